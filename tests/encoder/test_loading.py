@@ -55,6 +55,14 @@ def test_a_plain_encoder_does_not_say_how_to_pool(backbone) -> None:
         load_encoder(backbone)
 
 
+def test_a_model_saved_in_half_precision_is_one_of_fp32(tmp_path) -> None:
+    """fp16 does not train on a CPU, and Adam loses small steps in bf16."""
+    folder = tiny_bert(tmp_path / "bert")
+    load_encoder(folder, pooling="mean").half().save(str(tmp_path / "half"))
+    assert {each.dtype for each in SentenceTransformer(str(tmp_path / "half")).parameters()} == {torch.float16}
+    assert {each.dtype for each in load_encoder(tmp_path / "half").parameters()} == {torch.float32}
+
+
 def test_dropout_can_be_set(tmp_path) -> None:
     model = load_encoder(tiny_bert(tmp_path / "b", dropout=0.0), pooling="cls", dropout=0.15)
     rates = {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)}

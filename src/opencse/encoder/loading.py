@@ -93,6 +93,7 @@ def open_model(
     with readable_errors(name), quiet():
         model = _opening_class()(source, device=device, config_kwargs=settings or None, trust_remote_code=False)
         model.__class__ = SentenceTransformer
+        model.float()  # transformers keeps the precision of the file
     if hasattr(model[0], "auto_model"):
         transformer: Any = model[0].auto_model
         check_loaded(name, model)
@@ -212,7 +213,7 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
         )
     if tokenizer.mask_token_id is None or not tokenizer.is_fast:
         raise OpencseError(f"the tokenizer of {str(name)!r} has no mask token or is a slow one", "Choose a masked LM.")
-    return model.eval(), tokenizer
+    return model.float().eval(), tokenizer
 
 
 def load_config(source: str) -> Any:
