@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 import torch
 
 from opencse.foundation.tensors import move, true_cells
@@ -10,26 +9,10 @@ META = torch.device("meta")  # its tensors have no values: whatever reads one fa
 
 
 def test_rows_come_from_the_host() -> None:
-    present = {view: torch.empty(4, dtype=torch.bool, device=META) for view in ("a", "b")}
-    known = {"a": torch.tensor([True, True, False, True]), "b": torch.tensor([True, False, True, True])}
-    context = Context(host_present=known)
-    assert context.host_rows(present, "a", "b").tolist() == [0, 3]
-    rows = context.rows(present, "a")
+    present = {"a": torch.tensor([True, True, False, True]), "b": torch.tensor([True, False, True, True])}
+    assert Context().rows(present, "a", "b").tolist() == [0, 3]
+    rows = Context(device=META).rows(present, "a")
     assert (rows.device, len(rows)) == (META, 3)
-    with pytest.raises(NotImplementedError, match="meta"):
-        Context().rows(present, "a")
-
-
-def test_rows_of_masks_that_only_the_device_knows() -> None:
-    present = {"a": torch.tensor([True, True, False]), "b": torch.tensor([False, True, True])}
-    assert Context().rows(present, "a", "b").tolist() == [1]
-
-
-def test_tokens_on_the_host() -> None:
-    ids, mask = torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3, dtype=torch.long)
-    known = Context(tokens={"a": (ids.to(META), mask.to(META))}, host_tokens={"a": (ids, mask)})
-    assert known.tokens_on_host("a")[0] is ids
-    assert torch.equal(Context(tokens={"a": (ids, mask)}).tokens_on_host("a")[1], mask)
 
 
 def test_the_true_cells_of_a_mask() -> None:

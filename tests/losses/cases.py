@@ -113,7 +113,7 @@ def alternating(name: str, reference: dict[str, Any], **settings: Any) -> Case:
 
 
 def ranked(name: str, term: ListNetLoss | ListMLELoss, of_lists: dict[str, Any], **of_loss: Any) -> Case:
-    options = {"weights": (1,), "t": 0.05, "exclude_self": term.exclude_self} | of_lists
+    options = {"weights": (1,), "t": 0.05, "exclude_self": term.exclude_self, **of_lists}
     options = {"t_teacher": options["t"]} | options
     known = [(TEACHERS[teacher]["anchor"], TEACHERS[teacher]["twin"]) for teacher in term.teachers]
 
@@ -166,11 +166,9 @@ CASES = [
     alternating("no negatives", {}, negatives=()),
     alternating("one of each", {"t": 0.2}, positives=("positive_1",), negatives=("negative_1",), temperature=0.2),
     ranked("net", ListNetLoss(), {}),
-    ranked("net with self", ListNetLoss(exclude_self=False), {"exclude_self": False}),
     ranked("net, sharper teacher", ListNetLoss(teacher_temperature=0.025), {"t_teacher": 0.025}),
     ranked("net, two teachers", ListNetLoss(teachers=TWO, teacher_weights=(1.0, 2.0)), {"weights": (1, 2)}),
     ranked("mle", ListMLELoss(), {}),
-    ranked("mle without self", ListMLELoss(exclude_self=True), {}),
     ranked("mle per position", ListMLELoss(reduction="position"), {}, per_position=True),
     ranked("mle as coded", ListMLELoss(epsilon=1e-7), {}, epsilon=1e-7),
     ranked("mle, two teachers", ListMLELoss(teachers=TWO, temperature=0.2), {"weights": (1, 1), "t": 0.2}),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.losses import DCLRLoss, FalseNegatives, InfoNCELoss, NoiseNegatives
+from opencse.losses import DCLRLoss, FalseNegatives, NoiseNegatives
 from tests.losses.cases import TEACHERS
 from tests.losses.checks import draw, run
 from tests.reference.contrastive import numeric_gradient
@@ -34,11 +34,6 @@ def test_it_asks_for_its_teacher_and_reports_how_many_there_were() -> None:
     alike = [unit(PAIR[0])[i] @ unit(PAIR[1])[j] >= 0.3 for i in range(6) for j in range(6) if i != j]
     assert share == pytest.approx(np.mean(alike))
     assert 0 < share < 1
-
-
-def test_a_threshold_of_one_leaves_the_plain_loss() -> None:
-    arrays = draw(VIEWS, 6)
-    assert run(weighted(threshold=1.0), arrays, teachers=TEACHERS)[0] == run(InfoNCELoss(), arrays)[0]
 
 
 def test_an_untrained_model_finds_all_alike_until_its_vectors_are_centred() -> None:
@@ -74,11 +69,10 @@ def test_noise_climbs_its_objective_by_the_analytic_gradient() -> None:
     assert values == sorted(values)
 
 
-def test_noise_depends_on_step_and_seed_alone() -> None:
+def test_noise_depends_on_the_step_alone() -> None:
     anchors, settings = unit(draw(("anchor",), 6)["anchor"]), NoiseNegatives()
     state = torch.get_rng_state()
     assert torch.equal(settings.draw(anchors, 3), settings.draw(anchors, 3))
     assert torch.equal(torch.get_rng_state(), state)
     assert not torch.equal(settings.draw(anchors, 3), settings.draw(anchors, 4))
-    assert not torch.equal(settings.draw(anchors, 3), dataclasses.replace(settings, seed=1).draw(anchors, 3))
     assert torch.allclose(settings.draw(anchors, 3).norm(dim=1), torch.ones(6, dtype=torch.float64))

@@ -38,18 +38,7 @@ def test_list_mle_is_the_probability_of_the_permutation(seed: int, n: int) -> No
     assert with_scores(ListMLELoss(temperature=0.3), student, teacher) == pytest.approx(np.mean(expected), abs=1e-9)
 
 
-@given(st.integers(0, 10_000))
-@settings(deadline=None, max_examples=25)
-def test_list_mle_does_not_see_the_order_of_columns(seed: int) -> None:
-    student, teacher = unit_rows(seed, 6), unit_rows(seed + 1, 6)
-    order = np.random.default_rng(seed).permutation(6)
-    permuted = with_scores(ListMLELoss(), student[:, order], teacher[:, order])
-    assert permuted == pytest.approx(with_scores(ListMLELoss(), student, teacher), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "term", [ListMLELoss(), ListNetLoss(), ListMLELoss(exclude_self=True), ListMLELoss(epsilon=1e-7)]
-)
+@pytest.mark.parametrize("term", [ListMLELoss(), ListNetLoss(), ListMLELoss(epsilon=1e-7)])
 def test_finite_for_extreme_lists_of_512_in_fp32(term) -> None:
     n = 512
     signs = np.where(np.random.default_rng(0).random((n, 2)) < 0.5, -1.0, 1.0) + 1e-3
@@ -58,14 +47,6 @@ def test_finite_for_extreme_lists_of_512_in_fp32(term) -> None:
     loss, gradients, _ = run(term, arrays, teachers=known, dtype=torch.float32)
     assert np.isfinite(loss)
     assert all(np.isfinite(g).all() for g in gradients.values())
-
-
-def test_list_net_is_smallest_where_the_student_is_the_teacher() -> None:
-    teacher = unit_rows(1, 6)
-    best = with_scores(ListNetLoss(temperature=0.2), teacher, teacher)
-    for seed in range(20):
-        other = teacher + 0.1 * unit_rows(seed + 5, 6)
-        assert with_scores(ListNetLoss(temperature=0.2), other, teacher) >= best - 1e-12
 
 
 def test_the_coded_list_mle_pushes_up_what_is_far_below_the_maximum() -> None:

@@ -59,22 +59,6 @@ def test_value_and_gradient_equal_the_transcription(toy) -> None:
             np.testing.assert_allclose(parameter.grad.numpy(), 0.3 * (now[name] - before[name]), atol=1e-14)
 
 
-def test_it_is_nothing_at_the_first_step(toy) -> None:
-    term, context = build(toy)
-    loss = term.compute({}, {}, context).value
-    loss.backward()
-    assert loss.item() == 0
-    assert not toy.layer.weight.grad.any()
-
-
-def test_what_is_left_out(toy) -> None:
-    term, context = build(toy, exclude=("embeddings", "bias"))
-    assert context.modules["recall"].names == ("layer.weight", "pooler.weight")
-    move(toy)
-    term.compute({}, {}, context).value.backward()
-    assert {n for n, p in toy.named_parameters() if p.grad is not None} == {"layer.weight", "pooler.weight"}
-
-
 def test_frozen_weights_are_left_alone(toy) -> None:
     term, context = build(toy)
     toy.layer.requires_grad_(False)

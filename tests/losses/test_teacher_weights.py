@@ -122,17 +122,6 @@ def test_a_saved_policy_goes_on_as_if_nothing_had_happened() -> None:
     assert torch.equal(torch.cat([begun, go(second, optimizer, 6, 11)]), whole)
 
 
-def test_nothing_present_still_gives_every_parameter_a_gradient() -> None:
-    term = ListMLELoss(teachers=("a", "b"), weighting="rlrd")
-    module = term.module(toy_build_context(nn.Linear(1, 1)))
-    arrays = {v: torch.zeros(6, 4, requires_grad=True) for v in VIEWS}
-    context = Context(modules={term.name: module})
-    loss = term.compute(arrays, {v: torch.zeros(6, dtype=torch.bool) for v in VIEWS}, context).value
-    loss.backward()
-    assert loss.item() == 0
-    assert all(p.grad is not None for p in module.parameters())
-
-
 def test_another_term_serves_its_weights_to_a_second_list() -> None:
     """RLRD's policy weighs the teachers once, for the list of twins and for that of the negatives."""
     arrays = draw(("anchor", "twin", "negative"), rows=4)
@@ -154,3 +143,14 @@ def test_another_term_serves_its_weights_to_a_second_list() -> None:
 
 def everywhere(rows: np.ndarray) -> torch.Tensor:
     return torch.ones(len(rows), dtype=torch.bool)
+
+
+def test_nothing_present_still_gives_every_parameter_a_gradient() -> None:
+    term = ListMLELoss(teachers=("a", "b"), weighting="rlrd")
+    module = term.module(toy_build_context(nn.Linear(1, 1)))
+    arrays = {v: torch.zeros(6, 4, requires_grad=True) for v in VIEWS}
+    context = Context(modules={term.name: module})
+    loss = term.compute(arrays, {v: torch.zeros(6, dtype=torch.bool) for v in VIEWS}, context).value
+    loss.backward()
+    assert loss.item() == 0
+    assert all(p.grad is not None for p in module.parameters())

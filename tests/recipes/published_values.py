@@ -190,7 +190,6 @@ PUBLISHED: dict[str, Values] = {
         ("optimizer.lr", "published"): (3e-05, 3e-05, 3e-05, 1e-05),
         ("training.epochs", "published"): (3, 1, 3, 1),
         ("training.batch_size", "published"): (128, 256, 128, 256),
-        ("training.accumulate", "published"): 1,
         ("training.precision", "published"): "fp32",
         ("selection.tasks", "published"): ["STS-B", "SICK-R"],
     },

@@ -11,7 +11,7 @@ from opencse.losses import InfoNCELoss
 from opencse.recipes import load_recipe, recipe_names
 from opencse.training.loop import TrainingLoop
 from tests.tiny import tiny_bert
-from tests.training.dry_run import Prepared, blocking_copies, prepare
+from tests.training.dry_run import blocking_copies, prepare
 from tests.training.helpers import run, write_corpus
 
 PACKED = [name for name in recipe_names() if load_recipe(name).block is None]
@@ -23,7 +23,7 @@ def backbone(tmp_path_factory):
     return tiny_bert(tmp_path_factory.mktemp("bert") / "model", layers=1)
 
 
-def prepared_run(folder, backbone, name: str, *settings: str, variant: str = "sound") -> Prepared:
+def prepared_run(folder, backbone, name: str, *settings: str, variant: str = "sound") -> TrainingLoop:
     recipe = load_recipe(name, variant=variant)
     if recipe.encoder.pooling == "backbone":  # a plain encoder has none
         settings = (*settings, "encoder.pooling=mean")
@@ -34,8 +34,8 @@ def prepared_run(folder, backbone, name: str, *settings: str, variant: str = "so
 @pytest.mark.parametrize("name", PACKED)
 def test_no_step_waits_for_the_device(tmp_path, backbone, name: str) -> None:
     prepared = prepared_run(tmp_path, backbone, name)
-    assert prepared.assembler([0, 1, 2]).passes[0].packings
-    assert blocking_copies(prepared, tmp_path) == []
+    assert all(packing for *_, packing in prepared.assembler([0, 1, 2]).passes[0].groups)
+    assert blocking_copies(prepared) == []
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -73,9 +73,9 @@ def test_a_step_that_waits_is_found(tmp_path, backbone, monkeypatch) -> None:
 
     for wrong in (copies, copies_rows):
         monkeypatch.setattr(InfoNCELoss, "reports", wrong)
-        found = blocking_copies(prepared, tmp_path)
+        found = blocking_copies(prepared)
         assert found
         assert all("test_no_waiting.py" in line for line in found)
     monkeypatch.setattr(InfoNCELoss, "reports", reads)
     with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
-        blocking_copies(prepared, tmp_path)
+        blocking_copies(prepared)

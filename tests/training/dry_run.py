@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,10 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from opencse.foundation.measure import UNMEASURED
-from opencse.recipes import Recipe
 from opencse.training import train as train_module
-from opencse.training.batches import Assembler, BatchSampler
 from opencse.training.checkpoint import TrainingState
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import Network
@@ -94,16 +90,6 @@ def _on_cpu(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.device.type == "cpu"
 
 
-@dataclass
-class Prepared:
-    """What a run is about to train."""
-
-    network: Network
-    assembler: Assembler
-    rows: int
-    recipe: Recipe
-
-
 class _AboutToTrain(Exception):
     pass
 
@@ -123,37 +109,27 @@ def as_on_an_accelerator() -> Iterator[None]:
         yield
 
 
-def prepare(run: Any) -> Prepared:
-    """Call a function that trains, and return what it is about to train, as on an accelerator."""
-    found: list[Prepared] = []
+def prepare(run: Any) -> TrainingLoop:
+    """Call a function that trains, and return the loop that is about to run, as on an accelerator."""
+    found: list[TrainingLoop] = []
 
-    def capture(self: TrainingSession, network: Any, assembler: Any, rows: int, recipe: Any, *_: Any, **__: Any) -> Any:
-        found.append(Prepared(network, assembler, rows, recipe))
+    def capture(self: TrainingLoop) -> Any:
+        found.append(self)
         raise _AboutToTrain
 
     with as_on_an_accelerator(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TrainingSession, "train", capture)
+        patch.setattr(TrainingLoop, "run", capture)
         with pytest.raises(_AboutToTrain):
             run()
     return found[0]
 
 
-def blocking_copies(prepared: Prepared, folder: Path, steps: int = 3) -> list[str]:
+def blocking_copies(loop: TrainingLoop, steps: int = 3) -> list[str]:
     """Train for some steps on `meta`; return what the host waited for after the first."""
     with _same_parameters():
-        network = prepared.network.to(META)
-    batch_size = min(prepared.recipe.training.batch_size, prepared.rows)
-    host: Any = SimpleNamespace(
-        folder=folder,
-        accelerator=SimpleNamespace(device=META, num_processes=1, process_index=0, is_main_process=True),
-        checkpoints=None,
-        progress=False,
-        step_limit=None,
-        deadline=None,
-    )
-    sampler = BatchSampler(prepared.rows, batch_size, 0)
-    loop = TrainingLoop(network, prepared.assembler, sampler, prepared.recipe, UNMEASURED, host)
-    loop.state, loop.model = TrainingState(), network
+        network = loop.network.to(META)
+    one: Any = SimpleNamespace(device=META, num_processes=1, process_index=0)
+    loop.accelerator, loop.state, loop.model = one, TrainingState(), network
     loop.optimizer = torch.optim.SGD([{"params": [*network.parameters()], "peak": 0.1}], lr=0.1)
     loop.precision = _FullPrecision(network)
     network.train()

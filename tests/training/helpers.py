@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -80,13 +80,17 @@ def metrics(run_folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in line.items() if k != "seconds"} for line in lines]
 
 
-def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch, crash: Callable[[], None] = interrupt) -> None:
     """Interrupt a run at a step, as Ctrl-C does."""
     original = BatchSampler.batch
 
     def batch(self: BatchSampler, at: int) -> np.ndarray:
         if at == step and self._epoch >= 0:
-            raise KeyboardInterrupt
+            crash()
         return original(self, at)
 
     monkeypatch.setattr(BatchSampler, "batch", batch)
@@ -101,19 +105,6 @@ class FakeDev:
     def scores(self) -> dict[str, float]:
         embeddings = self.encoder[0].auto_model.embeddings.word_embeddings.weight
         return {"fake": float(embeddings.detach()[5:9].sum() * 1e4 % 7)}
-
-
-class GivenScores:
-    """Scores that are known before, one for each call."""
-
-    def __init__(self, scores: Iterable[float]) -> None:
-        self.left = iter(scores)
-
-    def start(self, encoder: Any) -> None:
-        self.encoder = encoder
-
-    def scores(self) -> dict[str, float]:
-        return {"given": next(self.left)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,8 +35,7 @@ def backbone(folder: Path, kind: str, **changes: object) -> Path:
     return folder / kind
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize(("kind", "precision"), zip(CONFIGS, ("fp32", "bf16", "fp32", "bf16"), strict=True))
 def test_it_trains_and_exports(tmp_path, kind: str, precision: str) -> None:
     corpus = write_corpus(tmp_path, 24)
     settings = [f"training.precision={precision}", "encoder.pooling=mean"]

@@ -43,13 +43,13 @@ def test_short_texts_stay_and_long_ones_gain_nine_tokens_at_most(length: int, mo
     found = {len(_with_repetitions(np.arange(length), 0.32, 2)) - length for _ in range(200)}
     assert max(found) == most
     view = ViewTokens(0, FRAME, length, None, 0.32)
-    assert view.max_repeated == most
+    assert view.longest == length + 2 + most
 
 
 def test_only_the_view_that_asks_for_it_is_repeated() -> None:
-    views = {"anchor": ViewTokens(0, FRAME, 30, None), "twin": ViewTokens(0, FRAME, 30, None, 0.32)}
+    views = {"anchor": ViewTokens(0, FRAME, 30, None, read=True), "twin": ViewTokens(0, FRAME, 30, None, 0.32, True)}
     torch.manual_seed(2)
-    batch = Assembler(Store(20, 20, 20, 20), views, 0, tokens=["anchor", "twin"])([0, 1, 2, 3])
+    batch = Assembler(Store(20, 20, 20, 20), views, 0)([0, 1, 2, 3])
     assert batch.tokens["anchor"][0].shape[1] == 22
     lengths = batch.tokens["twin"][1].sum(1).tolist()
     assert max(lengths) > 22

@@ -16,8 +16,14 @@ PROMPTS = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v i
 TEXTS = ["the cat sits", "", "[MASK] and <mask>", "a dog " * 200, "no 🙂 \u202e bird"]
 
 
-@pytest.mark.parametrize("build", [tiny_bert, tiny_roberta])
-@pytest.mark.parametrize("pooling", ["cls", "mean", "first_last", "mask", "backbone"])
+@pytest.mark.parametrize(
+    ("build", "pooling"),
+    zip(
+        [tiny_bert, tiny_roberta, tiny_bert, tiny_roberta, tiny_bert, tiny_bert],
+        ["cls", "mean", "first_last", "mask", "mask", "backbone"],
+        strict=True,
+    ),
+)
 def test_export(tmp_path, build, pooling: str) -> None:
     backbone = build(tmp_path / "plain")
     if pooling == "backbone":

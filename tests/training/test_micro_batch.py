@@ -34,7 +34,7 @@ def step(folder: Path, dropout: float, micro_batch: int | None, twice: bool, pac
     network = Network(encoder, head, encode_twice=twice).to(torch.float32 if dropout else torch.float64).train()
     batch = Assembler(store, views, 0, None, micro_batch=micro_batch)(range(16))
     if micro_batch:
-        assert max(len(ids) for part in batch.passes for ids in part.ids) == micro_batch
+        assert max(len(ids) for part in batch.passes for ids, *_ in part.groups) == micro_batch
     torch.manual_seed(1)
     loss = network(batch)[0]
     loss.backward()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,6 @@ def test_blank_lines_are_skipped_and_counted(tmp_path, backbone) -> None:
     assert any("2 blank rows were left out; 3 are used" in n for n in notes)
 
 
-def test_no_dropout(tmp_path, corpus) -> None:
-    still = tiny_bert(tmp_path / "still", dropout=0.0)
-    refused(r"dropout is 0.*encoder\.dropout=0\.1", corpus, still, tmp_path / "out")
-    run(corpus, still, tmp_path / "out", "encoder.dropout=0.1")
-
-
 def test_a_column_that_is_not_there(tmp_path, corpus, backbone) -> None:
     refused(r"needs the column 'negative'.*opencse build", corpus, backbone, tmp_path / "out", recipe="hince")
 
@@ -75,6 +70,16 @@ def test_a_finished_run_is_not_run_again(tmp_path, corpus, backbone) -> None:
     refused("begun with another recipe", corpus, backbone, tmp_path / "out", "optimizer.lr=1", resume=True)
 
 
+@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"precision": "auto"}', '{"step_limit": 2.5}'])
+def test_a_damaged_record(tmp_path, corpus, backbone, record) -> None:
+    (tmp_path / "out").mkdir()
+    written = {"fingerprint": {}, "precision": "fp32"}
+    if record.endswith("}"):
+        record = json.dumps(written | json.loads(record))
+    (tmp_path / "out" / "run.json").write_text(record)
+    refused(r"run\.json: (not|was not)", corpus, backbone, tmp_path / "out", resume=True)
+
+
 @pytest.mark.parametrize(
     ("setting", "match"),
     [
@@ -92,10 +97,6 @@ def test_a_prompt_longer_than_the_input(tmp_path, corpus, backbone) -> None:
     prompts = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
     settings = ["encoder.pooling=mask", "encoder.max_length=4", *prompts]
     refused(r"for its prompt alone.*length_counts=content", corpus, backbone, tmp_path / "out", *settings)
-
-
-def test_an_unknown_tracker(tmp_path, corpus, backbone) -> None:
-    refused("unknown tracker", corpus, backbone, tmp_path / "out", track=["clearml"])
 
 
 def test_a_missing_backbone(tmp_path, corpus) -> None:

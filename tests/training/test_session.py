@@ -7,20 +7,18 @@ import sys
 
 import pytest
 import torch
-from accelerate import Accelerator
 
-from opencse.encoder import load_encoder, precision
+from opencse.encoder import precision
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training import first_stages
-from opencse.training.folder import begun_precision
-from opencse.training.session import RunControl, settle_training_precision
+from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
 from tests.tiny import WORDS, tiny_bert
+from tests.training.helpers import crash_at
 
 
 @pytest.fixture(autouse=True)
@@ -33,28 +31,24 @@ def machine(monkeypatch, chosen):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": chosen == "bf16"})
 
 
-@pytest.mark.parametrize("expected", ["bf16", "fp32"])
-def test_a_new_run_takes_the_faster_one(monkeypatch, expected):
-    machine(monkeypatch, expected)
-    assert settle_training_precision(Training(), {}, Accelerator(), None).precision == expected
-
-
-def test_what_was_asked_for_stays(monkeypatch):
-    machine(monkeypatch, "bf16")
-    assert settle_training_precision(Training(precision="fp32"), {}, Accelerator(), None).precision == "fp32"
-
-
-def test_a_run_that_goes_on_keeps_its_own_and_one_that_has_not_begun_chooses(monkeypatch, tmp_path):
-    machine(monkeypatch, "bf16")
-    assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "bf16"
-    (tmp_path / "run.json").write_text(json.dumps({"precision": "fp32"}))
-    assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "fp32"
-
-
-def test_a_damaged_record_is_none(tmp_path):
-    for text in ("{", "{}", "[]", "[" * 100_000, '{"precision": "auto"}'):
-        (tmp_path / "run.json").write_text(text)
-        assert begun_precision(tmp_path) is None
+@pytest.mark.parametrize(
+    ("asked", "begun", "faster", "expected"),
+    [
+        ("auto", None, "bf16", "bf16"),
+        ("auto", None, "fp32", "fp32"),
+        ("fp32", None, "bf16", "fp32"),
+        ("fp16", None, "bf16", "fp32"),
+        ("auto", "fp32", "bf16", "fp32"),
+    ],
+)
+def test_the_precision_of_a_run(tmp_path, monkeypatch, asked, begun, faster, expected):
+    """The faster one, what was asked for, or that of the run that goes on."""
+    machine(monkeypatch, faster)
+    if begun is not None:
+        (tmp_path / "run.json").write_text(json.dumps({"precision": begun, "fingerprint": {}}))
+    session = TrainingSession(RunControl(folder=tmp_path, resume=begun is not None))
+    backbone = Backbone(tiny_bert(tmp_path / "first_stages"))
+    assert session.settle(Training(precision=asked), backbone).precision == expected
 
 
 @pytest.mark.parametrize(("first", "then"), [("bf16", "fp32"), ("fp32", "bf16")])
@@ -78,34 +72,14 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
 
     interrupted = tmp_path / "interrupted"
 
-    def stop(self):
-        original(self)
-        if self.state.step == 3:
-            raise KeyboardInterrupt
-
-    from opencse.training.loop import TrainingLoop
-
-    original = TrainingLoop._step
     with monkeypatch.context() as patch:
-        patch.setattr(TrainingLoop, "_step", stop)
+        crash_at(3, patch)
         with pytest.raises(KeyboardInterrupt):
             train(interrupted)
     machine(monkeypatch, then)
     resumed = train(interrupted, resume=True)
     weights = [run.model / "model.safetensors" for run in (whole, resumed)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_both_precisions_train_on_packed_rows(tmp_path, precision):
-    encoder = load_encoder(tiny_bert(tmp_path / "bert"), pooling="mean").train()
-    assert prepare_for_training(encoder)
-    rows = []
-    encoder[0].auto_model.encoder.register_forward_hook(lambda _, args, __: rows.append(args[0].shape[:2]))
-    ids = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-        encoder({"input_ids": ids, "attention_mask": (ids > 0).long()})
-    assert rows == [(1, 32)]
 
 
 def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):

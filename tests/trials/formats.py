@@ -159,7 +159,7 @@ def _checkpoint(folder: Path) -> Iterator[tuple[Path, Reader] | tuple[Path, Read
     optimizer = torch.optim.AdamW(network.parameters())
     network(torch.ones(2, 4)).sum().backward()
     optimizer.step()
-    store = Checkpoints(folder / "checkpoints", 2, {"recipe": "a", "corpus": "b"})
+    store = Checkpoints(folder / "checkpoints", {"recipe": "a", "corpus": "b"})
     saved = store.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=3, best_score=70.5))
 
     def restore(_: Path) -> None:

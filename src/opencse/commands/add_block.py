@@ -24,7 +24,7 @@ from opencse.foundation.reading import read_json
 from opencse.recipes import dump_recipe, load_recipe
 from opencse.training.card import encoder_card
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
-from opencse.training.loop import TrainingOutcome
+from opencse.training.session import TrainingOutcome
 from opencse.training.strength import StrengthCurve
 from opencse.training.train import TrainingRun
 

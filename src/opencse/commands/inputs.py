@@ -24,7 +24,7 @@ from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import ChosenLanguage, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.constructor import ConstructorSpec
-from opencse.training.folder import begun_precision
+from opencse.training.folder import read_record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +113,9 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
     Raises:
         OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
     """
-    selection, begun = recipe.selection, begun_precision(Path(options.out)) if options.resume else None
-    trained = begun or recipe.training.precision
+    selection, begun = recipe.selection, Path(options.out) / "run.json"
+    resumed = options.resume and begun.is_file()
+    trained = read_record(begun.parent)["precision"] if resumed else recipe.training.precision
     precision: Precision = "auto" if trained == "fp16" else trained
     sets = development_sets(options.dev, options.data, selection.tasks)
     guards = _guards(recipe, options.guard, corpus.texts)

@@ -78,7 +78,6 @@ class TrainOptions(RecipeOptions):
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
     resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
     overwrite: bool = option("Replace the run in the output folder.", default=False)
-    track: Sequence[str] = option("Also log to tensorboard, wandb or trackio; repeatable.", default=())
 
     @property
     def settings(self) -> tuple[str, ...]:

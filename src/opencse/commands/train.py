@@ -57,7 +57,6 @@ def run_control(options: TrainOptions) -> RunControl:
         folder=folder,
         resume=options.resume,
         overwrite=options.overwrite,
-        track=tuple(options.track),
         progress=options.progress,
         notify=options.notify,
     )

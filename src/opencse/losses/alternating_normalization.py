@@ -76,52 +76,45 @@ class AlternatingNormalizationLoss(Term):
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(m B² d) for m positives."""
+        used, device = self._used_rows(present), context.device
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
-        host = self._used_rows(present, context)
-        device = embeddings[self.anchor].device
-        masks = {view: move(mask, device) for view, mask in host.items()}
-        rows = {view: true_cells(mask, device) for view, mask in host.items()}
+        rows = {view: true_cells(mask, device) for view, mask in used.items()}
         all_vectors = torch.cat([embeddings[view][rows[view]] for view in self.views])
         target = {view: self._target(embeddings[view], rows[view], all_vectors) for view in self.views}
-        negatives = [(target[view], masks[view]) for view in self.negatives]
+        masked = {view: (target[view], move(used[view], device)) for view in self.views}
+        negatives = [masked[view] for view in self.negatives]
         losses, cosines = [], []
         for positive in self.positives:
-            valid = host[self.anchor] & host[positive]
+            valid = used[self.anchor] & used[positive]
             for a, b in ((self.anchor, positive), (positive, self.anchor)):
-                counted = true_cells(valid & self._has_negatives(host, b) if self.decoupled else valid, device)
-                losses.append(self._direction(target[a], plain[b], (target[b], masks[b]), negatives, counted))
+                counted = true_cells(valid & self._has_negatives(used, b) if self.decoupled else valid, device)
+                losses.append(self._direction(target[a], plain[b], masked[b], negatives, counted))
             cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[true_cells(valid, device)])
         pairs = torch.cat(cosines)
         if pairs.numel() == 0:
             return self.zero(embeddings)
         reports = {"cos_positive": pairs.detach().mean()}
-        with torch.no_grad():
-            for view, (mined, _) in zip(self.negatives, negatives, strict=True):
-                both = true_cells(host[self.anchor] & host[view], device)
-                own = (target[self.anchor] * mined).sum(dim=-1)[both]
-                reports[f"cos_{view}"] = own.sum() / max(len(own), 1)
+        for view in self.negatives:
+            both = true_cells(used[self.anchor] & used[view], device)
+            own = (target[self.anchor] * target[view]).detach().sum(dim=-1)[both]
+            reports[f"cos_{view}"] = own.sum() / max(len(own), 1)
         return LossOutput(torch.cat(losses).sum() / pairs.numel(), reports)
 
-    def _used_rows(self, present: Embeddings, context: Context) -> dict[str, Tensor]:
-        """Return the mask of the rows of each view that are used, on the host; none if they have no variance."""
+    def _used_rows(self, present: Embeddings) -> dict[str, Tensor]:
+        """Return the mask of the rows of each view that are used; none if they have no variance."""
         too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
-        masks = {view: context.host_mask(present, view) for view in self.views}
-        counts = {view: int(mask.sum()) for view, mask in masks.items()}
+        counts = {view: int(present[view].sum()) for view in self.views}
         enough = sum(count for count in counts.values() if count > too_few) >= 2
-        return {
-            view: mask if enough and counts[view] > too_few else torch.zeros_like(mask) for view, mask in masks.items()
-        }
+        return {view: present[view] & (enough and count > too_few) for view, count in counts.items()}
 
-    def _has_negatives(self, host: dict[str, Tensor], opposite: str) -> Tensor:
+    def _has_negatives(self, used: dict[str, Tensor], opposite: str) -> Tensor:
         """Return the mask (B,) of the rows with a negative, without which the published form has no denominator.
 
-        Args:
-            host: Masks of the rows of each view, on the host.
-            opposite: The view whose other rows are negatives.
+        Negatives are mined, or other rows of the `opposite` view.
         """
-        has_negative = host[opposite].sum() - host[opposite].long() > 0
+        has_negative = used[opposite].sum() - used[opposite].long() > 0
         for view in self.negatives:
-            has_negative = has_negative | (host[view] if self.negative_scope == "own" else host[view].any())
+            has_negative = has_negative | (used[view] if self.negative_scope == "own" else used[view].any())
         return has_negative
 
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:

@@ -65,14 +65,12 @@ class NoiseNegatives:
         steps: Number of gradient ascent steps.
         step_size: Length of a step relative to the length of the vector.
         temperature: t in that objective.
-        seed: Seed of the noise, together with the training step.
     """
 
     times: float = 1.0
     steps: int = 4
     step_size: float = 0.1
     temperature: float = 0.05
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.times <= 0 or self.steps < 0 or self.step_size < 0 or self.temperature <= 0:
@@ -83,9 +81,9 @@ class NoiseNegatives:
 
         Args:
             anchors: Unit vectors (n, d).
-            step: The training step.
+            step: The training step, which is the seed of the noise.
         """
-        generator = torch.Generator("cpu").manual_seed((self.seed * 0x9E3779B1 + step) % 2**32)  # a 32-bit seed
+        generator = torch.Generator("cpu").manual_seed(step)
         count = max(1, round(self.times * len(anchors)))
         # On the CPU, so that the noise is the same on every device.
         normal = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu")

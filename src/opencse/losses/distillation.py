@@ -32,9 +32,10 @@ class DistillationLoss(Term):
         weights_from: Name of an earlier term with the same teachers whose weights are reused.
         temperature: t, temperature of the student.
         teacher_temperature: t', temperature of the teachers; by default t.
-        exclude_self: Exclude each anchor's own candidate from its list.
     """
 
+    exclude_self: ClassVar[bool] = False
+    """Whether each anchor's own candidate is left out of its list."""
     view_fields: ClassVar[tuple[str, ...]] = ("anchor", "candidates")
 
     anchor: str = "anchor"
@@ -46,7 +47,6 @@ class DistillationLoss(Term):
     weights_from: str = ""
     temperature: float = 0.05
     teacher_temperature: float | None = None
-    exclude_self: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,7 +164,7 @@ class ListNetLoss(DistillationLoss):
 
     kind: ClassVar[str] = "list_net"
 
-    exclude_self: bool = True
+    exclude_self: ClassVar[bool] = True
 
     def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
         """See the class."""

@@ -99,13 +99,9 @@ class VocabularyModule(TermModule):
         super().__init__()
         self.vocabulary = len(tokenizer)
         self.mask_id: int = tokenizer.mask_token_id
-        special = torch.zeros(self.vocabulary, dtype=torch.bool)
-        special[tokenizer.all_special_ids] = True
-        self.register_buffer("_special", special, persistent=False)
-        self._special_on_host = special  # not a buffer: it stays on the CPU
+        self._content = torch.ones(self.vocabulary, dtype=torch.bool)  # not a buffer: it stays on the CPU
+        self._content[tokenizer.all_special_ids] = False
 
     def is_content(self, ids: Tensor) -> Tensor:
-        """Return a mask of the ids that are not special tokens, of the shape of `ids`."""
-        special = self._special_on_host if ids.device.type == "cpu" else self._special
-        assert isinstance(special, Tensor)
-        return ~special[ids]
+        """Return a mask of the ids that are not special tokens, of the shape of `ids`; both are on the CPU."""
+        return self._content[ids]

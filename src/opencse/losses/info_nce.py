@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.foundation.tensors import move
 from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
@@ -76,10 +77,10 @@ class InfoNCELoss(Term):
         reports = self.reports(cosines, hard, present, rows, context)
         shared = self.shared_negatives(anchors[rows], context)
         in_batch, shift = self.adjusted(cosines, present, context)
-        logits = [(in_batch / self.temperature).masked_fill(~present[self.positive], -math.inf)]
+        logits = [(in_batch / self.temperature).masked_fill(~move(present[self.positive], context.device), -math.inf)]
         logits += [anchors @ vectors.T / self.temperature for vectors in shared]
         for (view, block), temperature in zip(hard.items(), self._negative_temperatures, strict=True):
-            allowed = present[view].expand_as(block)
+            allowed = move(present[view], context.device).expand_as(block)
             if self.negative_scope == "own":
                 allowed = allowed & torch.eye(len(block), dtype=torch.bool, device=block.device)
             logits.append(((block + shift) / temperature).masked_fill(~allowed, -math.inf))

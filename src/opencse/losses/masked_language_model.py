@@ -20,15 +20,14 @@ class MaskedLanguageModelLoss(Term):
 
     .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p_\theta(x_t \mid \tilde{x})
 
-    over the masked content tokens M of the batch. The head is initialised from a masked language model and is trained
-    with the encoder.
+    over the masked content tokens M of the batch. The head is that of the initial model, and is trained with
+    the encoder.
     Source: Gao et al., SimCSE (EMNLP 2021), §3 and its code, with a weight of 0.1.
 
     Attributes:
         sentences: Views whose tokens are masked and predicted.
         ratio: Probability of masking a content token.
         masking: `bert` for BERT's 80/10/10, or `mask`.
-        head: The masked language model that initialises the head.
 
     Example:
         >>> loss = MaskedLanguageModelLoss(sentences=("anchor",), weight=0.1)
@@ -43,7 +42,6 @@ class MaskedLanguageModelLoss(Term):
     sentences: tuple[str, ...] = ("anchor", "twin")
     ratio: float = 0.15
     masking: Literal["mask", "bert"] = "bert"
-    head: str = "backbone"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,7 +59,7 @@ class MaskedLanguageModelLoss(Term):
         """Return the masked-LM head."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for masked language modelling")
-        model = build.masked_lm(self.head)
+        model = build.masked_lm("backbone")
         head = getattr(model, "cls", None) or getattr(model, "lm_head", None)
         if not isinstance(head, nn.Module):
             raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")
@@ -73,7 +71,7 @@ class MaskedLanguageModelLoss(Term):
         total = embeddings[self.sentences[0]].sum() * 0
         count, correct = total.new_zeros(()), total.new_zeros(())
         for view in self.sentences:
-            ids, mask = context.tokens_on_host(view)
+            ids, mask = context.tokens[view]
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
             masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
             nonempty = mask.any(1)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from opencse.foundation.tensors import true_cells
+from opencse.foundation.tensors import move, true_cells
 from opencse.losses.info_nce import InfoNCELoss
 from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 
@@ -64,7 +64,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
         module: MomentumQueue = context.modules[self.name]
         module.follow(context.step)
         loss = super().compute(embeddings, present, context)
-        module.enqueue(self._encoded(module, context.rows(present, self.anchor), context))
+        module.enqueue(module.project(self._encoded(module, context)[context.rows(present, self.anchor)]))
         queued = module.vectors.new_full((), float(len(module.vectors)))
         return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
@@ -74,15 +74,15 @@ class MomentumContrastiveLoss(InfoNCELoss):
         return [F.normalize(queue, dim=-1).to(anchors.dtype)]
 
     @torch.no_grad()
-    def _encoded(self, module: MomentumQueue, present: Tensor, context: Context) -> Tensor:
-        """Return the vectors of the momentum encoder for rows of the global batch, given their numbers."""
+    def _encoded(self, module: MomentumQueue, context: Context) -> Tensor:
+        """Return the sentence vectors of the momentum encoder for the global batch, zero if a row lacks an anchor."""
         ids, mask = context.tokens[self.anchor]
-        nonempty = true_cells(context.tokens_on_host(self.anchor)[1].any(dim=1), ids.device)
+        nonempty = mask.any(dim=1)
         with context.precision():
-            vectors = module.encode(ids[nonempty], mask[nonempty])
+            vectors = module.encode(*(move(tokens[nonempty], context.device) for tokens in (ids, mask)))
         rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.vectors.dtype)
-        rows[nonempty] = vectors.to(rows.dtype)
-        return module.project(context.processes.gather(rows)[present])
+        rows[true_cells(nonempty, context.device)] = vectors.to(rows.dtype)
+        return context.processes.gather(rows)
 
 
 class MomentumQueue(TermModule):
@@ -136,16 +136,16 @@ class MomentumQueue(TermModule):
             for statistic, new_statistic in zip(average.buffers(), current.buffers(), strict=True):
                 statistic.copy_(new_statistic)
 
-    def project(self, vectors: Tensor) -> Tensor:
-        """Return the embeddings (n, width) of sentence vectors."""
-        return self._online[1](vectors)
-
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the sentence vectors (n, width of the encoder) of ids and attention mask (n, L)."""
         features: Any = {"input_ids": ids, "attention_mask": mask}
         for part in self.encoder:
             features = part(features)
         return features["sentence_embedding"]
+
+    def project(self, vectors: Tensor) -> Tensor:
+        """Return the embeddings (n, width) of sentence vectors."""
+        return self._online[1](vectors)
 
     @torch.no_grad()
     def enqueue(self, vectors: Tensor) -> None:

@@ -17,17 +17,16 @@ class RecallLoss(Term):
 
     .. math:: L = \frac{\gamma}{2} \sum_k (\theta_k - \theta^*_k)^2
 
-    over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but not those of projector
-    and terms. Source: OssCSE eq. 4, a Laplace approximation of the pre-training posterior with an isotropic
-    Fisher matrix. It is a sum, because the mean over so many weights would be negligible.
+    over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but not those of the
+    pooler, which these systems do not use, nor of projector and terms. Source: OssCSE eq. 4, a Laplace approximation of
+    the pre-training posterior with an isotropic Fisher matrix. It is a sum, because the mean over so many weights would
+    be negligible.
 
     The gradient γ(θ − θ*) is computed for each weight directly, so that no tensor of the size of the encoder enters the
     graph; it costs one more copy of the weights.
 
     Attributes:
         gamma: γ, the strength of the penalty.
-        exclude: Parts of the names of excluded encoder weights. By default the pooler is excluded, because it is not
-            pre-trained and these systems do not use it.
 
     Example:
         >>> encoder = nn.Linear(2, 1, bias=False)
@@ -42,7 +41,6 @@ class RecallLoss(Term):
     acts_on_embeddings: ClassVar[bool] = False
 
     gamma: float = 2e-3
-    exclude: tuple[str, ...] = ("pooler.",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,8 +49,7 @@ class RecallLoss(Term):
 
     def module(self, build: TermBuildContext) -> TermModule:
         """Return the weights with copies of their initial values."""
-        named = [(n, p) for n, p in build.encoder.named_parameters() if not any(part in n for part in self.exclude)]
-        return InitialWeights(dict(named))
+        return InitialWeights({n: p for n, p in build.encoder.named_parameters() if "pooler." not in n})
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""

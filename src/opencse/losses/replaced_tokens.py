@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -115,9 +115,9 @@ class ReplacedTokenDetectionLoss(Term):
         own = context.processes.own_rows
         pairs = list(zip(self.sentences, self.tokens, strict=True))
         vectors = torch.cat([own(embeddings[sentence]) for sentence, _ in pairs])
-        # Tokens are edited on the host, which then knows every shape; only the generator's predictions stay away.
-        valid = torch.cat([own(context.host_mask(present, sentence, text)) for sentence, text in pairs])
-        ids, mask = module.join([context.tokens_on_host(text) for _, text in pairs])
+        # Tokens are edited on the CPU, where every shape is known; only the generator's predictions stay on a GPU.
+        valid = torch.cat([own(present[sentence] & present[text]) for sentence, text in pairs])
+        ids, mask = module.join([context.tokens[text] for _, text in pairs])
         any_valid = bool(valid.any())
         if not any_valid:  # the other processes wait for the gradients of this one
             valid = torch.arange(len(valid), device="cpu") == 0
@@ -149,31 +149,29 @@ class ReplacedTokenDetectionLoss(Term):
             edit = delete_tokens(ids, mask, chosen, module.pad_id)
             return edit, edit.marked.long(), self._counted(edit, module)
         if self.task == "insert":
-            masked = insert_tokens(ids, mask, chosen, module.mask_id, module.pad_id, module.max_length)
-            edit = EditedTokens(self._filled(masked, masked.marked, module), masked.mask, masked.marked)
-            return edit, edit.marked.long(), self._counted(edit, module) | masked.marked
+            edit = insert_tokens(ids, mask, chosen, module.mask_id, module.pad_id, module.max_length)
+            edit = self._filled(edit, edit.marked, module)
+            return edit, edit.marked.long(), self._counted(edit, module) | edit.marked
         masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
         if self.task == "masked_lm":
             return masked, ids, chosen
-        if self.fill == "all":  # but the first token, which the sentence vector replaces
-            others = torch.ones_like(chosen)
-            others[:, 0] = False
-            filled = self._filled(masked, others, module)
-        else:
-            filled = self._filled(masked, chosen, module)
+        # The sentence vector replaces the first token.
+        others = (torch.arange(ids.shape[1], device="cpu") > 0).expand_as(chosen)
+        edit = self._filled(masked, others if self.fill == "all" else chosen, module)
         if self.task == "corrective_lm":
-            return EditedTokens(filled, mask, chosen), ids, chosen
+            return edit, ids, chosen
+        filled = edit.ids
         original, real = move(ids, filled.device), move(mask, filled.device)
         if self.fill == "all":
             filled = filled * real  # as published: padding becomes token 0
         replaced = (filled != original) & real.bool()
         all_tokens = torch.ones_like(content)
-        return EditedTokens(filled, mask, replaced), replaced.long(), all_tokens if self.counted == "all" else content
+        return replace(edit, ids=filled), replaced.long(), all_tokens if self.counted == "all" else content
 
-    def _filled(self, masked: EditedTokens, chosen: Tensor, module: Discriminator) -> Tensor:
-        """Return the ids, the chosen ones filled in by the generator."""
+    def _filled(self, masked: EditedTokens, chosen: Tensor, module: Discriminator) -> EditedTokens:
+        """Return the tokens, the chosen ones filled in by the generator."""
         assert module.generator is not None
-        return module.generator.fill(masked.ids, masked.mask, chosen, self.temperature or None)
+        return replace(masked, ids=module.generator.fill(masked.ids, masked.mask, chosen, self.temperature or None))
 
     def _counted(self, edit: EditedTokens, module: Discriminator) -> Tensor:
         if self.counted == "all":

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import torch
@@ -44,10 +43,9 @@ class Context:
         step: The optimiser step, from 0.
         progress: Progress of the training, in [0, 1].
         teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row lacks the view.
-        tokens: Token ids (b, L) and attention mask of the rows of this process, for the views in `Term.tokens`; the
-            mask is zero if a row lacks the view.
-        host_present: Masks (B,) of the rows that have a view, as CPU tensors, by view; see `rows`.
-        host_tokens: The values of `tokens` as CPU tensors; see `tokens_on_host`.
+        tokens: Token ids (b, L) and attention mask of the rows of this process, on the CPU, for the views in
+            `Term.tokens`; the mask is zero if a row lacks the view.
+        device: The device of the embeddings.
         modules: Modules built by `Term.module`, by term name.
         processes: Communication for terms that compute on the rows of this process.
         precision: Autocast context of the encoder; losses are computed in full precision.
@@ -58,40 +56,24 @@ class Context:
     progress: float = 0.0
     teachers: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
     tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    host_present: Mapping[str, Tensor] = field(default_factory=dict)
-    host_tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     modules: Mapping[str, Any] = field(default_factory=dict)
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     teacher_weights: Tensor | None = None
 
     def rows(self, present: Embeddings, *views: str) -> Tensor:
-        """Return the numbers (n,) of the rows that have all of these views, on the device of the masks.
-
-        Use it in place of masks where a shape depends on them: `x[context.rows(present, "anchor")]` does not wait for
-        the device, `x[present["anchor"]]` does.
+        """Return the numbers (n,) of the rows that have all of these views, on the device of the embeddings.
 
         Args:
             present: The masks given to the term.
             *views: At least one view.
         """
-        return move(self.host_rows(present, *views), present[views[0]].device)
+        return move(self.host_rows(present, *views), self.device)
 
     def host_rows(self, present: Embeddings, *views: str) -> Tensor:
         """Return the row numbers of `rows` as a CPU tensor."""
-        return self.host_mask(present, *views).nonzero().squeeze(1)
-
-    def host_mask(self, present: Embeddings, *views: str) -> Tensor:
-        """Return the mask (B,) of the rows that have all of these views as a CPU tensor."""
-        masks = [self.host_present[v] if v in self.host_present else present[v].cpu() for v in views]
-        return functools.reduce(torch.logical_and, masks)
-
-    def tokens_on_host(self, view: str) -> tuple[Tensor, Tensor]:
-        """Return token ids and attention mask of a view as CPU tensors."""
-        if view in self.host_tokens:
-            return self.host_tokens[view]
-        ids, mask = self.tokens[view]
-        return ids.cpu(), mask.cpu()
+        return torch.stack([present[view] for view in views]).all(dim=0).nonzero().squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -219,15 +201,18 @@ class Term:
         if by_position and len(embeddings) != len(self.views):
             raise ValueError(f"{len(embeddings)} tensors, but the views are {', '.join(self.views) or 'none'}")
         named: Any = dict(zip(self.views, embeddings, strict=True)) if by_position else embeddings[0]
-        everywhere = {view: vectors.new_ones(len(vectors), dtype=torch.bool) for view, vectors in named.items()}
-        return self.compute(named, {**everywhere, **(present or {})}, context or Context())
+        masks = {view: torch.ones(len(vectors), dtype=torch.bool) for view, vectors in named.items()}
+        masks |= {view: mask.cpu() for view, mask in (present or {}).items()}
+        device = next((vectors.device for vectors in named.values()), torch.device("cpu"))
+        return self.compute(named, masks, replace(context or Context(), device=device))
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """Compute the loss of embeddings by view; this is the method that a term implements.
 
         Args:
             embeddings: Embeddings by view, (B, d), fp32 or fp64, over the global batch.
-            present: Boolean mask (B,) of the rows that have the view, by view. The embedding of an absent row is zero.
+            present: Boolean mask (B,) of the rows that have the view, by view; on the CPU, so that shapes which depend
+                on it are known without waiting for a GPU. The embedding of an absent row is zero.
             context: Further inputs.
 
         Returns:

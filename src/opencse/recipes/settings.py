@@ -61,8 +61,6 @@ class Training:
         epochs: Passes over the training rows.
         max_steps: Maximum number of optimiser steps, if `epochs` asks for more.
         batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among them.
-        accumulate: Number of parts into which each batch is split; their gradients are added. This is *not* equivalent
-            to one large batch, as a sentence has only the negatives of its own part.
         micro_batch: Number of texts that are encoded at once, for large batches in little memory. The loss is that of
             the whole batch; for its gradient, each part is encoded a second time with the same dropout masks
             (GradCache, Gao et al., 2021). By default a batch is encoded as a whole, and once.
@@ -77,7 +75,6 @@ class Training:
     epochs: int = 1
     max_steps: int | None = None
     batch_size: int = 64
-    accumulate: int = 1
     micro_batch: int | None = None
     precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
     seed: int = 42
@@ -90,8 +87,6 @@ class Training:
             raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
         check_least(self, 1, "epochs", "max_steps", "micro_batch", "log_every")
         check_least(self, 0, "checkpoint_every", "gradient_norms_every")
-        if self.accumulate < 1 or self.batch_size % self.accumulate or self.batch_size // self.accumulate < 2:
-            raise ValueError("accumulate must divide batch_size into parts of at least 2 sentences")
         if not 0 <= self.seed <= LARGEST_SEED:
             raise ValueError(f"seed must be from 0 to {LARGEST_SEED}")
 
@@ -102,7 +97,6 @@ class Selection:
 
     Attributes:
         every: Steps between evaluations.
-        patience: Stop after so many evaluations without improvement; never where absent.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
         watch: What else is measured on the development pairs at each evaluation, for `metrics.jsonl` alone: their
             `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`; and
@@ -110,14 +104,13 @@ class Selection:
     """
 
     every: int = 125
-    patience: int | None = None
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
     watch: tuple[Literal["geometry", "splits", "training"], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ValueError("tasks must name at least one development set")
-        check_least(self, 1, "every", "patience")
+        check_least(self, 1, "every")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -26,14 +24,14 @@ class BatchSampler:
         rows: Number of training rows.
         batch_size: Rows per batch, over all processes.
         seed: Seed of the order of rows, together with the number of the epoch.
-        parts: Number of equal parts into which a batch is split; a last batch loses the rows that do not divide, and is
-            dropped if its parts have less than two, a sentence and a negative.
+        processes: Number of processes, which share a batch equally; a last batch loses the rows that do not divide, and
+            is dropped if a share has less than two, a sentence and a negative.
     """
 
-    def __init__(self, rows: int, batch_size: int, seed: int, parts: int = 1) -> None:
+    def __init__(self, rows: int, batch_size: int, seed: int, processes: int = 1) -> None:
         self.rows, self.batch_size, self.seed = rows, batch_size, seed
-        part = rows % batch_size // parts
-        self.rows_per_epoch = rows - rows % batch_size + (part * parts if part > 1 else 0)
+        share = rows % batch_size // processes
+        self.rows_per_epoch = rows - rows % batch_size + (share * processes if share > 1 else 0)
         self.batches_per_epoch = -(-self.rows_per_epoch // batch_size)
         self._epoch = -1
         self._order = np.zeros(0, dtype=np.int64)
@@ -59,6 +57,7 @@ class ViewTokens:
         budget: Maximum number of content tokens.
         dropout: Dropout rate of the view; None for that of the model.
         repetition: Maximum share of the tokens that are repeated (ESimCSE).
+        read: Whether a term reads the tokens.
     """
 
     source: int
@@ -66,11 +65,13 @@ class ViewTokens:
     budget: int
     dropout: float | None
     repetition: float = 0.0
+    read: bool = False
 
     @property
-    def max_repeated(self) -> int:
-        """Maximum number of tokens that repetition adds."""
-        return max(0, _repeated_below(self.repetition, len(self.frame) + self.budget) - 1)
+    def longest(self) -> int:
+        """Maximum number of tokens, those that repetition adds among them."""
+        length = len(self.frame) + self.budget
+        return length + max(0, _repeated_below(self.repetition, length) - 1)
 
 
 @dataclass
@@ -79,28 +80,16 @@ class EncoderPass:
 
     Attributes:
         dropout: Dropout rate; None for that of the model.
-        ids: Token ids of each group, (n, length).
-        masks: Attention mask of each group, (n, length).
-        slots: The view x row slot of each encoded row, in the order of the groups, (rows,).
-        packings: Layout of each group without padding, for accelerators; empty elsewhere.
+        groups: Token ids and attention mask of each group, (n, length), and its layout without padding, for
+            accelerators.
+        slots: The view x row slot of each encoded row, in the order of the groups, (rows,), on the CPU.
+        lengths: The number of tokens of each encoded row, (rows,), on the CPU.
     """
 
     dropout: float | None
-    ids: list[Tensor]
-    masks: list[Tensor]
+    groups: list[tuple[Tensor, Tensor, Packing | None]]
     slots: Tensor
-    packings: list[Packing] = field(default_factory=list)
-
-    @property
-    def groups(self) -> Iterator[tuple[Tensor, Tensor, Packing | None]]:
-        """Token ids, attention mask and layout of each group."""
-        return zip_longest(self.ids, self.masks, self.packings)
-
-    def to(self, device: torch.device) -> EncoderPass:
-        """Return the same inputs on a device."""
-        ids, masks = ([move(tensor, device) for tensor in tensors] for tensors in (self.ids, self.masks))
-        packings = [packing.to(device) for packing in self.packings]
-        return EncoderPass(self.dropout, ids, masks, move(self.slots, device), packings)
+    lengths: Tensor
 
 
 @dataclass
@@ -111,10 +100,9 @@ class Batch:
         views: The names of the views; slot `v * rows + r` is view v of row r.
         rows: Number of rows in this process's part of the batch.
         passes: The inputs of the encoder.
-        present: Mask of the views that each row has, (views, rows).
+        present: Mask of the views that each row has, (views, rows), on the CPU.
         teachers: Vectors by teacher and view, (rows, d_t) fp32; zero if a row lacks the view.
-        tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a term reads.
-        host: The batch as it was on the CPU, so that nothing must be read from the device; None if it never was there.
+        tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a term reads, on the CPU.
     """
 
     views: tuple[str, ...]
@@ -123,15 +111,16 @@ class Batch:
     present: Tensor
     teachers: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     tokens: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    host: Batch | None = None
 
     def to(self, device: torch.device) -> Batch:
-        """Return the same batch on a device."""
-        to = partial(move, device=device)
-        passes = [encoder_pass.to(device) for encoder_pass in self.passes]
-        teachers = {name: {v: to(rows) for v, rows in views.items()} for name, views in self.teachers.items()}
-        tokens = {view: (to(ids), to(mask)) for view, (ids, mask) in self.tokens.items()}
-        return Batch(self.views, self.rows, passes, to(self.present), teachers, tokens, host=self)
+        """Return the same batch with the inputs of the encoder and the vectors of the teachers on a device."""
+
+        def moved(ids: Tensor, mask: Tensor, packing: Packing | None) -> tuple[Tensor, Tensor, Packing | None]:
+            return move(ids, device), move(mask, device), packing and packing.to(device)
+
+        passes = [replace(part, groups=[moved(*group) for group in part.groups]) for part in self.passes]
+        teachers = {name: {v: move(rows, device) for v, rows in views.items()} for name, views in self.teachers.items()}
+        return replace(self, passes=passes, teachers=teachers)
 
 
 class Assembler:
@@ -144,7 +133,6 @@ class Assembler:
         group_overhead: Cost of one more group, in tokens (`length_groups`); None for a single group, padded to the
             longest row.
         teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
-        tokens: Views whose tokens a term reads.
         packed: Lay out each group without padding, for encoders that run packed on an accelerator.
         micro_batch: Largest number of rows of a group; None for no limit.
     """
@@ -156,37 +144,36 @@ class Assembler:
         pad_id: int,
         group_overhead: float | None = None,
         teachers: Mapping[str, Mapping[str, np.ndarray]] | None = None,
-        tokens: Collection[str] = (),
         packed: bool = False,
         micro_batch: int | None = None,
     ) -> None:
         self._store, self._views, self._pad_id, self._overhead = store, views, pad_id, group_overhead
-        self._teachers, self._tokens, self._packed, self._micro_batch = teachers or {}, tokens, packed, micro_batch
+        self._teachers, self._packed, self._micro_batch = teachers or {}, packed, micro_batch
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Return the batch of these rows of the store."""
         present = torch.zeros(len(self._views), len(rows), dtype=torch.bool)
         by_dropout: dict[float | None, list[tuple[int, np.ndarray]]] = {}
-        sequences: dict[str, list[np.ndarray]] = {name: [_NO_TOKENS] * len(rows) for name in self._tokens}
+        tokens_of: dict[str, tuple[Tensor, Tensor]] = {}
         for v, (name, view) in enumerate(self._views.items()):
             before, after = np.array(view.frame.before, np.int64), np.array(view.frame.after, np.int64)
+            sequences = [_NO_TOKENS] * len(rows)
             for r, row in enumerate(rows):
                 content = self._store.ids(view.source, int(row))
                 if content is not None:
                     content = content[: view.budget].astype(np.int64)
                     if view.repetition:
                         content = _with_repetitions(content, view.repetition, len(view.frame))
-                    tokens = np.concatenate([before, content, after])
-                    by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, tokens))
+                    sequences[r] = np.concatenate([before, content, after])
+                    by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, sequences[r]))
                     present[v, r] = True
-                    if name in sequences:
-                        sequences[name][r] = tokens
+            if view.read:
+                tokens_of[name] = self._padded(sequences)
         passes = [self._pass(dropout, items) for dropout, items in by_dropout.items()]
         teachers = {
             name: {view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()}
             for name, views in self._teachers.items()
         }
-        tokens_of = {name: self._padded(of_view) for name, of_view in sequences.items()}
         return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
 
     def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> EncoderPass:
@@ -194,14 +181,12 @@ class Assembler:
             items = sorted(items, key=lambda item: len(item[1]))
         lengths = [len(tokens) for _, tokens in items]
         ranges = [range(len(items))] if self._overhead is None else length_groups(lengths, self._overhead)
-        size = self._micro_batch or max(len(items), 1)
-        ids, masks = [], []
+        size = self._micro_batch or len(items)
+        groups = []
         for part in (group[i : i + size] for group in ranges for i in range(0, len(group), size)):
-            block, mask = self._padded([items[i][1] for i in part])
-            ids.append(block)
-            masks.append(mask)
-        packings = [Packing.of(mask) for mask in masks] if self._packed else []
-        return EncoderPass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]), packings)
+            ids, mask = self._padded([items[i][1] for i in part])
+            groups.append((ids, mask, Packing.of(mask) if self._packed else None))
+        return EncoderPass(dropout, groups, torch.tensor([slot for slot, _ in items]), torch.tensor(lengths))
 
     def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """Return ids and attention mask (sequences, longest), at least one token wide."""

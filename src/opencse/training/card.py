@@ -10,7 +10,7 @@ from huggingface_hub import ModelCardData
 from opencse.encoder.export import OLDEST
 from opencse.encoder.provenance import base_model
 from opencse.recipes import Recipe
-from opencse.training.loop import TrainingOutcome
+from opencse.training.session import TrainingOutcome
 
 _HEADER = """---
 {metadata}

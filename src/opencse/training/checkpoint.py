@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import find_damage, replaced_file, replaced_folder, write_checksums
-from opencse.foundation.reading import error_reason, read_json, regular_file, translate_errors
+from opencse.foundation.reading import read_json, regular_file, translate_errors
 from opencse.foundation.tensors import tensors_hash
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _DIGEST = "sha256"
 _REMEDY = "Start anew with --overwrite."
+_KEPT = 2
+_CPU = torch.device("cpu")
 
 
 @dataclass
@@ -41,7 +43,6 @@ class TrainingState:
         first_score: The development score before the first step.
         best_step: The step with the best development score so far.
         best_score: That score.
-        stale: Evaluations since that step.
         seconds: Training time so far, over all resumptions.
         sums: Running sums of logged values since the last line of the log.
         counts: Number of values in each sum.
@@ -52,9 +53,8 @@ class TrainingState:
     first_score: float | None = None
     best_step: int = -1
     best_score: float | None = None
-    stale: int = 0
     seconds: float = 0.0
-    sums: dict[str, Any] = field(default_factory=dict)
+    sums: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     scaler: dict[str, Any] = field(default_factory=dict)
 
@@ -63,16 +63,16 @@ class Checkpoints:
     """The checkpoints of a run.
 
     Args:
-        folder: The folder with the checkpoints.
-        keep: Number of checkpoints to keep.
+        folder: The folder with the checkpoints; the last two are kept, so that a damaged one costs only the steps
+            since the one before it.
         fingerprint: Hashes and settings, by name, that a run must share with the checkpoint that it resumes.
         notify: Receives a line for each damaged checkpoint.
     """
 
     def __init__(
-        self, folder: Path, keep: int, fingerprint: dict[str, str], notify: Callable[[str], None] = lambda _: None
+        self, folder: Path, fingerprint: dict[str, str], notify: Callable[[str], None] = lambda _: None
     ) -> None:
-        self.folder, self.keep, self.fingerprint, self._notify = folder, keep, fingerprint, notify
+        self.folder, self.fingerprint, self._notify = folder, fingerprint, notify
         self._notified: set[Path] = set()
 
     def latest(self) -> Path | None:
@@ -81,24 +81,22 @@ class Checkpoints:
         Raises:
             OpencseError: There are checkpoints, but all are damaged.
         """
-        found = sorted(self.folder.glob("step-*"), reverse=True)
-        for path in found:
+        wrong = None
+        for path in sorted(self.folder.glob("step-*"), reverse=True):
             wrong = find_damage(path)
             if wrong is None:
                 return path
             if path not in self._notified:
                 self._notify(f"{path} is damaged ({wrong}); the checkpoint before it is used")
                 self._notified.add(path)
-        if found:
-            raise OpencseError(
-                f"{self.folder}: every checkpoint is damaged ({find_damage(found[0])})", "Start anew with --overwrite."
-            )
+        if wrong is not None:
+            raise OpencseError(f"{self.folder}: every checkpoint is damaged ({wrong})", _REMEDY)
         return None
 
     def save(
         self, network: nn.Module, optimizer: torch.optim.Optimizer, random_states: list[Tensor], progress: TrainingState
     ) -> Path:
-        """Write a checkpoint, then remove the oldest ones beyond the number to keep."""
+        """Write a checkpoint, then remove the oldest ones."""
         target = self.folder / f"step-{progress.step:08d}"
         with replaced_folder(target) as temporary:
             save_weights(network, temporary / "network.safetensors")
@@ -107,32 +105,36 @@ class Checkpoints:
             state = {"progress": asdict(progress), "fingerprint": self.fingerprint}
             (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
             write_checksums(temporary)
-        for old in sorted(self.folder.glob("step-*"))[: -self.keep]:
+        for old in sorted(self.folder.glob("step-*"))[:-_KEPT]:
             shutil.rmtree(old)
         return target
 
     def load(
-        self, path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, process: int = 0
-    ) -> tuple[TrainingState, Tensor]:
-        """Restore network and optimiser from a checkpoint; return the run's state, and a process's generator state.
+        self,
+        path: Path,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        device: torch.device = _CPU,
+        process: int = 0,
+    ) -> TrainingState:
+        """Restore network, optimiser and the generators of a process from a checkpoint; return the run's state.
 
         Raises:
-            OpencseError: The checkpoint belongs to another recipe, corpus or backbone, or was not written by a run.
+            OpencseError: The checkpoint belongs to another run, or was not written by one.
         """
         place = path / "state.json"
         content = read_json(place, _REMEDY)
-        if not isinstance(content.get("fingerprint"), dict):
+        if content.get("fingerprint") != self.fingerprint:
+            raise OpencseError(f"{place}: was written by another run", _REMEDY)
+        state = decode(TrainingState, content.get("progress"), f"{place}: progress")
+        if state.step < 0 or state.counts.keys() != state.sums.keys() or not all(state.counts.values()):
             raise OpencseError(f"{place}: was not written by a run", _REMEDY)
-        for name, value in self.fingerprint.items():
-            if content["fingerprint"].get(name) != value:
-                raise OpencseError(
-                    f"{path}: was made with another {name}",
-                    "Resume with what the run began with, or start anew with --overwrite.",
-                )
-        state = _decode_state(content.get("progress"), place)
         load_weights(network, path / "network.safetensors")
         _restore_moments(optimizer, path / "optimizer.safetensors")
-        return state, _random_state(path / "random.safetensors", process)
+        place = path / "random.safetensors"
+        with translate_errors(place, "the generator cannot be restored", _REMEDY, RuntimeError):
+            set_random_state(_tensors(place)[0][str(process)], device)
+        return state
 
 
 def random_state(device: torch.device) -> Tensor:
@@ -161,22 +163,6 @@ def set_random_state(state: Tensor, device: torch.device) -> None:
         torch.cuda.set_rng_state(state[size:], device)
     elif device.type == "mps":
         torch.mps.set_rng_state(state[size:])
-
-
-def _random_state(path: Path, process: int) -> Tensor:
-    """Return the generator state of a process, uint8 (n,).
-
-    Raises:
-        OpencseError: There is none for this process, or it is not a state of PyTorch's generator.
-    """
-    state = _tensors(path)[0].get(str(process))
-    try:
-        if state is None:
-            raise ValueError(f"no state of process {process}")
-        torch.Generator().set_state(state[: torch.get_rng_state().numel()])
-    except (ValueError, TypeError, IndexError, RuntimeError) as error:
-        raise OpencseError(f"{path}: the generator cannot be restored ({error_reason(error)})", _REMEDY) from None
-    return state
 
 
 def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:
@@ -221,14 +207,6 @@ def check_weights(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def _decode_state(table: object, place: Path) -> TrainingState:
-    state = decode(TrainingState, table, f"{place}: progress")
-    wrong = [name for name, value in state.sums.items() if not isinstance(value, float) or name not in state.counts]
-    if wrong or state.step < 0 or any(count < 1 for count in state.counts.values()):
-        raise OpencseError(f"{place}: was not written by a run", _REMEDY)
-    return state
-
-
 def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     path = regular_file(path)
     with (
@@ -250,19 +228,11 @@ def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
-    """Load the moments from a file.
-
-    Raises:
-        OpencseError: The file is damaged, or belongs to other parameters.
-    """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    states: dict[int, dict[str, Any]] = {}
-    for key, tensor in _tensors(path)[0].items():
-        index, _, name = key.partition(".")
-        known = index.isdecimal() and int(index) < len(parameters) and name in _MOMENTS
-        if not known or tensor.shape != (() if name == "step" else parameters[int(index)].shape):
-            raise OpencseError(f"{path}: {key!r} does not fit the network", _REMEDY)
-        states.setdefault(int(index), {})[name] = tensor
-    if any(len(state) != len(_MOMENTS) for state in states.values()):
-        raise OpencseError(f"{path} lacks a part of the optimiser's state", _REMEDY)
+    tensors, states = _tensors(path)[0], {}
+    with translate_errors(path, "does not fit the network", _REMEDY, IndexError):
+        for index in {int(key.partition(".")[0]) for key in tensors}:
+            states[index] = {name: tensors.pop(f"{index}.{name}") for name in _MOMENTS}
+            if any(states[index][name].shape != parameters[index].shape for name in _MOMENTS[1:]):
+                raise ValueError(f"parameter {index}")
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -43,7 +43,7 @@ def train_first_stages(
         stage, folder = _stage_recipe(recipe, recipe.first_stages[name]), control.folder / "first_stages" / name
         resume = not control.overwrite and (folder / "run.json").is_file()
         control.notify(f"training {stage.name} first, for mining")
-        own = replace(control, folder=folder, resume=resume, track=(), deadline=None)
+        own = replace(control, folder=folder, resume=resume, deadline=None)
         models[name] = train_encoder(stage, corpus, backbone, measures, own).model
     return models
 

@@ -25,7 +25,6 @@ CONTENTS = (
     "results.json",
     "checkpoints",
     "model",
-    "tracking",
 )
 # Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
 PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "first_stages")
@@ -73,34 +72,17 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
 
 
 def read_record(out: Path) -> dict[str, Any]:
-    """Return the contents of `run.json`, with the fingerprint and, for a finished run, the outcome.
+    """Return the contents of `run.json`: its `fingerprint` and `precision`, perhaps `outcome` and `step_limit`.
 
     Raises:
         OpencseError: The file is missing or damaged, or was not written by a run.
     """
     record = read_json(out / "run.json", "Start anew with --overwrite.")
-    if not isinstance(record.get("fingerprint"), dict) or not isinstance(record.get("outcome", {}), dict):
+    limit = record.get("step_limit", 1)
+    written = isinstance(record.get("fingerprint"), dict) and isinstance(record.get("outcome", {}), dict)
+    if not written or record.get("precision") not in ("bf16", "fp16", "fp32") or type(limit) is not int or limit < 1:
         raise OpencseError(f"{out / 'run.json'}: was not written by a run", "Start anew with --overwrite.")
     return record
-
-
-def begun_step_limit(out: Path) -> int | None:
-    """Return the number of steps that fit into the time of the run in a folder; None if it has no such limit."""
-    found = _begun(out, "step_limit")
-    return found if type(found) is int and found > 0 else None
-
-
-def begun_precision(out: Path) -> Any:
-    """Return the precision of the run in a folder; None if there is no run."""
-    found = _begun(out, "precision")
-    return found if found in ("bf16", "fp16", "fp32") else None
-
-
-def _begun(out: Path, key: str) -> Any:
-    try:
-        return read_json(out / "run.json").get(key)
-    except OpencseError:
-        return None
 
 
 def describe_environment() -> dict[str, Any]:

@@ -20,6 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from opencse.encoder.device import world_size
+from opencse.foundation.tensors import move
 
 
 class _GatherRows(torch.autograd.Function):
@@ -64,17 +65,9 @@ def gather_detached(rows: Tensor) -> Tensor:
     return gather_rows(rows.detach())
 
 
-def gather_mask(mask: Tensor, host: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return a mask (n, ...) of the rows of all processes, on its device and on the CPU.
-
-    Args:
-        mask: The mask of this process's rows.
-        host: The same as a CPU tensor; None if it must be read from the device.
-    """
-    if world_size() == 1:
-        return mask, mask.cpu() if host is None else host
-    gathered = _gathered(mask)
-    return gathered, gathered.cpu()  # waits for the device: the host knows the rows of this process only
+def gather_mask(mask: Tensor, device: torch.device) -> Tensor:
+    """Return a mask (n, ...) of the rows of all processes, gathered on a device; both are on the CPU."""
+    return mask if world_size() == 1 else _gathered(move(mask, device)).cpu()
 
 
 def own_rows(rows: Tensor) -> Tensor:

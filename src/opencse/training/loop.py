@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from opencse.encoder.precision import MixedPrecision
 from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.foundation.files import write_text
 from opencse.foundation.measure import Measures
-from opencse.foundation.progress import Notify, Phase, about, timed
+from opencse.foundation.progress import Phase, about, timed
 from opencse.recipes import Recipe
 from opencse.training.batches import BatchSampler
 from opencse.training.checkpoint import (
@@ -29,65 +30,13 @@ from opencse.training.checkpoint import (
     check_weights,
     load_weights,
     save_weights,
-    set_random_state,
 )
-from opencse.training.log import MetricsLog
 from opencse.training.network import Network
 from opencse.training.optimizer import adamw, rate_factor
-from opencse.training.strength import StrengthCurve
-
-if TYPE_CHECKING:
-    from accelerate import Accelerator
+from opencse.training.session import TrainingOutcome, TrainingSession
 
 MEASURED_STEPS = 20
 """Steps after which the time of the training is known, and is limited if there is a deadline."""
-
-
-@dataclass(frozen=True)
-class TrainingOutcome:
-    """Result of a training run.
-
-    Attributes:
-        steps: Optimiser steps done.
-        best_step: The step whose weights were kept; None without a development set (the last weights are kept).
-        best_score: The development score of the weights that were kept.
-        first_score: The development score before the first step.
-        seconds: Training time, evaluation included.
-        curve: Scores by the strength of the meaning block, for recipes that train one.
-    """
-
-    steps: int
-    best_step: int | None
-    best_score: float | None
-    first_score: float | None
-    seconds: float
-    curve: StrengthCurve | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoopHost:
-    """What a training loop runs in.
-
-    Attributes:
-        folder: Folder for metrics, checkpoints and the best weights.
-        accelerator: Devices and processes.
-        checkpoints: The checkpoints of the run.
-        progress: Show progress.
-        notify: Receives the expected time, after the first steps.
-        deadline: Time by `time.perf_counter` at which training is to end. The number of steps that fit is computed
-            once, after the first `MEASURED_STEPS`; the schedule then runs to its end by that number.
-        step_limit: That number, if the run is resumed and had it.
-        keep_step_limit: Receives the number when it is computed, in the main process.
-    """
-
-    folder: Path
-    accelerator: Accelerator
-    checkpoints: Checkpoints
-    progress: bool = True
-    notify: Notify = lambda _: None
-    deadline: float | None = None
-    step_limit: int | None = None
-    keep_step_limit: Callable[[int], None] = lambda _: None
 
 
 class TrainingLoop:
@@ -96,34 +45,37 @@ class TrainingLoop:
     Args:
         network: The network to train.
         assembler: Returns the batch of some row numbers.
-        sampler: Returns the row numbers of each batch.
+        rows: Number of training rows.
         recipe: The recipe.
         measures: What is measured of the encoder, started with it; only the main process asks for scores.
-        host: What the loop runs in.
+        session: The run, which was begun.
     """
 
     def __init__(
         self,
         network: Network,
         assembler: Callable[[Any], Any],
-        sampler: BatchSampler,
+        rows: int,
         recipe: Recipe,
         measures: Measures,
-        host: LoopHost,
+        session: TrainingSession,
     ) -> None:
-        self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
-        self.measures, self.host, self.step_limit = measures, host, host.step_limit
-        self.folder, self.accelerator, self.checkpoints = host.folder, host.accelerator, host.checkpoints
-        self.main, self._distributed = self.accelerator.is_main_process, self.accelerator.num_processes > 1
-        self.show = host.progress and self.main
-        steps = recipe.training.epochs * sampler.batches_per_epoch
-        self.steps = min(steps, recipe.training.max_steps or steps)
-        self.best_path = self.folder / "best.safetensors"
+        self.network, self.assembler, self.recipe, self.measures = network, assembler, recipe, measures
+        self.session, self.accelerator, self.main = session, session.accelerator, session.main
+        self._distributed = self.accelerator.num_processes > 1
+        training = recipe.training
+        processes = self.accelerator.num_processes
+        self.sampler = BatchSampler(rows, min(training.batch_size, rows), training.seed, processes)
+        steps = training.epochs * self.sampler.batches_per_epoch
+        self.steps = min(steps, training.max_steps or steps)
+        folder = session.folder
+        self.checkpoints = Checkpoints(folder / "checkpoints", session.record["fingerprint"], session.notify)
+        self.best_path, self.log_path = folder / "best.safetensors", folder / "metrics.jsonl"
         self.stop = StopSignal()
         self._evaluation_seconds = 0.0
 
-    def run(self, resume: bool = False) -> TrainingOutcome:
-        """Train to the end; with `resume`, start from the latest checkpoint, if there is one.
+    def run(self) -> TrainingOutcome:
+        """Train to the end, from the latest checkpoint of a run that is resumed.
 
         Raises:
             OpencseError: The loss is not finite, the disk is full, or the checkpoint does not fit.
@@ -135,37 +87,33 @@ class TrainingLoop:
         self.precision = MixedPrecision(name, self.network, self.accelerator.device)
         self.optimizer = adamw(self.network, self.recipe.optimizer, self.recipe.block)
         self.state = TrainingState()
-        latest = self.checkpoints.latest() if resume else None
+        latest = self.checkpoints.latest() if self.session.resume else None
         if latest is not None:
-            process = self.accelerator.process_index
-            self.state, generators = self.checkpoints.load(latest, self.network, self.optimizer, process)
+            device, process = self.accelerator.device, self.accelerator.process_index
+            self.state = self.checkpoints.load(latest, self.network, self.optimizer, device, process)
             self.precision.scaler.load_state_dict(self.state.scaler)
-            set_random_state(generators, self.accelerator.device)
             if self.main and self.state.best_step >= 0:
                 check_weights(self.best_path)  # fails now, not after all the steps
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
-        self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
-        try:
-            with self.stop.awaited():
-                self._train()
-        finally:
-            if self.log is not None:
-                self.log.close()
+        if self.main:
+            drop_lines_after(self.log_path, self.state.step)
+        with self.stop.awaited():
+            self._train()
         return self._finish()
 
     def _train(self) -> None:
         self._clock = time.perf_counter() - self.state.seconds
         training, selection = self.recipe.training, self.recipe.selection
+        deadline, show = self.session.deadline, self.session.progress
         self.network.train()
-        with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=self.show) as phase:
+        with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=show) as phase:
             if self.state.step == 0 and self.measures.development is not None:
                 self._evaluate(phase, select=False)
-            exhausted, _ = self._agreed()
             start, began = self.state.step, time.perf_counter()
             self._limit_steps(phase)
-            if self.host.deadline is not None and self.step_limit is None and began > self.host.deadline:
-                self.host.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
-            while self.state.step < self.steps and not exhausted:
+            if deadline is not None and "step_limit" not in self.session.record and began > deadline:
+                self.session.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
+            while self.state.step < self.steps:
                 self._step()
                 phase.update()
                 step = self.state.step
@@ -176,7 +124,7 @@ class TrainingLoop:
                     self._write_log(phase)
                 if self.measures.development is not None and (step % selection.every == 0 or step == self.steps):
                     self._evaluate(phase, select=True)
-                exhausted, stopped = self._agreed()
+                stopped = self._stopped()
                 at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
                 if stopped or (at_checkpoint and step < self.steps):
                     self._save()
@@ -188,41 +136,36 @@ class TrainingLoop:
 
         A limit is computed once in a run, at a fixed step, and recorded: a resumed run takes the same steps.
         """
-        step, now = self.state.step, time.perf_counter()
+        step, now, deadline = self.state.step, time.perf_counter(), self.session.deadline
         seconds += self._evaluation_seconds / self.recipe.selection.every
-        if step == MEASURED_STEPS and self.host.deadline is not None and self.step_limit is None:
-            fitting = step + max(0, int((self.host.deadline - now) / seconds))
+        if step == MEASURED_STEPS and deadline is not None and "step_limit" not in self.session.record:
+            fitting = step + max(0, int((deadline - now) / seconds))
             steps = torch.tensor(float(min(fitting, self.steps)) if self.main else 0.0, device=self.accelerator.device)
-            self.step_limit = int(self.accelerator.reduce(steps, "sum"))  # the main process's clock counts
-            if self.main:
-                self.host.keep_step_limit(self.step_limit)
+            self.session.note(step_limit=int(self.accelerator.reduce(steps, "sum")))  # the main process's clock counts
         self._limit_steps(phase)
         if step < self.steps:
             expected = now - self._clock + seconds * (self.steps - step)
-            self.host.notify(f"training takes about {about(expected)}: {self.steps:,} steps")
-        elif self.host.deadline is not None:
-            self.host.notify(f"the time is over: training ends after step {step}")
+            self.session.notify(f"training takes about {about(expected)}: {self.steps:,} steps")
+        elif deadline is not None:
+            self.session.notify(f"the time is over: training ends after step {step}")
 
     def _limit_steps(self, phase: Phase) -> None:
         """Apply the limit, from the step at which it was computed."""
-        if self.step_limit is not None and self.state.step >= MEASURED_STEPS:
-            self.steps = min(self.steps, self.step_limit)
+        if "step_limit" in self.session.record and self.state.step >= MEASURED_STEPS:
+            self.steps = min(self.steps, self.session.record["step_limit"])
             phase.total = self.steps
 
     def _step(self) -> None:
-        """Do one optimiser step."""
-        state, training = self.state, self.recipe.training
-        parts = self._parts(self.sampler.batch(state.step))
-        every = training.gradient_norms_every
-        for i, rows in enumerate(parts):
-            batch = self.assembler(rows).to(self.accelerator.device)
-            last = i == len(parts) - 1
-            with self.accelerator.no_sync(self.model) if self._distributed and not last else contextlib.nullcontext():
-                with self.precision.forward():
-                    with_norms = bool(every) and state.step % every == 0
-                    loss, values, reports = self.model(batch, state.step, state.step / self.steps, with_norms)
-                self.precision.backward(loss / len(parts))
-            self._count({"loss": loss, **values, **reports})
+        """Do one optimiser step on this process's part of a batch."""
+        state, every = self.state, self.recipe.training.gradient_norms_every
+        rows = self.sampler.batch(state.step)
+        share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
+        batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(self.accelerator.device)
+        with self.precision.forward():
+            with_norms = bool(every) and state.step % every == 0
+            loss, values, reports = self.model(batch, state.step, state.step / self.steps, with_norms)
+        self.precision.backward(loss)
+        self._count({"loss": loss, **values, **reports})
         if self.accelerator.device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
         norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
@@ -233,14 +176,6 @@ class TrainingLoop:
         self.precision.step(self.optimizer)
         state.step += 1
 
-    def _parts(self, rows: Any) -> list[Any]:
-        """Return the rows of this process in each part of a batch."""
-        count, rank = self.accelerator.num_processes, self.accelerator.process_index
-        size = len(rows) // self.recipe.training.accumulate
-        share = size // count
-        starts = [p * size + rank * share for p in range(self.recipe.training.accumulate)]
-        return [rows[s : s + share] for s in starts]
-
     def _count(self, values: dict[str, Any]) -> None:
         """Add values to the running sums, which stay on the device until the log is written.
 
@@ -248,8 +183,8 @@ class TrainingLoop:
         """
         sums, counts = self.state.sums, self.state.counts
         for name, value in values.items():
-            value = value.detach() if isinstance(value, torch.Tensor) else value
-            sums[name] = sums.get(name, 0.0) + value
+            detached: Any = value.detach() if isinstance(value, torch.Tensor) else value
+            sums[name] = sums.get(name, 0.0) + detached
             counts[name] = counts.get(name, 0) + 1
 
     def _check_finite(self) -> None:
@@ -268,11 +203,16 @@ class TrainingLoop:
         self._check_finite()
         state = self.state
         means = {name: float(value) / state.counts[name] for name, value in state.sums.items()}
-        if self.log is not None:
-            seconds = round(time.perf_counter() - self._clock, 2)
-            self.log.write(state.step, {**means, "lr": self.optimizer.param_groups[0]["lr"], "seconds": seconds})
+        seconds = round(time.perf_counter() - self._clock, 2)
+        self._append({**means, "lr": self.optimizer.param_groups[0]["lr"], "seconds": seconds})
         phase.details = self._postfix | {"loss": f"{means['loss']:.4f}"}
         state.sums, state.counts = {}, {}
+
+    def _append(self, values: dict[str, Any]) -> None:
+        """Append a line to the log."""
+        if self.main:
+            with self.log_path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": self.state.step, **values}) + "\n")
 
     @property
     def _postfix(self) -> dict[str, str]:
@@ -287,32 +227,23 @@ class TrainingLoop:
             score = self.measures.development_score() if self.main else 0.0
         self._evaluation_seconds = time.perf_counter() - began
         state = self.state
-        if self.log is not None:
-            self.log.write(state.step, {"dev": score, **self.measures.watched()})
+        self._append({"dev": score, **(self.measures.watched() if self.main else {})})
         if not select:
             state.first_score = score
         elif state.best_score is None or score > state.best_score:
-            state.best_score, state.best_step, state.stale = score, state.step, 0
+            state.best_score, state.best_step = score, state.step
             if self.main:
                 # Only the encoder is exported; the modules of the terms can be as large.
                 save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
-        else:
-            state.stale += 1
         phase.details = {"dev": f"{score:.2f}"} | self._postfix
         self.network.train()
 
-    def _agreed(self) -> tuple[bool, bool]:
-        """Return whether early stopping is due, as the main process sees it, and whether any process is to stop.
-
-        All processes act on the same answer: one that went on while another saves would wait for it for ever.
-        """
-        patience = self.recipe.selection.patience
-        exhausted = self.main and patience is not None and self.state.stale >= patience
+    def _stopped(self) -> bool:
+        """Return whether any process is to stop; one that went on while another saves would wait for it for ever."""
         if not self._distributed:
-            return exhausted, self.stop.received
-        flags = torch.tensor([float(exhausted), float(self.stop.received)], device=self.accelerator.device)
-        exhausted, stopped = (self.accelerator.reduce(flags, "sum") > 0).tolist()
-        return exhausted, stopped
+            return self.stop.received
+        flag = torch.tensor(float(self.stop.received), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(flag, "sum") > 0)
 
     def _save(self) -> None:
         self._check_finite()
@@ -351,6 +282,15 @@ class TrainingLoop:
                 parameter.requires_grad_(False)
             parameter.grad = None
         auxiliary.load_state_dict(memory, strict=False)
+
+
+def drop_lines_after(path: Path, step: int) -> None:
+    """Keep the lines of a log up to a step, after which a run goes on; the last line of a killed one is incomplete."""
+    kept = []
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if step and path.is_file() else ():
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            kept += [line + "\n"] if json.loads(line)["step"] <= step else []
+    write_text(path, "".join(kept))
 
 
 class StopSignal:

@@ -59,8 +59,8 @@ class LossHead(nn.Module):
         with torch.autocast(device, enabled=False):
             vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
-            mask, host_mask = gather_mask(batch.present.T, None if batch.host is None else batch.host.present.T)
-            embeddings = dict(zip(batch.views, self._project(vectors, host_mask.T).unbind(), strict=True))
+            present = gather_mask(batch.present.T, vectors.device).T
+            embeddings = dict(zip(batch.views, self._project(vectors, present).unbind(), strict=True))
             context = Context(
                 step=step,
                 progress=progress,
@@ -69,14 +69,13 @@ class LossHead(nn.Module):
                     for name, views in batch.teachers.items()
                 },
                 tokens=batch.tokens,
-                host_present=dict(zip(batch.views, host_mask.T.unbind(), strict=True)),
-                host_tokens={} if batch.host is None else batch.host.tokens,
+                device=vectors.device,
                 modules=self.modules_by_term,
                 processes=Processes(own_rows, gather_detached, mean),
                 precision=lambda: torch.autocast(device, autocast[1], enabled=autocast[0]),
             )
-            present = dict(zip(batch.views, mask.T.unbind(), strict=True))
-            loss, values, reports = self.objective(embeddings, present, context)
+            masks = dict(zip(batch.views, present.unbind(), strict=True))
+            loss, values, reports = self.objective(embeddings, masks, context)
             if with_norms:
                 norms = self.objective.gradient_norms(values, embeddings)
                 reports |= {f"{name}/grad_norm": norm.detach() for name, norm in norms.items()}
@@ -160,21 +159,11 @@ def encode(
 
     run = partial(checkpoint, vectors_of, use_reentrant=False) if twice else vectors_of
     rows = torch.cat([run(*group, part.dropout) for part in batch.passes for group in part.groups])
-    slots = [part.slots for part in batch.passes]
-    if denoisers:
-        rows = _denoised(batch.host or batch, rows, denoisers)
-    slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
-    return slotted.index_copy(0, torch.cat(slots), rows).view(len(batch.views), batch.rows, -1)
-
-
-def _denoised(batch: Batch, rows: Tensor, denoisers: Mapping[str, TemplateDenoising]) -> Tensor:
-    """Return the vectors (n, width) of a batch, on the host, minus the vectors of their empty templates."""
-    slots = torch.cat([part.slots for part in batch.passes])
-    lengths = torch.cat([mask.sum(1) for part in batch.passes for mask in part.masks])
-    for v, view in enumerate(batch.views):
-        chosen = (slots // batch.rows == v).nonzero().squeeze(1)
-        if view in denoisers and len(chosen):
-            denoiser = denoisers[view]
+    slots, lengths = (torch.cat([getattr(part, name) for part in batch.passes]) for name in ("slots", "lengths"))
+    for view, denoiser in (denoisers or {}).items():
+        chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
+        if len(chosen):
             delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
             rows = rows.index_add(0, move(chosen, rows.device), -delta.to(rows.dtype))
-    return rows
+    slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
+    return slotted.index_copy(0, move(slots, rows.device), rows).view(len(batch.views), batch.rows, -1)

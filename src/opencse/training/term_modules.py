@@ -41,12 +41,11 @@ def term_modules(
     Raises:
         OpencseError: A term cannot be built with this encoder; the message names it.
     """
-    transformer = getattr(encoder[0], "auto_model", None)
     build = TermBuildContext(
         width=encoder.get_embedding_dimension() or 0,
         encoder=encoder,
         projector=projector,
-        transformer=transformer,
+        transformer=getattr(encoder[0], "auto_model", None),
         tokenizer=tokenizer,
         masked_lm=partial(_masked_lm, tokenizer, backbone, device),
         seed=seed,

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from accelerate.utils import set_seed
 
-from opencse.encoder import build_projector, exported_projector, save_encoder
+from opencse.encoder import build_projector, exported_projector, save_encoder, special_frame, template_frame
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.blocks import append_block
 from opencse.encoder.denoising import TemplateDenoising
@@ -23,20 +24,19 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
-from opencse.recipes import Block, Recipe, Training, ViewSettings, dump_recipe
+from opencse.recipes import Block, Recipe, ViewSettings, dump_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS, likely_language
-from opencse.training.batches import Assembler
+from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.block_fit import fit_block
 from opencse.training.card import encoder_card
-from opencse.training.loop import TrainingOutcome
+from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network
-from opencse.training.session import RunControl, TrainingSession, joined
+from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, joined
 from opencse.training.strength import find_strength
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
-from opencse.training.view_tokens import sources_and_views
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -89,44 +89,50 @@ def train_encoder(
         session = TrainingSession(control)
         for warning in recipe.warnings():
             session.notify(f"warning: {warning}")
-        check_batch(recipe.training, session.accelerator.num_processes)
+        batch_size, processes = recipe.training.batch_size, session.accelerator.num_processes
+        if batch_size % processes:
+            raise OpencseError(
+                f"training.batch_size {batch_size} does not divide among {processes} processes", "Choose a multiple."
+            )
         recipe = replace(recipe, training=session.settle(recipe.training, backbone))
-        model = _TrainedModel(recipe, backbone, session)
+        model = _TrainedModel(recipe, backbone, session.device)
         text = _TrainingText(recipe, corpus, backbone, model, session)
         fingerprint = _fingerprint(recipe, model, text)
         if (outcome := session.finished(fingerprint)) is not None:
             return TrainingRun(session.folder, recipe, outcome)
-        record = {
-            "recipe": recipe.name,
-            "variant": recipe.variant,
-            "family": recipe.family,
-            "backbone": backbone.name,
-            "corpus": corpus.name,
-            "rows": text.store.rows,
-            "blank_rows": text.store.skipped,
-            "seed": recipe.training.seed,
-            "precision": recipe.training.precision,
-            "fingerprint": fingerprint,
-        }
-        session.begin(record, {"recipe.toml": fingerprint["recipe"]})
+        session.begin(
+            {
+                "recipe": recipe.name,
+                "variant": recipe.variant,
+                "family": recipe.family,
+                "backbone": backbone.name,
+                "corpus": corpus.name,
+                "rows": text.store.rows,
+                "blank_rows": text.store.skipped,
+                "seed": recipe.training.seed,
+                "precision": recipe.training.precision,
+                "fingerprint": fingerprint,
+            }
+        )
         for line in text.notes():
             session.notify(line)
-        session.seed(recipe.training.seed, per_process=True)
-
-        def finish(outcome: TrainingOutcome) -> TrainingOutcome:
-            if recipe.block is not None and (block := block_of(model.encoder)) is not None:
-                outcome = replace(outcome, curve=find_strength(block, measures, recipe.block.tolerance))
-            card = encoder_card(recipe, record, outcome, language=text.language)
-            save_encoder(model.encoder, session.folder / "model", card)
-            return outcome
-
+        set_seed(recipe.training.seed, device_specific=True)  # dropout and masks differ between processes
         network = model.network.to(session.device)
         measures.start(model.scored)
-        assembler = text.assembler(model, session)
-        if model.new_block and recipe.block is not None:
+        assembler = text.assembler(model, session.on_cpu)
+        if model.new_block:
             with timed("fitting the block"):
                 fit_block(model.network, assembler, text.store.rows, recipe)
-        outcome = session.train(network, assembler, text.store.rows, recipe, measures, record, finish)
+        loop = TrainingLoop(network, assembler, text.store.rows, recipe, measures, session)
+        with timed("training steps"):
+            outcome = loop.run()
+        if session.main:
+            if recipe.block is not None and (block := block_of(model.encoder)) is not None:
+                outcome = replace(outcome, curve=find_strength(block, measures, recipe.block.tolerance))
+            card = encoder_card(recipe, session.record, outcome, language=text.language)
+            save_encoder(model.encoder, session.folder / "model", card)
+            session.end(outcome, loop.checkpoints.folder, loop.best_path)
+        session.accelerator.wait_for_everyone()
         warnings = (*text.warnings, *score_warnings(outcome))
         return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
 
@@ -136,40 +142,79 @@ class _TrainedModel:
 
     Attributes:
         new_block: Whether the encoder has a meaning block that was not trained before.
+        packed: Whether the encoder computes real tokens only.
+        sources: The texts to tokenise.
+        views: For each view its text and its frame of tokens.
     """
 
     new_block = False
 
-    def __init__(self, recipe: Recipe, backbone: Backbone, session: TrainingSession) -> None:
-        session.seed(recipe.training.seed)
-        self._denoising = recipe.encoder.denoising
-        backbone.seed = recipe.training.seed
-        self.encoder = backbone.encoder(**recipe.pooling, dropout=recipe.encoder.dropout)
+    def __init__(self, recipe: Recipe, backbone: Backbone, device: torch.device) -> None:
+        settings, seed = recipe.encoder, recipe.training.seed
+        set_seed(seed)
+        backbone.seed = seed
+        self.encoder = backbone.encoder(**recipe.pooling, dropout=settings.dropout)
         check_dropout(recipe.used_views, self.encoder, backbone)
         if recipe.block is not None:
             self._prepare_block(recipe.block, backbone)
-        width = self.encoder.get_embedding_dimension()
-        assert width is not None
-        kind = recipe.encoder.projector
-        if recipe.encoder.keep_projector:
+        width, kind = self.encoder.get_embedding_dimension() or 0, settings.projector
+        if settings.keep_projector:
             self.encoder.append(exported_projector(width).to(self.encoder.device))
             kind = "none"
         # The layers of a block take padded states.
         self.packed: bool = recipe.block is None and prepare_for_training(self.encoder)
-        self.sources, self.views = sources_and_views(recipe, self.encoder, backbone)
-        self._denoisers: dict[str, TemplateDenoising] = {}
-        if self._denoising != "none":
+        self.sources: list[TokenSource] = []
+        self.views: dict[str, ViewTokens] = {}
+        for name, view in recipe.used_views.items():
+            self._add_view(name, view, recipe, backbone)
+        limit, longest = self.encoder.max_seq_length, max(view.longest for view in self.views.values())
+        if limit is not None and longest > limit:
+            raise OpencseError(
+                f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",
+                "Lower it with --set encoder.max_length=…",
+            )
+        denoisers: dict[str, TemplateDenoising] = {}
+        if settings.denoising != "none":
             first: Any = self.encoder[0]
-            model, positions = first.auto_model, recipe.encoder.denoising_positions
-            for name, view in self.views.items():
-                self._denoisers[name] = TemplateDenoising(model, view.frame, positions, view.dropout)
-        torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
-        projector = build_projector(kind, width)
-        tokenizer, seed = backbone.tokenizer, recipe.training.seed
-        modules = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, session.device)
+            transformer, positions = first.auto_model, settings.denoising_positions
+            for name, tokens in self.views.items():
+                denoisers[name] = TemplateDenoising(transformer, tokens.frame, positions, tokens.dropout)
+        self.scored = self.encoder
+        if settings.denoising == "train_and_dev":  # development scores see the denoising of the first view
+            self.scored = _with_module(self.encoder, next(iter(denoisers.values())))
+        torch.manual_seed(seed)  # the same initial weights in every process
+        projector, tokenizer = build_projector(kind, width), backbone.tokenizer
+        modules = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, device)
         head = LossHead(projector, Objective(recipe.terms), modules)
-        encode_twice = recipe.training.micro_batch is not None
-        self.network = Network(self.encoder, head, self._denoisers, encode_twice)
+        self.network = Network(self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None)
+
+    def _add_view(self, name: str, view: ViewSettings, recipe: Recipe, backbone: Backbone) -> None:
+        """Add the source of the tokens of a view.
+
+        Raises:
+            OpencseError: `encoder.max_length` is too short for the prompt of the view.
+        """
+        settings, encoder, prompt = recipe.encoder, self.encoder, view.prompt
+        if settings.pooling == "mask" and prompt:
+            # The encoder's tokenizer no longer has the mask token, so templates are read with the original one.
+            frame, prompt = template_frame(backbone.tokenizer, prompt), None
+        else:  # the prompt is tokenised together with the text
+            frame = special_frame(encoder.tokenizer)
+            default = encoder.prompts.get(encoder.default_prompt_name or "")
+            prompt = f"{default}{{}}" if prompt is None and default else prompt
+        budget = settings.max_length - (len(frame) if settings.length_counts == "total" else 0)
+        if budget < 1:
+            raise OpencseError(
+                f"encoder.max_length is {settings.max_length}, but view '{name}' needs {len(frame)} tokens for its "
+                "prompt alone",
+                "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
+            )
+        source = TokenSource(view.text, prompt, recipe.columns[view.text], view.window)
+        if source not in self.sources:
+            self.sources.append(source)
+        read = any(name in term.tokens for term in recipe.terms)
+        place = self.sources.index(source)
+        self.views[name] = ViewTokens(place, frame, budget, view.dropout, view.repetition, read)
 
     def _prepare_block(self, settings: Block, backbone: Backbone) -> None:
         """Let the encoder have a meaning block, a trained one if the backbone has one, and freeze the rest."""
@@ -185,15 +230,11 @@ class _TrainedModel:
         block.drop.p = settings.dropout
         block.strength = 1.0
 
-    @property
-    def scored(self) -> SentenceTransformer:
-        """The encoder for development scores: the exported one, or the same with the denoising of the first view."""
-        if self._denoising != "train_and_dev":
-            return self.encoder
-        from sentence_transformers import SentenceTransformer
 
-        modules = [*self.encoder, next(iter(self._denoisers.values()))]
-        return SentenceTransformer(modules=modules, device=str(self.encoder.device))
+def _with_module(encoder: SentenceTransformer, module: torch.nn.Module) -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(modules=[*encoder, module], device=str(encoder.device))
 
 
 class _TrainingText:
@@ -203,22 +244,21 @@ class _TrainingText:
         self, recipe: Recipe, corpus: Corpus, backbone: Backbone, model: _TrainedModel, session: TrainingSession
     ) -> None:
         self._recipe, self._views = recipe, model.views
-        self.sources: list[TokenSource] = model.sources
         bar = session.progress
-        with session.main_first():
+        with session.accelerator.main_process_first():  # the others find what it puts into the cache
             with timed("teachers"):
                 teachers = load_teachers(recipe, backbone)
             with timed("tokenising"):
                 self.store: TokenStore = open_token_store(
                     corpus,
-                    self.sources,
+                    model.sources,
                     model.encoder.tokenizer,
                     recipe.encoder.max_length,
                     allow_empty=bool(recipe.corpus.parts),  # the parts define which views are required
                     progress=bar,
                 )
             with timed("teachers"):
-                self.vectors = teacher_vectors(recipe, teachers, UsableRows(corpus, self.sources), progress=bar)
+                self.vectors = teacher_vectors(recipe, teachers, UsableRows(corpus, model.sources), progress=bar)
         self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
         self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
         self.warnings = tuple(
@@ -239,16 +279,15 @@ class _TrainingText:
                 passed, (low, high) = self.store.present(self._views[name].source), view.window
                 yield f"{passed} of {self.store.rows} rows have a {name} with a match error rate of {low} to {high}"
 
-    def assembler(self, model: _TrainedModel, session: TrainingSession) -> Assembler:
+    def assembler(self, model: _TrainedModel, on_cpu: bool) -> Assembler:
         """Return the builder of batches."""
         return Assembler(
             self.store,
             model.views,
             model.encoder.tokenizer.pad_token_id or 0,
-            group_overhead=None if model.packed else _GROUP_OVERHEAD[session.on_cpu],
+            group_overhead=None if model.packed else _GROUP_OVERHEAD[on_cpu],
             teachers=self.vectors,
-            tokens=[view for view in model.views if any(view in term.tokens for term in self._recipe.terms)],
-            packed=model.packed and not session.on_cpu,
+            packed=model.packed and not on_cpu,
             micro_batch=self._recipe.training.micro_batch,
         )
 
@@ -270,21 +309,6 @@ def check_dropout(views: Mapping[str, ViewSettings], encoder: SentenceTransforme
                 "Set a rate with --set encoder.dropout=0.1.",
             )
         seen[key] = max(rate, seen.get(key, 0.0))
-
-
-def check_batch(training: Training, processes: int) -> None:
-    """Check that the batch divides evenly among the processes.
-
-    Raises:
-        OpencseError: It does not.
-    """
-    part = training.batch_size // training.accumulate
-    if part % processes:
-        raise OpencseError(
-            f"training.batch_size {training.batch_size} does not divide among {processes} processes "
-            f"(times accumulate {training.accumulate})",
-            "Choose a multiple.",
-        )
 
 
 def score_warnings(outcome: TrainingOutcome) -> list[str]:

@@ -164,15 +164,16 @@ class RecipeLoss(nn.Module):
         present, passes, tokens = {}, [], {}
         for v, (name, view) in enumerate(views.items()):
             ids, mask = columns[view.text]["input_ids"], columns[view.text]["attention_mask"]
-            valid = mask.sum(1) > self._bare[view] if view.optional else mask.new_ones(rows).bool()
-            present[name] = valid
+            lengths = mask.sum(1).cpu()
+            present[name] = valid = lengths > self._bare[view] if view.optional else torch.ones(rows) > 0
             at = valid.nonzero().squeeze(1)
             if len(at):
-                passes.append(EncoderPass(view.dropout, [ids[at]], [mask[at]], at + v * rows))
+                group = ids[at.to(ids.device)], mask[at.to(ids.device)], None
+                passes.append(EncoderPass(view.dropout, [group], at + v * rows, lengths[at]))
             if any(name in term.tokens for term in self.recipe.terms):
-                tokens[name] = ids, mask * valid[:, None]
+                tokens[name] = ids.cpu(), mask.cpu() * valid[:, None]
         teachers = {
-            name: {v: self._teachers[name](columns[views[v].text]) * present[v][:, None] for v in seen}
+            name: {v: self._teachers[name](columns[views[v].text], present[v]) for v in seen}
             for name, seen in self.recipe.used_teachers.items()
         }
         return Batch(tuple(views), rows, passes, torch.stack([*present.values()]), teachers, tokens)
@@ -194,11 +195,12 @@ class _Teacher:
             )
         self._model.eval().requires_grad_(False)
 
-    def __call__(self, features: Mapping[str, Tensor]) -> Tensor:
-        model = self._model.to(features["input_ids"].device)
+    def __call__(self, features: Mapping[str, Tensor], present: Tensor) -> Tensor:
+        device = features["input_ids"].device
         with torch.no_grad():
             named = {key: features[key] for key in ("input_ids", "attention_mask")}
-            return cast(Tensor, model(named)["sentence_embedding"]).float()
+            vectors = cast(Tensor, self._model.to(device)(named)["sentence_embedding"]).float()
+        return vectors * present.to(device)[:, None]
 
 
 def _check(recipe: Recipe) -> None:
