@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from opencse.foundation.unit_rows import unit_rows
 from opencse.text.surface import lexical_overlap, match_error_rate
 
 PUBLISHED = {
@@ -18,8 +17,6 @@ PUBLISHED = {
     "DebCSE": (0.56, 0.21),
 }
 """Mean lexical overlap of positive and of negative pairs (DebCSE Tables 1 and 4)."""
-
-Encode = Callable[[Sequence[str]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class ColumnStatistics:
         rules: Number of applications of each rule, the most frequent first.
         overlap: Lexical overlap.
         error_rate: Match error rate.
-        cosine: Cosine by an encoder, or as recorded for mined sentences; None without either.
+        cosine: Cosine as recorded for mined sentences; None without.
     """
 
     column: str
@@ -65,14 +62,11 @@ class ColumnStatistics:
     cosine: Distribution | None
 
 
-def pair_statistics(
-    views: str | Path, *, encode: Encode | None = None, limit: int = 20_000, seed: int = 0
-) -> Iterator[ColumnStatistics]:
+def pair_statistics(views: str | Path, *, limit: int = 20_000, seed: int = 0) -> Iterator[ColumnStatistics]:
     """Yield the distributions for every column of a folder of built views.
 
     Args:
         views: A folder that `build_views` wrote, or one of its files.
-        encode: Maps n texts to a matrix (n, d), for cosines.
         limit: Maximum number of rows; a larger folder is sampled at random.
         seed: Seed of this sample and of the random pairs.
     """
@@ -88,13 +82,10 @@ def pair_statistics(
     if table.num_rows > limit:
         table = table.take(np.sort(rng.choice(table.num_rows, limit, replace=False)))
     texts = table["text"].to_pylist()
-    vectors = None if encode is None else unit_rows(encode(texts))
 
     def describe(name: str, others: Sequence[str | None], rules: Sequence[str], known: np.ndarray) -> ColumnStatistics:
         valid = [i for i, other in enumerate(others) if other is not None]
         a, b = [texts[i] for i in valid], [str(others[i]) for i in valid]
-        if encode is not None and vectors is not None and valid:
-            known = (vectors[valid] * unit_rows(encode(b))).sum(axis=1)
         return ColumnStatistics(
             column=name,
             rows=len(texts),
