@@ -153,11 +153,9 @@ def inline(draw: Draw, prefix: str) -> str:
     svg = re.sub(r'\b(id="|url\(#|xlink:href="#)', rf"\g<1>{prefix}-", svg)
     for name, value in PLACEHOLDER.variables().items():
         svg = svg.replace(value, f"var({name})")
-    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg ', _responsive, svg, count=1)
-
-
-def _responsive(match: re.Match[str]) -> str:
-    return f'<svg aria-hidden="true" focusable="false" {match[1] or ""}'
+    return re.sub(
+        r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r'<svg aria-hidden="true" focusable="false" \1', svg, count=1
+    )
 
 
 def save(draw: Draw, path: Path) -> list[Path]:
