@@ -32,30 +32,22 @@ def encoder(tmp_path):
     return load_encoder(tiny_bert(tmp_path), pooling="mean")
 
 
-def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(encoder) -> None:
+def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(encoder, monkeypatch) -> None:
     tasks = [PairsTask(pairs=each) for each in SETS]
     measures = Measures(development=TaskScores(tasks, "fp32"))
     measures.start(encoder)
+    sizes, encode = [], Embedder.encode
     for _ in range(2):
         expected = evaluate_tasks(Embedder(encoder), tasks)
-        assert measures.development.scores() == {each.task: each.score for each in expected.results}
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                Embedder, "encode", lambda self, texts: sizes.append(len(texts.texts)) or encode(self, texts)
+            )
+            assert measures.development.scores() == {each.task: each.score for each in expected.results}
         assert measures.development_score() == expected.average
         for parameter in encoder.parameters():
             parameter.data.normal_()
-
-
-def test_the_texts_of_all_tasks_are_encoded_once(encoder, monkeypatch) -> None:
-    sizes, encode = [], Embedder.encode
-
-    def counted(self, texts):
-        sizes.append(len(texts.texts))
-        return encode(self, texts)
-
-    monkeypatch.setattr(Embedder, "encode", counted)
-    measure = TaskScores([PairsTask(pairs=each) for each in SETS], "fp32")
-    measure.start(encoder)
-    measure.scores()
-    assert sizes == [len({*FIRST, *SECOND})]
+    assert sizes == [len({*FIRST, *SECOND})] * 2, "the texts of all tasks are encoded once"
 
 
 def test_an_undefined_score_is_an_error_of_development_and_left_out_of_what_is_watched(encoder) -> None:

@@ -37,11 +37,10 @@ def senteval(tmp_path):
     head = "main-captions\tMSRvid\t2012test\t0024\t"
     (bench / "sts-test.csv").write_text(f"{head}2.5\ta girl .\tb girl\tlicence\n{head}0.0\tc\td\n", encoding="utf-8")
     (bench / "sts-dev.csv").write_text(f"{head}5\te\tf\n", encoding="utf-8")
-    (sick / "SICK_test_annotated.txt").write_text(
-        "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-        "6\tThere is no boy\tA group\t3.3\tNEUTRAL\n7\tx\ty\t4\tENTAILMENT\n",
-        encoding="utf-8",
-    )
+    head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+    test = f"{head}6\tThere is no boy\tA group\t3.3\tNEUTRAL\n7\tx\ty\t4\tENTAILMENT\n"
+    (sick / "SICK_test_annotated.txt").write_text(test, encoding="utf-8")
+    (sick / "SICK_trial.txt").write_text(f"{head}4\ta cat\ta dog\t3.5\tNEUTRAL\n", encoding="utf-8")
     return root
 
 
@@ -49,31 +48,29 @@ def test_reads_a_senteval_folder(senteval, small_counts):
     tasks = ["STS13", "STS-B", "SICK-R"]
     for source in (senteval, senteval.parent, senteval.parent.parent):
         sts13, stsb, sick = load_sts(source, tasks=tasks)
-        assert sts13.sentence1 == ("a cat .", 'say "x"', "d", "f")
-        assert sts13.sentence2 == ("the dog", "y z", "e", "g")
-        assert sts13.scores == (1.5, 0.0, 5.0, 4.0)
-        assert sts13.subsets == ("FNWN", "headlines", "OnWN", "OnWN")
-        assert stsb.sentence1 == ("a girl .", "c")
-        assert stsb.scores == (2.5, 0.0)
-        assert stsb.subsets is None
+        assert (sts13.sentence1, sts13.sentence2) == (("a cat .", 'say "x"', "d", "f"), ("the dog", "y z", "e", "g"))
+        assert (sts13.scores, sts13.subsets) == ((1.5, 0.0, 5.0, 4.0), ("FNWN", "headlines", "OnWN", "OnWN"))
+        assert (stsb.sentence1, stsb.scores, stsb.subsets) == (("a girl .", "c"), (2.5, 0.0), None)
         assert sick.sentence2 == ("A group", "y")
         assert {pairs.text for pairs in (sts13, stsb, sick)} == {"senteval"}
-    (dev,) = load_sts(senteval, tasks=["STS-B"], split="dev")
-    assert dev.sentence1 == ("e",)
+    stsb, sick = load_sts(senteval, tasks=["STS-B", "SICK-R"], split="dev")
+    assert (stsb.sentence1, sick.sentence1, sick.scores) == (("e",), ("a cat",), (3.5,))
 
 
-def test_senteval_folders_that_cannot_be_trusted(senteval, small_counts):
+@pytest.mark.parametrize(
+    ("task", "file", "text", "message"),
+    [
+        ("STS-B", "STS/STSBenchmark/sts-test.csv", "x\ty\n", r"sts-test\.csv, line 1: 2 .* too few"),
+        ("STS13", "STS/STS13-en-test/STS.gs.FNWN.txt", "1\n", "has 2 lines"),
+        ("SICK-R", "SICK/SICK_test_annotated.txt", None, r"SICK_test_annotated\.txt: no such file"),
+    ],
+)
+def test_senteval_folders_that_cannot_be_trusted(senteval, small_counts, task, file, text, message):
     with pytest.raises(OpencseError, match="SentEval text only"):
-        load_sts(senteval, tasks=["STS-B"], text="raw")
-    (senteval / "STS" / "STSBenchmark" / "sts-test.csv").write_text("x\ty\n")
-    with pytest.raises(OpencseError, match=r"sts-test.csv, line 1: 2 .* too few"):
-        load_sts(senteval, tasks=["STS-B"])
-    (senteval / "STS" / "STS13-en-test" / "STS.gs.FNWN.txt").write_text("1\n")
-    with pytest.raises(OpencseError, match="has 2 lines"):
-        load_sts(senteval, tasks=["STS13"])
-    (senteval / "SICK" / "SICK_test_annotated.txt").unlink()
-    with pytest.raises(OpencseError, match=r"SICK_test_annotated\.txt: no such file"):
-        load_sts(senteval, tasks=["SICK-R"])
+        load_sts(senteval, tasks=[task], text="raw")
+    (senteval / file).unlink() if text is None else (senteval / file).write_text(text)
+    with pytest.raises(OpencseError, match=message):
+        load_sts(senteval, tasks=[task])
 
 
 def test_a_wrong_count_is_an_error(senteval):
@@ -127,10 +124,7 @@ def test_hub_is_asked_for_raw_text_only(monkeypatch, small_counts):
     assert asked == [("mteb/stsbenchmark-sts", "test"), ("mteb/sickr-sts", "test")]
     assert stsb.sentence1 == sick.sentence1 == ("A.", "C.")
 
-    def unreachable(name, split):
-        raise ConnectionError
-
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    monkeypatch.setattr(datasets, "load_dataset", lambda name, split: 1 / 0)
     with pytest.raises(OpencseError, match="cannot be fetched"):
         load_sts("hub", text="raw", tasks=["STS-B"])
 
@@ -141,15 +135,11 @@ def test_the_real_files_have_the_published_sizes(data_folder):
     assert len(load_sts(data_folder, tasks=["STS-B"], split="dev")[0]) == 1500
 
 
-def test_the_development_set_of_sick_is_its_trial_split(small_counts, senteval, tmp_path):
-    head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n"
-    (senteval / "SICK" / "SICK_trial.txt").write_text(f"{head}4\ta cat\ta dog\t3.5\n", encoding="utf-8")
-    (dev,) = load_sts(senteval, tasks=["SICK-R"], split="dev")
-    assert (dev.sentence1, dev.scores) == (("a cat",), (3.5,))
-    folder = tmp_path / "own" / "SICKR"
-    folder.mkdir(parents=True)
-    (folder.parent / "STSB").mkdir()
+def test_the_development_set_of_sick_is_its_trial_split(small_counts, tmp_path):
+    folder = tmp_path / "SICKR"
+    folder.mkdir()
+    (tmp_path / "STSB").mkdir()
     with gzip.open(folder / "trial.tsv.gz", "wt", encoding="utf-8") as file:
         file.write("sentence1\tsentence2\tscore\tsentence1_senteval\tsentence2_senteval\nA\tB\t2\ta\tb\n")
-    (dev,) = load_sts(tmp_path / "own", tasks=["SICK-R"], split="dev")
+    (dev,) = load_sts(tmp_path, tasks=["SICK-R"], split="dev")
     assert (dev.sentence1, dev.scores) == (("a",), (2.0,))

@@ -107,14 +107,10 @@ def test_97_pairs(data_folder):
     assert (len(task.queries), len(task.corpus)) == (194, 2551)
 
 
-def test_bundled_suites_need_no_data():
+def test_bundled_suites_alone_need_no_data():
     suites = load_suites(["development", "guard-topics"], None)
     assert [task.name for task in suites["development"]] == list(SUITES["development"])
     assert [task.name for task in suites["guard"]] == ["guard-topics"]
-
-
-def test_other_suites_need_data():
-    with pytest.raises(OpencseError, match="no data was given for the tasks"):
-        load_suites(["guard", "sts"], None)
-    with pytest.raises(OpencseError, match="no task 'mine'"):
-        load_suites(["mine"], None)
+    for names, message in ((["guard", "sts"], "no data was given for the tasks"), (["mine"], "no task 'mine'")):
+        with pytest.raises(OpencseError, match=message):
+            load_suites(names, None)

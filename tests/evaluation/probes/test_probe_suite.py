@@ -34,16 +34,12 @@ def test_wording_prefers_every_negation_and_meaning_every_paraphrase(sentences):
         found = part.measure(embedded(part, encode))
         assert found.paraphrase_above_negation.value == rate
         assert found.paraphrase_above_negation.rows == len(ROWS)
+    tied = part.measure(embedded(part, lambda texts: np.ones((len(texts), 3))))
+    assert (tied.paraphrase_above_negation.value, tied.ties) == (0.0, 4)
     kinds = {kind.kind: kind for kind in found.kinds}
     assert kinds["paraphrase"].cosines == (1.0,) * 4
     expected = match_error_rate([r[0] for r in ROWS], [r[2] for r in ROWS])
     assert kinds["negation"].error_rates == pytest.approx(expected, abs=1e-4)
-
-
-def test_a_tie_is_not_above(sentences):
-    part = TransformationProbe(sentences)
-    found = part.measure(embedded(part, lambda texts: np.ones((len(texts), 3))))
-    assert (found.paraphrase_above_negation.value, found.ties) == (0.0, 4)
 
 
 def test_triplets_by_group():
@@ -131,12 +127,9 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
     json.dumps(asdict(found), allow_nan=False)  # plain JSON, and no NaN anywhere
 
 
-def test_two_sets_of_one_name_are_refused():
+def test_two_sets_of_one_name_or_none_are_refused():
     toy = pairs([("a", "b", 1.0), ("c", "d", 2.0)], "STS12")
     with pytest.raises(OpencseError, match="two sets of pairs are named 'STS12'"):
         probe_encoders({"one": bag_of_words}, ProbeData(sts=[toy], pairs=[toy]))
-
-
-def test_nothing_to_probe_is_an_error():
     with pytest.raises(OpencseError, match="nothing to probe"):
         probe_encoders({"one": bag_of_words}, ProbeData())
