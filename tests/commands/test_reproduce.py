@@ -10,7 +10,7 @@ from opencse.commands import reproduced_runs
 from opencse.commands.main import app
 from opencse.commands.reproduce import reproduce
 from opencse.evaluation import Results, TaskResult
-from opencse.evaluation.results_table import Evaluation
+from opencse.evaluation.results import Evaluation
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 

@@ -13,7 +13,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
 from opencse.encoder.precision import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
-from opencse.evaluation.results_table import Evaluation, as_json
+from opencse.evaluation.results import Evaluation, as_json
 from opencse.evaluation.sts_sources import sts_text
 from opencse.evaluation.suites import evaluate_model, load_suites
 from opencse.evaluation.task import Task

@@ -16,7 +16,7 @@ from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, ClassificationTask, TransferTask
 from opencse.evaluation.labelled_sources import load_labelled
 from opencse.evaluation.ranking_sources import RETRIEVAL_TASKS, load_reranking, load_retrieval
-from opencse.evaluation.results_table import Evaluation
+from opencse.evaluation.results import Evaluation
 from opencse.evaluation.sts import STS_TASKS, PairsTask
 from opencse.evaluation.sts_sources import load_sts
 from opencse.evaluation.task import Task, distinct_texts, evaluate_suites
