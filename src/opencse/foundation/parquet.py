@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
@@ -36,11 +36,16 @@ def arrow_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, 
     """Yield the file, the number and the named columns of every row of `arrow_files`.
 
     Raises:
-        OpencseError: A file is incomplete, or a column is missing or does not hold text.
+        OpencseError: A file is incomplete, a column is missing, a page is damaged, or a text is not UTF-8.
     """
     for file in arrow_files(path):
-        _require_text(_layout(file, columns), file)
-        yield from ((file, number, row) for number, row in enumerate(parquet_rows(file, columns), 1))
+        _layout(file, columns)
+        rows = (
+            row
+            for batch in _batches(file, columns)
+            for row in zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
+        )
+        yield from ((file, number, row) for number, row in enumerate(rows, 1))
 
 
 def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:
@@ -112,16 +117,6 @@ def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | No
         return pa.concat_tables(batches)
 
 
-def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the named columns of every row, in order.
-
-    Raises:
-        OpencseError: The file is incomplete, a page is damaged, or a text is not UTF-8.
-    """
-    for batch in _batches(path, columns):
-        yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
-
-
 def saved_by_datasets(folder: Path) -> bool:
     """Return whether a folder was saved by `datasets`."""
     return (folder / "state.json").exists()
@@ -166,15 +161,6 @@ def _layout(path: Path, columns: Sequence[str] | None) -> pa.Schema:
         return schema
     require_columns(columns, schema.names, path)
     return pa.schema([schema.field(column) for column in columns], schema.metadata)
-
-
-def _require_text(schema: pa.Schema, path: Path) -> None:
-    import pyarrow as pa
-
-    for field in schema:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-            raise OpencseError(f"{path}: column '{field.name}' holds {kind}, not text")
 
 
 @contextlib.contextmanager

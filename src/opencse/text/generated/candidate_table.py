@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.parquet import parquet_rows
 from opencse.foundation.reading import file_extension, regular_file
-from opencse.foundation.tables import TABLES, read_table
-from opencse.text.corpus import Corpus
+from opencse.foundation.tables import TABLES, column_rows
 from opencse.text.surface import match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
@@ -155,16 +153,9 @@ class TableChooser(CandidateSource):
         return [self._candidates.get(row.text.strip(), []) for row in rows]
 
 
-def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
     """Yield the cells of every row of a table, in the given columns."""
     if file_extension(path) not in (".parquet", *TABLES):
         raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
-    present = Corpus(path).columns
-    for column in columns:
-        if column not in present:
-            raise OpencseError(f"{path} has no column {column!r}", f"It has {', '.join(map(repr, present))}.")
-    if file_extension(path) == ".parquet":
-        yield from parquet_rows(path, columns)
-        return
-    for _, row in read_table(path):
-        yield tuple(row.get(column) for column in columns)
+    for _, _, cells in column_rows(path, columns):
+        yield cells
