@@ -26,10 +26,20 @@ _REMEDY = "Write or copy it again."
 
 
 def arrow_files(path: Path) -> list[Path]:
-    """Return a Parquet file, the files of a folder of them, or those of a folder saved by `datasets`."""
+    """Return a Parquet file, the files of a folder of them by name, or those of a folder saved by `datasets`.
+
+    Raises:
+        OpencseError: The folder is neither, or cannot be read.
+    """
     if not path.is_dir():
         return [path]
-    return _files_of_datasets(path) if saved_by_datasets(path) else parquet_files(path)
+    if saved_by_datasets(path):
+        return _files_of_datasets(path)
+    with translate_errors(path, "cannot be read", "Check the folder."):
+        files = sorted(path.glob("*.parquet"))
+    if not files:
+        raise OpencseError(f"{path}: holds no Parquet file and was not saved by `datasets`", f"Known: {FORMATS}.")
+    return files
 
 
 def arrow_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
@@ -46,19 +56,6 @@ def arrow_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, 
             for row in zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
         )
         yield from ((file, number, row) for number, row in enumerate(rows, 1))
-
-
-def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:
-    """Return the Parquet files of a folder, sorted by name.
-
-    Raises:
-        OpencseError: There is none, or the folder cannot be read.
-    """
-    with translate_errors(folder, "cannot be read", "Check the folder."):
-        files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise OpencseError(f"{folder}: holds no Parquet file and was not saved by `datasets`", f"Known: {formats}.")
-    return files
 
 
 def parquet_schema(path: str | Path) -> pa.Schema:
@@ -101,20 +98,18 @@ def is_made_from(path: Path, made_from: str) -> bool:
     return path.is_file() and parquet_metadata(path).get(b"made_from") == made_from.encode()
 
 
-def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:
-    """Return one or several Parquet files, or a folder of them, as one table.
+def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return all files of `arrow_files` as one table.
 
     Raises:
         OpencseError: A file is incomplete, lacks a column, or has other columns than the first.
     """
     import pyarrow as pa
 
-    if isinstance(paths, str | Path):
-        path = existing_path(paths)
-        paths = parquet_files(path, "Parquet") if path.is_dir() else [path]
-    batches = [pa.Table.from_batches(list(_batches(path, columns)), _layout(path, columns)) for path in paths]
-    with _arrow(paths[0]):
-        return pa.concat_tables(batches)
+    path = existing_path(path)
+    tables = [pa.Table.from_batches(list(_batches(f, columns)), _layout(f, columns)) for f in arrow_files(path)]
+    with _arrow(path):
+        return pa.concat_tables(tables)
 
 
 def saved_by_datasets(folder: Path) -> bool:

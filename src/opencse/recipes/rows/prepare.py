@@ -107,7 +107,7 @@ def add_columns(corpus: Corpus, built: Path, columns: Sequence[str]) -> Corpus:
     Returns:
         `built` if there is nothing to add, else the file `built/joined.parquet`.
     """
-    table = read_parquet(sorted(built.glob("part-*.parquet")))
+    table = pa.concat_tables([read_parquet(part) for part in sorted(built.glob("part-*.parquet"))])
     added = [column for column in columns if column in corpus.columns and column not in table.column_names]
     if not added:
         return Corpus(built)
