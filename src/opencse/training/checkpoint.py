@@ -133,30 +133,24 @@ class Checkpoints:
         _restore_moments(optimizer, path / "optimizer.safetensors")
         place = path / "random.safetensors"
         with translate_errors(place, "the generator cannot be restored", _REMEDY, RuntimeError):
-            set_random_state(_tensors(place)[0][str(process)], device)
+            _set_random_state(_tensors(place)[0][str(process)], device)
         return state
 
 
-def random_state(device: torch.device) -> Tensor:
-    """Return the state of the CPU's generator, followed by that of the device, as bytes (n,)."""
-    state = torch.get_rng_state()
-    if device.type == "cuda":
-        return torch.cat([state, torch.cuda.get_rng_state(device)])
-    if device.type == "mps":
-        return torch.cat([state, torch.mps.get_rng_state()])
-    return state
-
-
 def all_random_states(accelerator: Accelerator) -> list[Tensor]:
-    """Return the `random_state` of every process; all of them must call this."""
-    own = random_state(accelerator.device)
-    if accelerator.num_processes == 1:
-        return [own]
-    return [state.cpu() for state in accelerator.gather(own.to(accelerator.device)[None]).unbind()]
+    """Return the states of the generators of every process as bytes (n,); all of them must call this.
+
+    Each is the state of the CPU's generator, followed by that of the device.
+    """
+    device, states = accelerator.device, [torch.get_rng_state()]
+    if device.type == "cuda":
+        states.append(torch.cuda.get_rng_state(device))
+    elif device.type == "mps":
+        states.append(torch.mps.get_rng_state())
+    return [state.cpu() for state in accelerator.gather(torch.cat(states).to(device)[None]).unbind()]
 
 
-def set_random_state(state: Tensor, device: torch.device) -> None:
-    """Set the generators to a state that `random_state` returned for the same kind of device."""
+def _set_random_state(state: Tensor, device: torch.device) -> None:
     size = torch.get_rng_state().numel()
     torch.set_rng_state(state[:size])
     if device.type == "cuda":
