@@ -183,7 +183,7 @@ def parse_score(cell: object, path: Path, line: int) -> float:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value) or isinstance(cell, bool):
-        raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Give a number or drop the row.")
+        raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Write it like 4.5 or drop the row.")
     return value
 
 
