@@ -11,8 +11,7 @@ import opencse
 from opencse.recipes import load_recipe
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.languages import choose_language
-from opencse.text.syntax import load_parser
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token, load_parser
 from opencse.text.views.registry import CONSTRUCTORS
 from opencse_german import GERMAN, lexicon
 from opencse_german.clause import main_clause

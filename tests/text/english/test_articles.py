@@ -4,7 +4,7 @@ import pytest
 
 from opencse.text.english.articles import article_edits, indefinite_article
 from opencse.text.english.lexicon import names
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import apply_edits
 
 AN = """

@@ -7,8 +7,7 @@ import pytest
 from opencse.text.english.lexicon import opposites
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.english.verbs import inflect
-from opencse.text.syntax import load_parser
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token, load_parser
 from opencse.text.views.registry import CONSTRUCTORS, AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
 from tests.text.views.test_hostile import HOSTILE
 

@@ -4,9 +4,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from opencse.foundation.errors import OpencseError
+from opencse.text import syntax
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.syntax import Token, load_parser
-from opencse.text.syntax.spacy_parser import bundled_path
+from opencse.text.syntax import SpacyParser, Token, bundled_path, load_parser
 from opencse.text.syntax.vocabulary_tags import cache_folder, static_lexicon
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -37,6 +37,18 @@ def test_offsets_and_order(parser):
 def test_same_parse_alone_and_among_others(parser):
     texts = ["She sings.", "A dog that barks does not bite.", "Where are they now?"]
     assert list(parser.parse(texts)) == [next(parser.parse([text])) for text in texts]
+
+
+def test_each_text_is_parsed_once_while_it_is_recent(monkeypatch):
+    monkeypatch.setattr(syntax, "_KEPT", 4)
+    parser, seen = SpacyParser("blank:en"), []
+    pipe = parser._nlp.pipe
+    monkeypatch.setattr(
+        parser._nlp, "pipe", lambda texts, **options: pipe(seen.extend(t := list(texts)) or t, **options)
+    )
+    for texts in (["a", "b", "a"], ["b", "c"], [], ["d", "e", "a"], ["a", "b"], list("vwxyz")):
+        assert [tokens[0].text for tokens in parser.parse(texts)] == texts
+    assert seen == ["a", "b", "c", "d", "e", "b", *"vwxyz"]  # b was forgotten
 
 
 def test_missing_pipeline_is_named():

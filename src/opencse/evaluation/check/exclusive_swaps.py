@@ -16,7 +16,7 @@ from opencse.text.english.predicates import (
     find_predications,
     predication_edits,
 )
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 
 _ONCE = word_class("once")
 """Verbs of what happens to the same person or thing once, so that it has one date."""

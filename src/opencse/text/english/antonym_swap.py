@@ -12,7 +12,7 @@ from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
 from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import apply_edits
 
 _PREDICATES = (("ADJ", "JJ"), ("NOUN", "NN"), ("NOUN", "NNS"))

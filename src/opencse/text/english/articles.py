@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, match_case
 
 # Words that are written with a vowel letter and spoken with a consonant: "one" (w) and long u (y).

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from opencse.text.english.lexicon import word_class
 from opencse.text.english.parse import base_relation, children, subtree
 from opencse.text.english.verbs import base_form, is_past
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 
 SUBJECTS = ("nsubj", "csubj", "expl", "nsubjpass", "csubjpass")  # and their subtypes
 AUXILIARIES = ("aux", "auxpass", "cop")

@@ -12,7 +12,7 @@ from opencse.text.english.articles import article_edits
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, names
 from opencse.text.english.parse import replaced
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits
 
 _LONG_MONTHS = ("January", "July", "August", "October", "December")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from opencse.text.english.lexicon import LexiconTable, lexicon_bytes
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.constructor import ConstructorSpec, SourceRow, bundle_digest, row_random, with_error_rate
 
 Rewrite = tuple[str | None, str]

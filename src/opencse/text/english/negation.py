@@ -19,7 +19,7 @@ from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
 from opencse.text.english.parse import base_relation, children, is_question, replaced, subtree, word_at
 from opencse.text.english.verbs import base_form, inflect, is_past
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits, decapitalise, match_case
 
 Negated = tuple[list[Edit] | None, str]

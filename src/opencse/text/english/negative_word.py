@@ -12,7 +12,7 @@ from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import lexicon_rows, word_class
 from opencse.text.english.parse import children, is_question, replaced, word_at
 from opencse.text.english.verbs import base_form, inflect
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits, match_case
 
 EditsAndRule = tuple[list[Edit], str]

@@ -12,7 +12,7 @@ from opencse.text.english.articles import article_edits
 from opencse.text.english.lexicon import OpposedVerb, lexicon_rows, word_class
 from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.english.verbs import inflect, verb_base
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, match_case
 
 _VERB_TAGS = ("VB", "VBZ", "VBP", "VBD", "VBN", "VBG")

@@ -26,7 +26,7 @@ from opencse.text.english.parse import (
     word_at,
 )
 from opencse.text.english.phrases import exchange_phrases
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import decapitalise
 
 _TIME_PREPOSITIONS = ("after", "before", "since", "until", "by", "from", "despite", "under")  # if a time follows

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from opencse.text.syntax.tokens import Parser, Token
+from opencse.text.syntax import SpacyParser, Token
 from opencse.text.views.text_edits import Edit, decapitalise, match_case
 
 Span = tuple[int, int]
@@ -19,7 +19,7 @@ _INNER = ("det", "amod", "compound", "nummod", "flat", "poss", "nmod:poss", "fix
 _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
-def parse_without_asides(parser: Parser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
+def parse_without_asides(parser: SpacyParser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
     """Yield the tokens of each of n texts that are outside brackets, with their offsets in the original text."""
     cleaned = [_cleaned(text) for text in texts]
     for (_, places), tokens in zip(cleaned, parser.parse([text for text, _ in cleaned]), strict=True):

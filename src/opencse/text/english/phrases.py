@@ -22,7 +22,7 @@ from opencse.text.english.parse import (
     text_of,
     word_at,
 )
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import apply_edits
 
 

@@ -19,7 +19,7 @@ from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_cla
 from opencse.text.english.negation import Negated, negation_edits
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
 from opencse.text.english.parse import children, is_question, word_at
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits
 
 _POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too

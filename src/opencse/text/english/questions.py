@@ -25,7 +25,7 @@ from opencse.text.english.parse import (
 )
 from opencse.text.english.transitive import agreeing
 from opencse.text.english.verbs import base_form, inflect
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits
 
 _ADVERBS = ("Why", "How", "When")

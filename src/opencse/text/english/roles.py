@@ -43,7 +43,7 @@ from opencse.text.english.transitive import (
     transitives,
 )
 from opencse.text.english.verbs import base_form, inflect, verb_base
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import apply_edits
 
 RolePair = tuple[str | None, str]

@@ -24,7 +24,7 @@ from opencse.text.english.parse import (
     subtree,
     text_of,
 )
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 
 _CUT = ("advcl", "parataxis", "acl", "relcl", "appos", "discourse", "dep", "list", "vocative")
 _LOOSE = (";", ":", "-", "–", "—", '"', "“", "”", "(", ")", ".", "!", "?")

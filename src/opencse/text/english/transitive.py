@@ -24,7 +24,7 @@ from opencse.text.english.parse import (
     word_at,
 )
 from opencse.text.english.verbs import inflect, is_past, participle, verb_base
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits
 
 _SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}

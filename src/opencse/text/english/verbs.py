@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from opencse.text.english.lexicon import lexicon_rows
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import Token
 
 _PRESENT = {"be": "is", "have": "has"}
 _SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl"

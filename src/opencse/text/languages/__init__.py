@@ -17,7 +17,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.text.english.grammar_view import GrammarView
 from opencse.text.language import LANGUAGES, likely_language
 from opencse.text.languages.english import ENGLISH
-from opencse.text.languages.pack import LanguagePack, NoRule, unknown_language
+from opencse.text.languages.pack import CountSwap, LanguagePack, NoRule
 from opencse.text.views.constructor import ConstructorSpec
 
 __all__ = ["AUTO", "ENGLISH", "ChosenLanguage", "LanguagePack", "NoRule", "choose_language", "language_packs"]
@@ -98,7 +98,7 @@ def choose_language(language: str, texts: Iterable[str], syntax: str = "") -> Ch
         if code not in LANGUAGES:
             known = ", ".join([AUTO, *language_packs()])
             raise OpencseError(f"no rules for the language {code!r}", f"Choose one of {known}, or write a pack for it.")
-        pack = unknown_language(code, LANGUAGES[code])
+        pack = LanguagePack(code=code, name=LANGUAGES[code], rules={CountSwap.kind: CountSwap}, syntax="blank:xx")
     if syntax:
         pack = replace(pack, syntax=syntax)
     return ChosenLanguage(pack, likely, asked=language != AUTO)

@@ -9,8 +9,7 @@ from opencse.text.english.grammar_view import GrammarView
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.statements import attribute_clause, is_predicate
 from opencse.text.languages.pack import LanguagePack
-from opencse.text.syntax.spacy_parser import BUNDLED
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import BUNDLED, Token
 from opencse.text.views.registry import CONSTRUCTORS
 
 _PROSE = re.compile(r"(?!.*\w\()[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")

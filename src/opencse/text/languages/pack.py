@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from opencse.text.english.entities import NumberSwap
 from opencse.text.english.grammar_view import GrammarView
-from opencse.text.syntax.spacy_parser import BUNDLED
-from opencse.text.syntax.tokens import Token
+from opencse.text.syntax import BUNDLED, Token
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
 
 _COUNT = re.compile(r"[1-9]\d{0,3}")  # a count in digits
@@ -98,14 +97,12 @@ class NoRule(ConstructorSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class CountSwap(NumberSwap):
-    """Change one number of up to four digits before a word in small letters: "12 salles"."""
+    """Change one number of up to four digits before a word in small letters: "12 salles".
+
+    It holds for any language with spaces between words.
+    """
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
         """Return the places of the counts."""
         pairs = [(i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)]
         return [i for i, after in pairs if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()]
-
-
-def unknown_language(code: str, name: str) -> LanguagePack:
-    """Return the rules that hold for any language with spaces between words."""
-    return LanguagePack(code=code, name=name, rules={CountSwap.kind: CountSwap}, syntax="blank:xx")

@@ -1,14 +1,53 @@
-"""Grammar of sentences: tags, lemmas and dependencies, verb forms, and the tags of a tokenizer's vocabulary."""
+"""Grammar of sentences: a spaCy pipeline yields tokens with tags, lemmas and dependencies."""
 
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
-from opencse.text.syntax.tokens import Parser, Token
+from opencse.foundation.errors import OpencseError
 
-__all__ = ["Parser", "Token", "load_parser"]
+BUNDLED = "syntax"
+"""Name of the pipeline that ships with the library."""
+
+_BLANK = "blank:"
+_KEPT = 4096  # sentences, some tens of megabytes
+_BATCH = 256  # texts that are parsed together
+_MAX_CHARACTERS = 1_000_000  # spaCy's own limit for one text
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a sentence.
+
+    Attributes:
+        text: The token as it is written.
+        start: Offset of its first character in the sentence.
+        end: Offset of the character after its last.
+        lemma: Its dictionary form.
+        tag: Fine tag (Penn Treebank: VBZ, NN, ...).
+        pos: Coarse tag (Universal Dependencies: VERB, NOUN, ...).
+        head: Index of its head; its own index for a root.
+        relation: Relation to its head, by Universal Dependencies or the scheme that the pipeline was trained with.
+    """
+
+    text: str
+    start: int
+    end: int
+    lemma: str
+    tag: str
+    pos: str
+    head: int
+    relation: str
 
 
 @lru_cache(maxsize=2)
-def load_parser(name: str = "syntax") -> Parser:
+def load_parser(name: str = BUNDLED) -> SpacyParser:
     """Return the bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
 
     Constructors over the same rows share the pipeline and its most recent parses.
@@ -16,6 +55,95 @@ def load_parser(name: str = "syntax") -> Parser:
     Args:
         name: "syntax", the name or folder of a spaCy pipeline, or "blank:de" for the tokenizer of a language.
     """
-    from opencse.text.syntax.spacy_parser import CachedParser, SpacyParser
+    return SpacyParser(name)
 
-    return CachedParser(SpacyParser(name))
+
+def bundled_path() -> Path:
+    """Return the folder of the bundled pipeline."""
+    return Path(__file__).parents[2] / "assets" / "syntax"
+
+
+class SpacyParser:
+    """A spaCy pipeline; it keeps its most recent parses.
+
+    Args:
+        name: "syntax" for the bundled pipeline, an installed spaCy package (`en_core_web_sm`), a folder, or "blank:de"
+            for spaCy's tokenizer of a language, without tags and relations.
+
+    Raises:
+        OpencseError: There is no such pipeline, or it has no tagger or no parser.
+    """
+
+    def __init__(self, name: str = BUNDLED) -> None:
+        self._blank = name.startswith(_BLANK)
+        self._nlp = _tokenizer(name.removeprefix(_BLANK)) if self._blank else _pipeline(name)
+        self._known: dict[str, tuple[Token, ...]] = {}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes of the pipeline, which is recorded with everything that is built with it."""
+        return hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()
+
+    def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
+        """Yield the tokens of each text, without white space, in order; none for an empty text."""
+        wanted = list(texts)
+        new = [text for text in dict.fromkeys(wanted) if text not in self._known]
+        if len(self._known) + len(new) > _KEPT:
+            self._known = {text: self._known[text] for text in wanted if text in self._known}
+        docs = self._nlp.pipe((text[:_MAX_CHARACTERS] for text in new), batch_size=_BATCH)
+        for text, doc in zip(new, docs, strict=True):
+            tokens = tuple(_tokens(doc))
+            self._known[text] = _final_mark_apart(tokens) if self._blank else tokens
+        return iter([self._known[text] for text in wanted])
+
+
+def _pipeline(name: str) -> Any:
+    import spacy
+
+    try:
+        with warnings.catch_warnings():
+            # The pipeline was trained with another patch release of spaCy.
+            warnings.simplefilter("ignore", UserWarning)
+            path = bundled_path() if name == BUNDLED else name
+            nlp = spacy.load(path, exclude=["ner", "textcat", "entity_linker"])
+    except OSError as error:
+        raise OpencseError(
+            f"no spaCy pipeline {name!r}", f"Install it (python -m spacy download {name}), or use {BUNDLED!r}."
+        ) from error
+    if lacking := [part for part in ("tagger", "parser") if part not in nlp.pipe_names]:
+        raise OpencseError(f"the spaCy pipeline {name!r} has no {' and no '.join(lacking)}", f"Use {BUNDLED!r}.")
+    return nlp
+
+
+def _tokenizer(code: str) -> Any:
+    import spacy
+
+    try:
+        return spacy.blank(code)
+    except ImportError as error:
+        raise OpencseError(f"spaCy knows no language {code!r}", "Use a code such as 'de'.") from error
+
+
+def _final_mark_apart(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Return tokens whose last one is the final mark: a blank pipeline takes "2021." for an ordinal."""
+    if not tokens or len(tokens[-1].text) < 2 or not tokens[-1].text.endswith("."):
+        return tokens
+    last = tokens[-1]
+    word = replace(last, text=last.text[:-1], end=last.end - 1)
+    return (*tokens[:-1], word, replace(last, text=".", start=last.end - 1, lemma=".", head=len(tokens)))
+
+
+def _tokens(doc: Any) -> Iterator[Token]:
+    words = [token for token in doc if not token.is_space]
+    place = {token.i: index for index, token in enumerate(words)}
+    for index, token in enumerate(words):
+        yield Token(
+            text=token.text,
+            start=token.idx,
+            end=token.idx + len(token),
+            lemma=token.lemma_ or token.lower_,
+            tag=token.tag_,
+            pos=token.pos_,
+            head=place.get(token.head.i, index),
+            relation=token.dep_,
+        )

@@ -11,7 +11,7 @@ from typing import Any
 from opencse.foundation.cache import cache_root
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder, write_text
-from opencse.text.syntax.tokens import Parser
+from opencse.text.syntax import SpacyParser
 
 VERSION = 1  # of the rules by which entries become words; part of the cache key
 
@@ -28,7 +28,7 @@ def word_of(entry: str) -> str:
     return entry.lstrip("Ġ▁").replace("</w>", "").strip()
 
 
-def static_lexicon(tokenizer: Any, parser: Parser) -> list[str]:
+def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
 
     Pieces that continue a word get X, as published, and so do entries that spell no word; special tokens get "". The
@@ -45,8 +45,10 @@ def static_lexicon(tokenizer: Any, parser: Parser) -> list[str]:
     special = set(tokenizer.all_special_ids)
     key = hashlib.sha256(json.dumps([VERSION, parser.digest, sorted(special), entries]).encode()).hexdigest()
     path = cache_folder() / f"{key[:32]}.json"
-    if (cached := _read(path)) is not None and len(cached) == len(entries):
-        return cached
+    with suppress(OSError, ValueError):  # missing or damaged
+        cached = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(cached, list) and len(cached) == len(entries):
+            return cached
     words = ["" if index in special else _readable(tokenizer, entry) for index, entry in enumerate(entries)]
     parsed = parser.parse([word for word in words if word])
     parsed_tags = (tokens[0].pos if tokens else "X" for tokens in parsed)
@@ -54,15 +56,6 @@ def static_lexicon(tokenizer: Any, parser: Parser) -> list[str]:
     with suppress(OSError, OpencseError):  # without a writable cache the next call is only slower
         write_text(make_folder(path.parent) / path.name, json.dumps(tags))
     return tags
-
-
-def _read(path: Path) -> list[str] | None:
-    """Return the tags in a file of the cache; None if it is missing or damaged."""
-    try:
-        tags = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return tags if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags) else None
 
 
 def _readable(tokenizer: Any, entry: str) -> str:
