@@ -11,7 +11,7 @@ from typing import ClassVar
 from opencse.text.english.articles import article_edits
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, names
-from opencse.text.english.parse import replaced
+from opencse.text.english.parse import replaced, word_at
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits
 
@@ -88,23 +88,20 @@ def _stands_alone(text: str, token: Token) -> bool:
 def _part_of_name(text: str, tokens: Sequence[Token], i: int, kind: str) -> bool:
     """Whether a word stands within a longer name ("the Paris Review", "New England", "Lake Victoria")."""
     token = tokens[i]
-    if not _stands_alone(text, token):
-        return True
-    capital = [
-        0 <= k < len(tokens) and tokens[k].text[:1].isupper() and k > 0 and tokens[k].tag != "PRP"
-        for k in (i - 1, i + 1)
-    ]
-    if i + 1 < len(tokens) and tokens[i + 1].text in _PLACES:
+    before, after = (
+        0 < k < len(tokens) and tokens[k].text[:1].isupper() and tokens[k].tag != "PRP" for k in (i - 1, i + 1)
+    )
+    if not _stands_alone(text, token) or (i + 1 < len(tokens) and tokens[i + 1].text in _PLACES):
         return True
     if kind in ("man", "woman"):  # "Peter Smith": first names only
-        return (capital[0] and tokens[i - 1].tag in ("NNP", "NNPS")) or text[token.end : token.end + 2] in ("'s", "’s")
+        return (before and tokens[i - 1].tag in ("NNP", "NNPS")) or text[token.end : token.end + 2] in ("'s", "’s")
     if kind in ("month", "weekday"):
         return token.tag not in ("NNP", "NNPS", "NN")
     if kind == "nationality":
-        return capital[1] or (capital[0] and tokens[i - 1].pos == "PROPN")
-    of_name = i > 1 and tokens[i - 1].text in ("of", "the", "and", "de") and tokens[i - 2].text[:1].isupper() and i > 2
-    comma = i + 2 < len(tokens) and tokens[i + 1].text == ","  # "Paris, Texas" stays a pair of places
-    return capital[0] or capital[1] or of_name or (comma and tokens[i + 2].text[:1].isupper() and kind == "city")
+        return after or (before and tokens[i - 1].pos == "PROPN")
+    of_name = i > 2 and tokens[i - 1].text in ("of", "the", "and", "de") and tokens[i - 2].text[:1].isupper()
+    listed = i + 2 < len(tokens) and tokens[i + 1].text == "," and tokens[i + 2].text[:1].isupper()
+    return before or after or of_name or (listed and kind == "city")  # "Paris, Texas" stays a pair of places
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,14 +136,13 @@ class NumberSwap(GrammarView):
 
 
 def _is_number(text: str, tokens: Sequence[Token], i: int) -> bool:
-    token = tokens[i]
+    token, word = tokens[i], tokens[i].text.lower()
     before, after = text[max(token.start - 1, 0) : token.start], text[token.end : token.end + 2]
-    if (before in _GLUE and before and token.start) or (after[:1] in _GLUE and after[1:].isalnum() and after):
+    if (before and before in _GLUE) or (after and after[0] in _GLUE and after[1:].isalnum()):
         return False  # "3-2", "10:30", "1988–89", "Mark-2"
     named = i and tokens[i - 1].tag in ("NNP", "NNPS") and not _is_month(tokens[i - 1])
     if named and token.relation not in ("nummod", "obl"):
         return False  # "Apollo 11"
-    word = token.text.lower()
     return bool(_NUMERAL.match(word) or _ORDINAL.match(word)) or any(word in series for series in _SERIES)
 
 
@@ -157,18 +153,18 @@ def _is_month(token: Token) -> bool:
 def _other_number(text: str, tokens: Sequence[Token], i: int, rng: random.Random) -> tuple[str | None, str]:
     """Return another number in the form of the one at index i, None if there is none, and the rule."""
     word = tokens[i].text.lower()
-    for series in _SERIES:
-        if word in series:
-            if word == "second" and tokens[i].tag != "JJ":
-                return None, "no number"
-            return rng.choice([other for other in series if other != word]), "number word"
-    ordinal = _ORDINAL.match(word)
-    if ordinal:
+    series = next((series for series in _SERIES if word in series), None)
+    if word == "second" and tokens[i].tag != "JJ":
+        return None, "no number"
+    if series is not None:
+        return rng.choice([other for other in series if other != word]), "number word"
+    if ordinal := _ORDINAL.match(word):
         value = int(ordinal[1])
         low, high = (max(value - 6, 1), min(value + 6, 21)) if value <= 21 else (value // 2, value * 2)
         other = _drawn(value, low, high, rng)
-        return f"{other}{_suffix(other)}", "ordinal"
-    early = i and tokens[i - 1].text.lower() == "in" and tokens[i].relation == "obl"  # "in 785"
+        ending = "th" if other % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(other % 10, "th")
+        return f"{other}{ending}", "ordinal"
+    early = i and word_at(tokens, i - 1) == "in" and tokens[i].relation == "obl"  # "in 785"
     if re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]" + "|[1-9][0-9]{2}" * bool(early), word) and not _counts(tokens, i):
         return _other_year(text, int(word), rng), "year"
     return _other_amount(tokens, i, rng), "number"
@@ -190,13 +186,12 @@ def _other_year(text: str, year: int, rng: random.Random) -> str | None:
 
 def _other_amount(tokens: Sequence[Token], i: int, rng: random.Random) -> str | None:
     """Return another amount: a day of the month, a percentage up to 99, or up to half as much more or less."""
-    word = tokens[i].text
-    whole, dot, decimals = word.partition(".")
+    whole, dot, decimals = tokens[i].text.partition(".")
     value = int(whole.replace(",", ""))
-    neighbours = [tokens[k].text.lower() for k in (i - 1, i + 1) if 0 <= k < len(tokens)]
-    if any(_is_month(tokens[k]) for k in (i - 1, i + 1) if 0 <= k < len(tokens)) and value <= 31:
+    neighbours = [tokens[k] for k in (i - 1, i + 1) if 0 <= k < len(tokens)]
+    if value <= 31 and any(map(_is_month, neighbours)):
         return str(_drawn(value, 1, 28, rng))
-    percent = any(unit in ("%", "percent", "per") for unit in neighbours)
+    percent = any(token.text.lower() in ("%", "percent", "per") for token in neighbours)
     if value <= 1 and not decimals:
         return None  # the noun would have to change too
     high = min(value * 2 + 2, 99) if percent and value <= 99 else value + max(value // 2, 3)
@@ -216,9 +211,3 @@ def _drawn(value: int, low: int, high: int, rng: random.Random) -> int:
     """Draw an integer in [low, high] other than the value."""
     other = rng.randint(low, max(high - 1, low))
     return other + 1 if other >= value else other
-
-
-def _suffix(value: int) -> str:
-    if value % 100 in (11, 12, 13):
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")

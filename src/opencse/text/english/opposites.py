@@ -11,13 +11,13 @@ from opencse.text.english import lexicon
 from opencse.text.english.articles import article_edits
 from opencse.text.english.lexicon import OpposedVerb, lexicon_rows, word_class
 from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.verbs import inflect, verb_base
+from opencse.text.english.verbs import inflect, third_person, verb_base
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, match_case
 
 _VERB_TAGS = ("VB", "VBZ", "VBP", "VBD", "VBN", "VBG")
 _POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}
-_PLURALS = {"child": "children", "lady": "ladies", "thief": "thieves", "wife": "wives"} | {
+_PLURALS = {"child": "children", "thief": "thieves", "wife": "wives"} | {
     noun: noun.removesuffix("an") + "en" for noun in ("gentleman", "man", "woman")
 }
 _SINGULARS = {plural: singular for singular, plural in _PLURALS.items()}
@@ -135,9 +135,8 @@ def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
     counted = following.text == "than" and i + 2 < len(tokens) and tokens[i + 2].tag == "CD"
     bound = before == "at" and following.tag == "CD"
     graded = tokens[i].tag in ("RBR", "RBS") and following.tag == "JJ" and tokens[i].head == i + 1
-    if not (counted or bound or graded):
-        return None
-    return Opposite(place=i, word=_DEGREES[word], pos="DEGREE", pair=(word, _DEGREES[word]))
+    pair = (word, _DEGREES[word])
+    return Opposite(place=i, word=pair[1], pos="DEGREE", pair=pair) if counted or bound or graded else None
 
 
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
@@ -159,17 +158,13 @@ def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
 
 
 def _singular(noun: str) -> str:
-    if noun in _SINGULARS:
-        return _SINGULARS[noun]
-    return re.sub("ies$", "y", noun) if noun.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
+    regular = re.sub("ies$", "y", noun) if noun.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
+    return _SINGULARS.get(noun, regular)
 
 
 def _plural(noun: str) -> str:
-    if noun in _PLURALS:
-        return _PLURALS[noun]
-    if re.search(r"[^aeiou]y$", noun):
-        return noun[:-1] + "ies"
-    return noun + ("es" if re.search(r"(?:s|x|ch|sh)$", noun) else "s")
+    regular = re.sub("y$", "ie", noun) + "s" if re.search(r"[^aeiou]y$", noun) else third_person(noun)
+    return _PLURALS.get(noun, regular)
 
 
 @cache
@@ -243,22 +238,42 @@ def _base(verb: Token) -> str | None:
 def _opposed(i: int, verb: Token, phrase: str, entry: OpposedVerb, particle: int | None = None) -> Opposite:
     """Return the opposite of a verb, perhaps with a particle, in the verb's form."""
     base, _, new_particle = entry.opposite.partition(" ")
-    word = inflect(base, verb.tag)
+    word, pair = inflect(base, verb.tag), (phrase, entry.opposite)
+    if particle is None:
+        word = f"{word} {new_particle}".rstrip()
+        return Opposite(place=i, word=word, pos="VERB", pair=pair, complementary=entry.complementary)
     return Opposite(
         place=i,
-        word=word if particle is not None else f"{word} {new_particle}".rstrip(),
-        pos="VERB" if particle is None else "PART",
-        pair=(phrase, entry.opposite),
+        word=word,
+        pos="PART",
+        pair=pair,
         complementary=entry.complementary,
         particle=particle,
-        new_particle="" if particle is None else new_particle,
+        new_particle=new_particle,
     )
 
 
 def _particle_verb(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Return the opposite of a verb with a particle; None if it needs an object that the verb lacks, or lacks one."""
-    base = _base(tokens[i])
-    particle, objects = _particle(tokens, i, base) if base is not None else (None, set())
+    """Return the opposite of a verb with a particle; None if it needs an object that the verb lacks, or lacks one.
+
+    The parser often takes a particle for a preposition: "called off the meeting".
+    """
+    base, dependents = _base(tokens[i]), children(tokens, i)
+    if base is None or children(tokens, i, "xcomp", "ccomp"):
+        return None
+    objects = {tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS}
+    following = tokens[i + 1] if i + 1 < len(tokens) else tokens[i]
+    if following.tag == "RP" or (base, following.text.lower()) == ("put", "on"):
+        particle: int | None = i + 1
+        if base_relation(following) == "case" and tokens[following.head].head == i:
+            objects.add(tokens[following.head].lemma.lower())
+    else:
+        particles = [
+            k
+            for k in dependents
+            if base_relation(tokens[k]) in ("compound", "advmod") or tokens[k].relation in _PARTICLE_RELATIONS
+        ]
+        particle = next((k for k in particles if k > i), None)
     if particle is None:
         return None
     phrase = f"{base} {tokens[particle].text.lower()}"
@@ -266,30 +281,6 @@ def _particle_verb(tokens: Sequence[Token], i: int) -> Opposite | None:
         if "any" in entry.objects or entry.objects & objects or ("yes" if objects else "no") in entry.objects:
             return _opposed(i, tokens[i], phrase, entry, particle)
     return None
-
-
-def _particle(tokens: Sequence[Token], i: int, base: str) -> tuple[int | None, set[str]]:
-    """Return the index of a verb's particle and its objects; None if it has no particle, or governs a clause.
-
-    The parser often takes a particle for a preposition: "called off the meeting".
-    """
-    objects: set[str] = set()
-    particle = None
-    for k, token in enumerate(tokens):
-        relation = base_relation(token)
-        if k == i + 1 and (token.tag == "RP" or (base, token.text.lower()) == ("put", "on")):
-            particle = k
-            if relation == "case" and tokens[token.head].head == i:
-                objects.add(tokens[token.head].lemma.lower())
-        if token.head != i or k == i:
-            continue
-        if relation in ("xcomp", "ccomp"):
-            return None, set()
-        if token.relation in _OBJECT_RELATIONS:
-            objects.add(token.lemma.lower())
-        if k > i and particle is None and (relation in ("compound", "advmod") or token.relation in _PARTICLE_RELATIONS):
-            particle = k
-    return particle, objects
 
 
 def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:

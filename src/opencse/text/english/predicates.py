@@ -213,17 +213,17 @@ def _adjective_denied(tokens: Sequence[Token], place: int, copula: int, *, contr
 
 def _verb_denied(text: str, clause: Clause, opposite: Opposite, swapped: list[Edit], *, contract: bool) -> Negated:
     """Negate the clause of a verb, or of its opposite if there are edits that replace it."""
-    place = opposite.place
-    verb = clause.tokens[place]
+    verb = clause.tokens[opposite.place]
     if swapped:
         tokens = list(clause.tokens)
-        tokens[place] = replace(verb, text=opposite.word, lemma=opposite.pair[1].split()[0])
+        tokens[opposite.place] = replace(verb, text=opposite.word, lemma=opposite.pair[1].split()[0])
         clause = replace(clause, tokens=tokens)
     edits, rule = negation_edits(text, clause, contract=contract)
     if edits is None:
         return None, rule
-    negated = [edit for edit in edits if edit[1] > verb.start and edit[0] < verb.end]  # "did not reject"
-    return [*edits, *(edit for edit in swapped if not (negated and edit[0] == verb.start))], f"{rule}, verb"
+    if any(end > verb.start and start < verb.end for start, end, _ in edits):  # "did not reject"
+        swapped = [edit for edit in swapped if edit[0] != verb.start]
+    return [*edits, *swapped], f"{rule}, verb"
 
 
 def _overlap(edits: Sequence[Edit]) -> bool:
