@@ -9,54 +9,6 @@ from opencse.text.english.parse import parse_without_asides
 from opencse.text.english.verbs import inflect
 from opencse.text.syntax import Token, load_parser
 from opencse.text.views.registry import CONSTRUCTORS, AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
-from tests.text.views.test_hostile import HOSTILE
-
-# sentence, word replaced ("" for null)
-SWAPS = """
-The room is empty.|The room is full.
-She has an old car.|She has a new car.
-They accepted the offer.|They rejected the offer.
-The harvest was larger than the last one.|The harvest was smaller than the last one.
-He often reads the newspaper.|He rarely reads the newspaper.
-More than 200 people came.|Less than 200 people came.
-He failed to open it.|He managed to open it.
-The room is not empty.|
-He grew up there.|
-The dog barks.|
-They walk forward or backward.|
-She passed the exam.|She failed the exam.
-She passed the house.|
-He declined the offer.|
-Prices plummeted in May.|Prices soared in May.
-They voted against the plan.|They voted for the plan.
-They bought a plan for Peter.|They sold a plan for Peter.
-She moved in on Friday.|She moved out on Friday.
-She came in on Friday.|
-She survived the storm.|
-They live together.|They live apart.
-They live together with him.|
-He put on his coat.|He took off his coat.
-She turned the radio off.|She turned the radio on.
-The trains slowed down near the bridge.|The trains sped up near the bridge.
-They turned down the offer.|They accepted the offer.
-She broke her promise.|She kept her promise.
-He broke the law.|He obeyed the law.
-The rate fell to nine percent.|The rate rose to nine percent.
-She rose to the occasion.|
-The play was a failure.|The play was a success.
-Most people speak French.|Few people speak French.
-We left at the end of the day.|We left at the start of the day.
-He hurt his left hand.|He hurt his right hand.
-He has little time left.|He has much time left.
-An unpaid bill lay there.|A paid bill lay there.
-A village with a school lay there.|A village without a school lay there.
-It was an invaluable report.|
-They object to the plan.|They consent to the plan.
-Register a function to convert numbers to Python objects.|
-She skipped the lesson.|She attended the lesson.
-Comments are skipped.|
-This continues until the list ends.|
-"""
 
 
 class Fixed(random.Random):
@@ -73,21 +25,6 @@ class Fixed(random.Random):
 def rewritten(spec, text, drawn=0.99):
     (tokens,) = parse_without_asides(load_parser(), [text])
     return spec.rewrite(text, tokens, Fixed(drawn))
-
-
-def one(opened, text):
-    return opened([SourceRow(id=0, text=text)])[0].text
-
-
-@pytest.fixture(scope="module")
-def swapper():
-    return AntonymSwap().open()
-
-
-@pytest.mark.parametrize("case", SWAPS.strip().split("\n"))
-def test_one_word_is_replaced(swapper, case):
-    sentence, swapped = case.split("|")
-    assert one(swapper, sentence) == (swapped or None)
 
 
 def test_the_predicate_comes_first_where_asked():
@@ -216,10 +153,3 @@ def test_other_predicates_are_rewritten_alike_in_all_views():
     ]
     shared = [word for word in ("not shallow", "not thick") if all(word in text for text in texts)]
     assert len(shared) == 1, texts
-
-
-def test_hostile_sentences_give_three_valid_views_or_nulls():
-    rows = [SourceRow(id=i, text=text) for i, text in enumerate(HOSTILE)]
-    for views in AntonymQuadruple().open()(rows):
-        assert len(views) == 3
-        assert all(view.rule and (view.text is None or isinstance(view.text, str)) for view in views)

@@ -10,6 +10,7 @@ import pytest
 
 from opencse.text.generated import back_translation
 from opencse.text.views.registry import (
+    AntonymQuadruple,
     AntonymSwap,
     BackTranslation,
     CandidateTable,
@@ -85,6 +86,7 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
         "clause": MainClause(),
         "swapped": AntonymSwap(),
         "denied": NegatedAntonym(),
+        "same": AntonymQuadruple(),
         "negative word": NegativeWord(),
         "roles": RolePairs(),
         "voice": Passive(),
@@ -97,17 +99,16 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
 
 
 def test_a_valid_row_or_a_null(specs, rows):
-    views: dict[str, list] = {}
-    hostile = rows(*HOSTILE)
     for name, spec in specs.items():
-        views[name] = spec.open()(hostile)
-        assert len(views[name]) == len(HOSTILE)
-        for text, view in zip(HOSTILE, views[name], strict=True):
-            assert view.text is None or isinstance(view.text, str)
-            assert view.rule
-            assert set(view.scores) == set(spec.scores)
-            if not text.strip() and name not in ("random", "table"):
-                assert not view.text
+        for text, built in zip(HOSTILE, spec.open()(rows(*HOSTILE)), strict=True):
+            views = built if isinstance(built, list) else [built]
+            assert len(views) == len(spec.columns(name))
+            for view in views:
+                assert view.text is None or isinstance(view.text, str)
+                assert view.rule
+                assert set(view.scores) == set(spec.scores)
+                if not text.strip() and name not in ("random", "table"):
+                    assert not view.text
 
 
 def test_they_survive_a_build(tmp_path):
