@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.evaluation import RerankingTask, RetrievalTask, evaluate_tasks
+from opencse.evaluation import RetrievalTask, evaluate_tasks
 from opencse.foundation.errors import OpencseError
 
 ANGLES = {"a": 0.0, "b": 0.1, "c": 0.3, "d": 1.0, "e": 2.0}
@@ -34,17 +34,16 @@ def test_a_query_does_not_find_itself():
 
 
 def test_reordering_candidates():
-    task = RerankingTask(
-        name="r", queries=["a", "e"], candidates=[["d", "b"], ["a", "b", "d"]], relevance=[[0, 1], [1, 0, 0]]
-    )
+    columns = {"queries": ["a", "e"], "corpus": ["d", "b", "a", "b", "d"], "relevant": [{1: 1.0}, {2: 1.0}]}
+    task = RetrievalTask(name="r", candidates=[range(2), range(2, 5)], main="map", **columns)
     result = evaluate_tasks(encode, [task])["r"]
     assert result.metrics["mrr"] == pytest.approx(100 * (1 + 1 / 3) / 2)
     assert result.score == result.metrics["map"]
 
 
 def test_a_collapsed_model_has_no_score():
-    task = RerankingTask(name="r", queries=["a"], candidates=[["b", "c"]], relevance=[[1, 0]])
-    search = RetrievalTask(name="s", queries=["a"], corpus=["b", "c"], relevant=[{0: 1.0}])
+    columns = {"queries": ["a"], "corpus": ["b", "c"], "relevant": [{0: 1.0}]}
+    task, search = RetrievalTask(name="r", candidates=[[0, 1]], **columns), RetrievalTask(name="s", **columns)
     for result in evaluate_tasks(lambda texts: np.ones((len(texts), 3)), [task, search]).results:
         assert result.score is None
         assert result.undefined["map"] == "the model gives all texts the same score"
@@ -54,8 +53,6 @@ def test_impossible_tasks():
     with pytest.raises(OpencseError, match="nothing is relevant to 'b'"):
         RetrievalTask(name="r", queries=["a", "b"], corpus=["c"], relevant=[{0: 1.0}, {0: 0.0}])
     with pytest.raises(OpencseError, match="holds no query"):
-        RerankingTask(name="r", queries=[], candidates=[], relevance=[])
-    with pytest.raises(OpencseError, match="2 candidates, 1 grades"):
-        RerankingTask(name="r", queries=["a"], candidates=[["b", "c"]], relevance=[[1]])
+        RetrievalTask(name="r", queries=[], corpus=["c"], relevant=[])
     with pytest.raises(OpencseError, match="twice"):
         RetrievalTask(name="r", queries=["a"], corpus=["c", "c"], relevant=[{0: 1.0}], others_only=True)

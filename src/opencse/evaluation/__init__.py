@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     )
     from opencse.evaluation.labelled_sources import load_labelled
     from opencse.evaluation.pairs import ScoredPairs, read_pairs
-    from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
+    from opencse.evaluation.retrieval import RetrievalTask
     from opencse.evaluation.sts import STS_TASKS, PairsTask
     from opencse.evaluation.sts_sources import load_sts
     from opencse.evaluation.suites import load_suites
@@ -51,7 +51,6 @@ __all__ = [
     "LabelledSet",
     "LabelledTexts",
     "PairsTask",
-    "RerankingTask",
     "Results",
     "RetrievalTask",
     "ScoredPairs",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise, starmap
 from pathlib import Path
 
 from opencse.evaluation.data_files import TextVariant, complete_rows, find_file, find_folder
-from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
+from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.sts_sources import load_sts
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import parse_score
@@ -58,7 +59,7 @@ def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "sentev
     )
 
 
-def load_reranking(source: str | Path, task: str) -> RerankingTask:
+def load_reranking(source: str | Path, task: str) -> RetrievalTask:
     """Load a reranking task from the user's folder.
 
     It has `<task>/test.jsonl` (or `.jsonl.gz`) with one line for each query:
@@ -75,11 +76,14 @@ def load_reranking(source: str | Path, task: str) -> RerankingTask:
     rows = [row for _, row in complete_rows(file, "query", others=["positive", "negative"])]
     if wrong := next((row for row in rows if not (_is_texts(row["positive"]) and _is_texts(row["negative"]))), None):
         raise OpencseError(f"{file}: the row of {wrong['query'][:60]!r} has not two lists of texts", "Correct it.")
-    return RerankingTask(
+    ends = list(accumulate((len(row["positive"]) + len(row["negative"]) for row in rows), initial=0))
+    return RetrievalTask(
         name=task,
         queries=[row["query"] for row in rows],
-        candidates=[[*row["positive"], *row["negative"]] for row in rows],
-        relevance=[[1.0] * len(row["positive"]) + [0.0] * len(row["negative"]) for row in rows],
+        corpus=[text for row in rows for text in (*row["positive"], *row["negative"])],
+        relevant=[dict.fromkeys(range(i, i + len(row["positive"])), 1.0) for i, row in zip(ends, rows, strict=False)],
+        candidates=list(starmap(range, pairwise(ends))),
+        main="map",
     )
 
 

@@ -6,9 +6,8 @@ the model, the less relevant first, so that a model with constant scores does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -67,7 +66,7 @@ _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RetrievalTask:
-    """Retrieval: each query ranks a corpus by cosine.
+    """Retrieval: each query ranks a corpus by cosine; or reranking: each ranks a few texts of it.
 
     Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `map@10`, `mrr@10`, `recall@1`, `@5`, `@10`.
 
@@ -76,6 +75,7 @@ class RetrievalTask:
         queries: The query texts.
         corpus: The texts to search.
         relevant: For each query, grades (above 0) by position in the corpus.
+        candidates: For each query, the positions of the texts that it ranks; None for all.
         others_only: Whether a text that equals the query is left out of its ranking.
         main: Main metric of the task.
         text: Text variant, as in `ScoredPairs`.
@@ -88,12 +88,18 @@ class RetrievalTask:
     queries: Sequence[str]
     corpus: Sequence[str]
     relevant: Sequence[Mapping[int, float]]
+    candidates: Sequence[Sequence[int]] | None = None
     others_only: bool = False
     main: str = "ndcg@10"
     text: str = "given"
 
     def __post_init__(self) -> None:
-        _check(self.name, self.queries, [any(g > 0 for g in found.values()) for found in self.relevant])
+        if not self.queries:
+            raise OpencseError(f"{self.name} holds no query", "Give at least one.")
+        for query, grades in zip(self.queries, self.relevant, strict=True):
+            if not any(grade > 0 for grade in grades.values()):
+                problem = f"{self.name}: nothing is relevant to {query[:60]!r}"
+                raise OpencseError(problem, "Drop the query, or judge its texts.")
         if self.others_only and len(set(self.corpus)) < len(self.corpus):
             raise OpencseError(f"{self.name}: a text occurs twice in the corpus", "Keep one of them.")
 
@@ -103,14 +109,28 @@ class RetrievalTask:
         yield from self.corpus
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
-        """Search with every query, and return the metrics."""
+        """Search with every query, and return the metrics; undefined if the model gives all texts the same score."""
+        found, spread = [], 0.0
+        for cosine, relevance in (self._ranked if self.candidates is None else self._reranked)(embeddings):
+            spread = max(spread, float(np.ptp(cosine)))
+            found.append(measures(cosine, relevance))
+        metrics: dict[str, float | None] = {
+            key: 100 * float(np.mean([each[key] for each in found])) for key in found[0]
+        }
+        undefined = dict.fromkeys(metrics, "the model gives all texts the same score") if spread <= ROUNDING else {}
         rows = zip(self.queries, (sorted(each.items()) for each in self.relevant), strict=True)
-        details = {"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"}
-        sha256 = rows_sha256([*rows, *self.corpus], end="\n")
-        return _result(self.name, self.main, self._ranked(embeddings), sha256, details)
+        return TaskResult(
+            task=self.name,
+            main=self.main,
+            metrics=metrics | dict.fromkeys(undefined),
+            rows=len(found),
+            data_sha256=rows_sha256([*rows, *self.corpus, *map(list, self.candidates or ())], end="\n"),
+            undefined=undefined,
+            details={"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"},
+        )
 
     def _ranked(self, embeddings: TextEmbeddings) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield cosines and grades of the texts that each query ranks."""
+        """Yield cosines and grades of the texts of the corpus, for each query."""
         corpus = unit_rows(embeddings(self.corpus))
         position = {text: index for index, text in enumerate(self.corpus)}
         for start in range(0, len(self.queries), _BLOCK):
@@ -123,81 +143,9 @@ class RetrievalTask:
                 own = [position[query]] if self.others_only and query in position else []
                 yield np.delete(cosine, own), np.delete(relevance, own)
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RerankingTask:
-    """Reranking: each query ranks a few candidates by cosine.
-
-    Metrics, in percent, means over queries: `map` (the main one), `mrr`, both also `@10`, `ndcg@10`, `recall@1`, `@5`,
-    `@10`.
-
-    Args:
-        name: Name of the data set.
-        queries: The query texts.
-        candidates: The texts that each query ranks.
-        relevance: Grades of the candidates; above 0 is relevant.
-        text: Text variant, as in `ScoredPairs`.
-
-    Raises:
-        OpencseError: There is no query, or a query has no relevant text.
-    """
-
-    name: str
-    queries: Sequence[str]
-    candidates: Sequence[Sequence[str]]
-    relevance: Sequence[Sequence[float]]
-    text: str = "given"
-
-    def __post_init__(self) -> None:
-        _check(self.name, self.queries, [any(g > 0 for g in grades) for grades in self.relevance])
-        for query, texts, grades in zip(self.queries, self.candidates, self.relevance, strict=True):
-            if len(texts) != len(grades):
-                raise OpencseError(f"{self.name}: {len(texts)} candidates, {len(grades)} grades for {query[:60]!r}")
-
-    def texts(self) -> Iterator[str]:
-        """Yield queries and candidates."""
-        yield from self.queries
-        for texts in self.candidates:
-            yield from texts
-
-    def score(self, embeddings: TextEmbeddings) -> TaskResult:
-        """Rank the candidates of every query, and return the metrics."""
+    def _reranked(self, embeddings: TextEmbeddings) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield cosines and grades of the candidates of each query."""
         queries = unit_rows(embeddings(self.queries))
-        ranked = (
-            (unit_rows(embeddings(texts)) @ query, np.asarray(grades))
-            for query, texts, grades in zip(queries, self.candidates, self.relevance, strict=True)
-        )
-        rows = zip(self.queries, self.candidates, self.relevance, strict=True)
-        details = {"text": self.text, "candidates": sum(map(len, self.candidates)), "similarity": "cosine"}
-        return _result(self.name, "map", ranked, rows_sha256(rows, end="\n"), details)
-
-
-def _check(name: str, queries: Sequence[str], answerable: Sequence[bool]) -> None:
-    if not queries:
-        raise OpencseError(f"{name} holds no query", "Give at least one.")
-    if len(queries) != len(answerable):
-        raise OpencseError(f"{name}: {len(queries)} queries, relevance for {len(answerable)}", "Give one per query.")
-    if not all(answerable):
-        query = queries[answerable.index(False)]
-        raise OpencseError(f"{name}: nothing is relevant to {query[:60]!r}", "Drop the query, or judge its texts.")
-
-
-def _result(
-    name: str, main: str, ranked: Iterable[tuple[np.ndarray, np.ndarray]], sha256: str, details: dict[str, Any]
-) -> TaskResult:
-    """Return the means over queries; undefined if the model gives all texts the same score."""
-    found, spread = [], 0.0
-    for cosine, relevance in ranked:
-        spread = max(spread, float(np.ptp(cosine)))
-        found.append(measures(cosine, relevance))
-    metrics: dict[str, float | None] = {key: 100 * float(np.mean([each[key] for each in found])) for key in found[0]}
-    undefined = dict.fromkeys(metrics, "the model gives all texts the same score") if spread <= ROUNDING else {}
-    return TaskResult(
-        task=name,
-        main=main,
-        metrics=metrics | dict.fromkeys(undefined),
-        rows=len(found),
-        data_sha256=sha256,
-        undefined=undefined,
-        details=details,
-    )
+        for query, places, relevant in zip(queries, self.candidates or (), self.relevant, strict=True):
+            cosine = unit_rows(embeddings([self.corpus[place] for place in places])) @ query
+            yield cosine, np.array([relevant.get(place, 0.0) for place in places])
