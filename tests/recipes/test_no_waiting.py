@@ -14,8 +14,10 @@ from tests.tiny import tiny_bert
 from tests.training.dry_run import blocking_copies, prepare
 from tests.training.helpers import run, write_corpus
 
-PACKED = [name for name in recipe_names() if load_recipe(name).block is None]
-"""The layers of a meaning block take padded states, so its texts are not packed, and their masks are read."""
+RECIPES = [load_recipe(name) for name in recipe_names()]
+PACKED = list({tuple(t.kind for t in each.terms): each.name for each in RECIPES if each.block is None}.values())
+"""One recipe for each combination of terms. The layers of a meaning block take padded states, so its texts are not
+packed, and their masks are read."""
 
 
 @pytest.fixture(scope="module")

@@ -67,14 +67,6 @@ def test_passages_hold_so_many_words_and_whole_sentences(tmp_path) -> None:
     assert found[0].sentences == ("This is sentence number 0.", "This is sentence number 1.")
 
 
-def test_short_lines_are_texts_of_their_own_and_wrapped_ones_are_joined(tmp_path) -> None:
-    path = tmp_path / "a.txt"
-    wrapped = ["A paragraph that was wrapped by an editor", "in the middle of it, and once more before", "its end."]
-    path.write_text("\n".join(["One line.", "Another line.", "", *wrapped]))
-    (passage,) = Documents(path).passages()
-    assert passage.sentences == ("One line.", "Another line.", " ".join(wrapped))
-
-
 def test_long_lines_are_split(tmp_path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(" ".join(f"Dr. Smith wrote line {i}." for i in range(20)))

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+
 import datasets
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from opencse.foundation.errors import OpencseError
+from opencse.text.documents import Documents, count_words
 from opencse.text.user_text import UserText, collect_passages, collect_queries
 
 TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
@@ -71,19 +76,6 @@ def test_texts_in_memory(given) -> None:
 def test_other_things_are_refused(given) -> None:
     with pytest.raises(OpencseError):
         UserText(given).corpus()
-
-
-def test_documents_become_sentences(tmp_path) -> None:
-    path = tmp_path / "page.md"
-    path.write_text("# Rules\n\nRefunds are allowed. Guests can edit pages. Refunds are allowed.")
-    assert list(UserText(path).corpus().texts()) == TEXTS, "none twice, and no heading"
-
-
-def test_paragraphs_in_a_table_become_sentences(tmp_path) -> None:
-    path = tmp_path / "table.csv"
-    cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
-    path.write_text(f"text\n{cell}\n")
-    assert len(list(UserText(path).corpus().texts())) == 10
 
 
 def test_a_table_that_is_to_keep_its_columns_is_not_split(tmp_path) -> None:
@@ -154,3 +146,155 @@ def test_categories_are_texts() -> None:
 def test_tables_that_hold_no_texts_are_refused(given) -> None:
     with pytest.raises(OpencseError):
         UserText(given).corpus()
+
+
+PARAGRAPHS = [
+    "The pump must be switched off. Wait until it is cold. Nobody may open the lid before that.",
+    "Refunds are allowed within a month. Ask the desk on the second floor for the form, which is green.",
+]
+SENTENCES = [s.strip() + "." for p in PARAGRAPHS for s in p.split(".") if s.strip()]
+WRAPPED = [  # at 48 characters, as an editor does it
+    "The pump must be switched off. Wait until it is",
+    "cold. Nobody may open the lid before that.",
+    "",
+    "Refunds are allowed within a month. Ask the desk",
+    "on the second floor for the form, which is",
+    "green.",
+]
+
+
+@pytest.mark.parametrize(("name", "lines"), [("a.txt", PARAGRAPHS), ("b/a.txt", WRAPPED), ("a.md", WRAPPED)])
+def test_paragraphs_are_split_by_one_rule(tmp_path, capsys, name, lines) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(("\n\n" if lines is PARAGRAPHS else "\n").join(lines))
+    given = path.parent if name.startswith("b/") else path
+    assert list(UserText(given).corpus().texts()) == SENTENCES
+    assert [s for passage in collect_passages(given) for s in passage.sentences] == SENTENCES
+    assert f"{given.name}: split into 5 distinct sentences" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("texts", [SENTENCES, ["reset my password", "log in with a key", "who can edit"]])
+def test_one_sentence_per_line_stays_as_it_is(tmp_path, texts) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(texts))
+    assert UserText(path).corpus().path == path
+    assert [passage.text for passage in collect_passages(path)] == texts
+
+
+def test_short_paragraphs_in_a_table_are_split_too(tmp_path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in PARAGRAPHS))
+    assert list(UserText(path).corpus().texts()) == SENTENCES
+
+
+def test_sentences_that_repeat_are_dropped_and_counted(tmp_path, capsys) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(SENTENCES * 3))
+    assert list(UserText(path).corpus().texts()) == SENTENCES
+    assert "a.txt: 10 of 15 sentences repeat another and are left out" in capsys.readouterr().err
+    table = tmp_path / "t.csv"
+    table.write_text("text,positive\na b c,one\na b c,two\na b c,two\n")
+    assert list(UserText(table).corpus(needed=["positive"]).rows(["text", "positive"])) == [
+        ("a b c", "one"),
+        ("a b c", "two"),
+    ]
+
+
+def test_one_sentence_many_times_is_no_corpus(tmp_path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The pump is off.\n" * 100)
+    with pytest.raises(OpencseError, match=r"a\.txt holds one sentence, 100 times"):
+        UserText(path).corpus()
+
+
+def test_a_field_within_a_field_of_a_chat(tmp_path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"id": i, "messages": [{"role": "user", "content": a}, {"content": b}], "to": {"name": a}})
+            + "\n"
+            for i, (a, b) in enumerate([SENTENCES[:2], SENTENCES[2:4]])
+        )
+    )
+    assert list(UserText(path, column="messages.content").corpus().texts()) == SENTENCES[:4]
+    assert list(UserText(path, column="to.name").corpus().texts()) == [SENTENCES[0], SENTENCES[2]]
+    with pytest.raises(OpencseError, match="no column 'chat'"):
+        UserText(path, column="chat").corpus()
+
+
+def test_pdf_and_docx_are_named_with_the_extra_where_it_is_missing(tmp_path, monkeypatch) -> None:
+    for package in ("pypdf", "docx"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for name in ("a.pdf", "b.docx"):
+        (tmp_path / name).write_bytes(b"x")
+        with pytest.raises(OpencseError, match=r'pip install "opencse\[documents\]"'):
+            UserText(tmp_path / name).corpus()
+    with pytest.raises(OpencseError, match=r"holds no document, 1 \.docx files are not read \(pip install"):
+        UserText(tmp_path).corpus()
+
+
+def write_pdf(path: Path, lines: list[str]) -> None:
+    """Write a page with a text layer."""
+    drawn = "".join(f"({line}) Tj T* " for line in lines)
+    stream = f"BT /F1 12 Tf 14 TL 50 700 Td {drawn}ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /Contents 4 0 R /MediaBox [0 0 600 800]"
+        " /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+    ]
+    body, places = "%PDF-1.4\n", []
+    for number, text in enumerate(objects, 1):
+        places.append(len(body))
+        body += f"{number} 0 obj\n{text}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    path.write_text(
+        f"{body}xref\n0 5\n0000000000 65535 f \n{table}trailer << /Size 5 /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF"
+    )
+
+
+def test_the_text_layer_of_a_pdf_is_read(tmp_path) -> None:
+    pytest.importorskip("pypdf")
+    write_pdf(tmp_path / "a.pdf", [line for line in WRAPPED if line])
+    (tmp_path / "b.txt").write_text("The desk is open. It closes at six.")
+    assert list(UserText(tmp_path / "a.pdf").corpus().texts()) == SENTENCES
+    assert len(list(UserText(tmp_path).corpus().texts())) == 7
+    write_pdf(tmp_path / "scan.pdf", [])
+    with pytest.raises(OpencseError, match=r"scan\.pdf: has no text layer"):
+        list(Documents(tmp_path / "scan.pdf").passages())
+    (tmp_path / "c.pdf").write_bytes(b"%PDF-1.4 broken")
+    with pytest.raises(OpencseError, match=r"c\.pdf: cannot be read as PDF"):
+        list(Documents(tmp_path / "c.pdf").passages())
+
+
+def test_paragraphs_and_cells_of_docx_are_read(tmp_path) -> None:
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    for text in PARAGRAPHS:
+        document.add_paragraph(text)
+    document.add_table(rows=1, cols=1).cell(0, 0).text = "The desk is open."
+    document.save(str(tmp_path / "a.docx"))
+    assert list(UserText(tmp_path / "a.docx").corpus().texts()) == [*SENTENCES, "The desk is open."]
+    (tmp_path / "b.docx").write_bytes(b"PK broken")
+    with pytest.raises(OpencseError, match=r"b\.docx: cannot be read as DOCX"):
+        list(Documents(tmp_path / "b.docx").passages())
+
+
+def test_scripts_without_spaces_are_split_and_their_words_counted(tmp_path) -> None:
+    """Chinese, Japanese and Thai have no spaces between words: their sentences were taken for one-word headings."""
+    chinese = [f"我喜欢第{i}个苹果。" + end for i in range(20) for end in ("他不喜欢它！”", "你呢，第几个人？")]
+    japanese = [f"私は{i}番目の林檎が好きです。彼は嫌いです。" for i in range(20)]
+    for name, text, first in (
+        ("zh.md", "".join(chinese), ["我喜欢第0个苹果。", "他不喜欢它！”", "你呢，第几个人？"]),
+        ("ja.txt", "".join(japanese), ["私は0番目の林檎が好きです。", "彼は嫌いです。", "私は1番目の林檎が好きです。"]),
+    ):
+        path = tmp_path / name
+        path.write_text(text)
+        assert list(UserText(path).corpus().texts())[:3] == first
+        passages = list(Documents(path).passages(words=50))
+        assert len(passages) > 3
+        assert "".join(sentence for passage in passages for sentence in passage.sentences) == text
+    assert count_words("ฉันชอบแอปเปิลสีแดง") > 5
+    assert count_words("The lamp is on.") == 4

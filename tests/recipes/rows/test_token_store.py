@@ -52,13 +52,16 @@ def test_the_store_is_built_once_and_again_when_anything_changes(corpus, tokeniz
     def count() -> int:
         return len(list((cache_root() / "tokens").glob("[!.]*")))
 
-    open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 9, progress=False)
+    def opened(length: int):
+        return open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, length, progress=False)
+
+    opened(9)
     before = count()
-    open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 9, progress=False)
+    opened(9)
     assert count() == before
-    open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 10, progress=False)
+    opened(10)
     corpus.write_text(corpus.read_text() + '\n{"text": "a new cat", "other": null}')
-    assert open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 9, progress=False).rows == 5
+    assert opened(9).rows == 5
     assert count() == before + 2
 
 

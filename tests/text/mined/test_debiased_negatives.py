@@ -79,19 +79,6 @@ def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path):
         assert key(rows[i]["negative_1"]) == key(lines[pool[int(score.argmax())]])
 
 
-def test_same_bytes_for_any_workers_and_any_kill(corpus, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(builder, "PART_ROWS", 1)
-    monkeypatch.setattr(DebiasedNegatives, "unit", 512)
-    mine(corpus, tmp_path / "one", encoder, pool=20)
-    assert len(hashes(tmp_path / "one")) == 2
-    (tmp_path / "one" / "part-00001-of-00002.parquet").unlink()
-    before = hashes(tmp_path / "one")
-    mine(corpus, tmp_path / "one", encoder, pool=20)
-    mine(corpus, tmp_path / "two", encoder, pool=20)
-    assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
-    assert before.items() <= hashes(tmp_path / "one").items()
-
-
 def test_two_processes(corpus, encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "PART_ROWS", 1)
     big = tmp_path / "corpus.txt"
