@@ -52,7 +52,7 @@ def prepared(data: Path, size: int, largest: int):
     from opencse.foundation.cache import cache_root
     from opencse.foundation.workers import Local
     from opencse.text.corpus import Corpus
-    from opencse.text.mined.vectors import Embedding, find_vectors, open_vectors
+    from opencse.text.mined.vectors import EmbeddingSpec, find_vectors, open_vectors
     from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
@@ -60,14 +60,15 @@ def prepared(data: Path, size: int, largest: int):
     if not path.is_file():
         path.write_text("".join(f"{line}\n" for line in islice(sentences(data), size)), encoding="utf-8")
     store = open_sentence_store(Corpus(path).texts(), texts_hash(Corpus(path).texts())[0])
-    embedding = Embedding(model=MODEL, precision="bf16")
+    spec = EmbeddingSpec(model=MODEL, precision="bf16")
+    embedder = spec.embedder()
     if size < largest:
         _, big = prepared(data, largest, largest)
-        vectors = find_vectors(store, embedding, embedding.embedder())
+        vectors = find_vectors(store, embedder)
         for shard in range(vectors.shards):
             if not vectors.has(shard):
                 vectors.write(shard, big.take(np.arange(*vectors.span(shard))))
-    return path, open_vectors(store, embedding, Local())
+    return path, open_vectors(store, spec, embedder, Local())
 
 
 def ours(name: str, path: Path, out: str) -> None:

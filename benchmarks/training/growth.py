@@ -88,15 +88,15 @@ def mining(corpus: Path, _: Path) -> Work:
     from opencse.foundation.unit_rows import unit_rows
     from opencse.text.corpus import Corpus
     from opencse.text.mined.mined_spec import CorpusIndex
-    from opencse.text.mined.vectors import Embedding, find_vectors
+    from opencse.text.mined.vectors import find_vectors
     from opencse.text.views.constructor import SourceRow
     from opencse.text.views.registry import DebiasedNegatives
     from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
     sentences = open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
-    embedding = Embedding(model="minilm", precision="auto")
-    embedder = embedding.embedder()
-    vectors = find_vectors(sentences, embedding, embedder)
+    spec = DebiasedNegatives(model="minilm")
+    embedder = spec.embedder()
+    vectors = find_vectors(sentences, embedder)
     distinct = unit_rows(embedder.encode(sentences.range(0, DISTINCT)))
     generator = np.random.default_rng(0)
     for shard in range(vectors.shards):
@@ -104,7 +104,6 @@ def mining(corpus: Path, _: Path) -> Work:
         noise = generator.normal(scale=0.01, size=(DISTINCT, distinct.shape[1]))
         noisy = unit_rows(distinct + noise).astype(np.float16)
         vectors.write(shard, noisy[np.arange(start, stop) % DISTINCT])
-    spec = DebiasedNegatives(model="minilm")
     miner = spec.open(prepared=CorpusIndex(sentences=sentences, vectors=vectors))
     units = np.linspace(0, len(sentences) // spec.unit - 1, UNITS).astype(int).tolist()
 

@@ -10,7 +10,7 @@ from rapidfuzz.distance import Levenshtein
 
 from opencse.encoder import load_encoder
 from opencse.foundation.workers import Local
-from opencse.text.mined.vectors import Embedding, open_vectors
+from opencse.text.mined.vectors import EmbeddingSpec, open_vectors
 from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 from tests.tiny import WORDS, tiny_bert
 
@@ -30,7 +30,8 @@ def saved_encoder(folder: Path, seed: int = 0) -> str:
 def vectors(model: str, lines: list[str]) -> np.ndarray:
     """What the miner itself reads."""
     sentences = open_sentence_store(iter(lines), texts_hash(lines)[0])
-    store = open_vectors(sentences, Embedding(model=model, precision="fp32"), Local(processes=1))
+    spec = EmbeddingSpec(model=model, precision="fp32")
+    store = open_vectors(sentences, spec, spec.embedder(), Local(processes=1))
     return store.take(np.arange(len(lines)))
 
 

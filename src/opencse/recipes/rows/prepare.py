@@ -23,8 +23,7 @@ from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.recipes.rows.sampling import sample
 from opencse.text.corpus import Corpus
 from opencse.text.languages import LanguagePack
-from opencse.text.mined.mined_spec import EmbeddingSpec
-from opencse.text.mined.vectors import Pooling
+from opencse.text.mined.vectors import EmbeddingSpec, Pooling
 from opencse.text.views.builder import build_views
 from opencse.text.views.constructor import ConstructorSpec
 from opencse.text.views.storage import column_makers

@@ -13,7 +13,6 @@ from opencse.text.generated.back_translation import BackTranslation
 from opencse.text.generated.candidate_table import Candidate, CandidateSource, CandidateTable, distinct_candidates
 from opencse.text.mined.mined_spec import open_bounds, surface_scores
 from opencse.text.mined.selection import DebiasedDraw, Role, gumbel_noise
-from opencse.text.mined.vectors import Embedding
 from opencse.text.surface import edit_units
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest
 
@@ -66,7 +65,7 @@ class PositiveDrawer:
         from opencse.encoder.weights_hash import weights_hash
 
         self._spec, self._seed = spec, seed
-        self._embedder = Embedding(model=spec.model, precision=spec.precision, pooling=spec.pooling).embedder()
+        self._embedder = spec.embedder()
         self._source = cast(CandidateSource, spec.source.open(seed=seed))
         self.digest = bundle_digest(weights_hash(self._embedder.model), self._source.digest)
 

@@ -1,50 +1,19 @@
-"""Base classes of the kinds that draw sentences by their embeddings, and the index of a corpus that they search."""
+"""Base class of the kinds that draw sentences of the corpus by their embeddings, and the index that they search."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from opencse.foundation.numbers import check_least
 from opencse.text.mined.candidate_pools import CandidatePools, SearchedCorpus, random_block, without_copies
-from opencse.text.mined.vectors import Embedding, Pooling, Vectors, open_vectors
+from opencse.text.mined.vectors import EmbeddingSpec, Vectors, open_vectors
 from opencse.text.surface import lexical_overlap, match_error_rate
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, FunctionConstructor, SourceRow, row_seed
+from opencse.text.views.constructor import BuiltView, FunctionConstructor, SourceRow, row_seed
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingSpec(ConstructorSpec):
-    """Base class of the kinds that draw several sentences by their embeddings.
-
-    Attributes:
-        model: The encoder: folder, hub id or bundled name; "backbone" for the model to be trained.
-        count: m, the number of sentences per row, in the columns NAME_1, …, NAME_m.
-        pooling: Pooling of a plain transformers encoder, which has none of its own.
-        precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
-    """
-
-    scores: ClassVar[Mapping[str, str]] = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
-
-    model: str
-    count: int = 2
-    pooling: Pooling = "backbone"
-    precision: Literal["auto", "bf16", "fp32"] = "auto"
-
-    def __post_init__(self) -> None:
-        check_least(self, 1, "count")
-
-    def columns(self, name: str) -> tuple[str, ...]:
-        """Return NAME_1, …, NAME_m."""
-        return tuple(f"{name}_{k + 1}" for k in range(self.count))
-
-    def row_seeds(self, seed: int, rows: Sequence[SourceRow]) -> np.ndarray:
-        """Return the seeds of the rows' draws, uint64 (n,)."""
-        return np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +37,7 @@ class MinedSpec(EmbeddingSpec):
 
     def prepare(self, corpus: CorpusAccess) -> CorpusIndex:
         """Embed the corpus, unless its vectors are in the cache."""
-        embedding = Embedding(self.model, self.precision, self.pooling, corpus.models.get(self.model))
-        vectors = open_vectors(corpus.sentences, embedding, corpus.engine)
+        vectors = open_vectors(corpus.sentences, self, self.embedder(corpus.models), corpus.engine)
         return CorpusIndex(sentences=corpus.sentences, vectors=vectors)
 
     def open(self, *, seed: int = 0, prepared: CorpusIndex | None = None) -> FunctionConstructor:

@@ -6,19 +6,23 @@ The folder's name is a hash of the weights, the tokenizer, the pooling and every
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from opencse.foundation.cache import cache_place
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
+from opencse.foundation.numbers import check_least
 from opencse.foundation.progress import Phase
 from opencse.foundation.stores import Store, StoreWriter, key_hash
 from opencse.foundation.unit_rows import unit_rows
+from opencse.text.views.constructor import ConstructorSpec, SourceRow, row_seed
 from opencse.text.views.sentence_store import SentenceStore
 
 if TYPE_CHECKING:
@@ -111,51 +115,61 @@ class Vectors:
         return self._open[shard]
 
 
-@dataclass(frozen=True)
-class Embedding:
-    """The encoder of a corpus and its precision; pickled without the model, which a worker then loads by its name.
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingSpec(ConstructorSpec):
+    """Base class of the kinds that draw several sentences by their embeddings.
 
     Attributes:
-        model: Folder, hub id or bundled name.
-        precision: Precision of the forward pass.
-        pooling: As for `load_encoder`.
-        opened: The model, if it is open already.
+        model: The encoder: folder, hub id or bundled name; "backbone" for the model to be trained.
+        count: m, the number of sentences per row, in the columns NAME_1, …, NAME_m.
+        pooling: Pooling of a plain transformers encoder, which has none of its own.
+        precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
     """
 
+    scores: ClassVar[Mapping[str, str]] = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
+
     model: str
-    precision: Literal["auto", "bf16", "fp32"]
+    count: int = 2
     pooling: Pooling = "backbone"
-    opened: Backbone | None = None
+    precision: Literal["auto", "bf16", "fp32"] = "auto"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "opened": None}
+    def __post_init__(self) -> None:
+        check_least(self, 1, "count")
 
-    def embedder(self) -> Embedder:
-        """Return the model, ready to encode."""
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return NAME_1, …, NAME_m."""
+        return tuple(f"{name}_{k + 1}" for k in range(self.count))
+
+    def embedder(self, opened: Mapping[str, Backbone] = MappingProxyType({})) -> Embedder:
+        """Return the encoder, ready to encode; it is loaded unless it is open already."""
         from opencse.encoder.backbone import Backbone
         from opencse.encoder.embedder import Embedder
 
-        model = (self.opened or Backbone(self.model)).encoder(self.pooling)
+        model = (opened.get(self.model) or Backbone(self.model)).encoder(self.pooling)
         tokens = 1024 if model.device.type == "cpu" else 32768  # the same batches on any number of cores
         return Embedder(model, precision=self.precision, token_budget=tokens)
 
+    def row_seeds(self, seed: int, rows: Sequence[SourceRow]) -> np.ndarray:
+        """Return the seeds of the rows' draws, uint64 (n,)."""
+        return np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
 
-def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine) -> Vectors:
+
+def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedder, engine: Engine) -> Vectors:
     """Open the vectors of a corpus in the cache, and embed the shards that are missing.
 
     Each shard is written whole or not at all, so an interrupted run continues with the first missing shard.
 
     Args:
         sentences: The corpus.
-        embedding: The model.
+        spec: The encoder, by which workers load it.
+        embedder: The encoder.
         engine: Runs the embedding of shards.
     """
-    embedder = embedding.embedder()
-    vectors = find_vectors(sentences, embedding, embedder)
+    vectors = find_vectors(sentences, embedder)
     missing = [shard for shard in range(vectors.shards) if not vectors.has(shard)]
     if missing:
         done = len(sentences) - sum(stop - start for start, stop in map(vectors.span, missing))
-        task = _EmbedShard(sentences, vectors, embedding, embedder)
+        task = _EmbedShard(sentences, vectors, spec, embedder)
         with Phase("embedding", total=len(sentences), unit="sentences", initial=done) as phase:
             results = engine.map(task, missing) if engine.remote else ((shard, task(shard)) for shard in missing)
             for _, rows in results:  # in this process, the embedder's own threads use all cores
@@ -163,7 +177,7 @@ def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine)
     return vectors
 
 
-def find_vectors(sentences: SentenceStore, embedding: Embedding, embedder: Embedder) -> Vectors:
+def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
     """Return the vectors of a corpus in the cache, of which shards may be missing; `embedder` is the loaded model."""
     from opencse.encoder.weights_hash import weights_hash
 
@@ -176,15 +190,15 @@ def find_vectors(sentences: SentenceStore, embedding: Embedding, embedder: Embed
 class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
-    def __init__(self, sentences: SentenceStore, vectors: Vectors, embedding: Embedding, embedder: Embedder) -> None:
-        self._sentences, self._vectors, self._embedding = sentences, vectors, embedding
+    def __init__(self, sentences: SentenceStore, vectors: Vectors, spec: EmbeddingSpec, embedder: Embedder) -> None:
+        self._sentences, self._vectors, self._spec = sentences, vectors, spec
         self._embedder: Embedder | None = embedder
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_embedder": None}
 
     def open(self) -> None:
-        self._embedder = self._embedder or self._embedding.embedder()
+        self._embedder = self._embedder or self._spec.embedder()
 
     def __call__(self, shard: int) -> int:
         assert self._embedder is not None
