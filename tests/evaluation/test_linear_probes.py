@@ -25,7 +25,10 @@ def test_every_classifier_is_what_it_would_be_alone():
     rows = [(order[:a], order[a : a + b]) for order, (a, b) in zip(picks, sizes, strict=True)]
     penalties = (1e-5, 1e-1)
     fits = [Fit(train=a, dev=b, penalties=penalties, random=np.random.RandomState(1111)) for a, b in rows]
+    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
     fitted = train_probes((x, y), fits, SHORT)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
     for (a, b), each in zip(rows, fitted, strict=True):
         for place, penalty in enumerate(penalties):
             alone = senteval.Classifier(6, 3, penalty, **LOOPS).fit(x[a], y[a], dev=(x[b], y[b]))
@@ -51,12 +54,3 @@ def test_the_three_protocols_equal_the_loops():
     assert (found.classes == predicted).all()
     assert found.penalties == (penalty,)
     assert found.accuracy == 100 * (predicted == y_test).mean()
-
-
-def test_threads_and_random_state_are_left_as_they_were():
-    x, y = data(60)
-    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
-    fit = Fit(train=np.arange(40), dev=np.arange(40, 60), penalties=(1e-3,), random=np.random.RandomState(0))
-    train_probes((x, y), [fit], SHORT)
-    assert torch.equal(torch.random.get_rng_state(), state)
-    assert torch.get_num_threads() == threads

@@ -55,13 +55,17 @@ def test_bad_files_are_named_with_their_line(tmp_path, name, text, message):
     assert error.value.remedy
 
 
-def test_impossible_sets():
-    with pytest.raises(OpencseError, match="unequal"):
-        ScoredPairs(name="x", sentence1=["a", "b"], sentence2=["c"], scores=[1.0, 2.0])
-    with pytest.raises(OpencseError, match="no sentence pair"):
-        ScoredPairs(name="x", sentence1=[], sentence2=[], scores=[])
-    with pytest.raises(OpencseError, match="pair 1"):
-        ScoredPairs(name="x", sentence1=["a", "b"], sentence2=["c", "d"], scores=[1.0, math.nan])
+@pytest.mark.parametrize(
+    ("first", "second", "scores", "message"),
+    [
+        (["a", "b"], ["c"], [1.0, 2.0], "unequal"),
+        ([], [], [], "no sentence pair"),
+        (["a", "b"], ["c", "d"], [1.0, math.nan], "pair 1"),
+    ],
+)
+def test_impossible_sets(first, second, scores, message):
+    with pytest.raises(OpencseError, match=message):
+        ScoredPairs(name="x", sentence1=first, sentence2=second, scores=scores)
 
 
 def test_hash_sees_text_score_and_order():
