@@ -73,12 +73,10 @@ class PolicyWeights(TermModule):
         self.learning_rate = policy.learning_rate
         self.actor = _small_network(_FEATURES, 1)
         self.critic = _small_network(teachers * _FEATURES, 1)
-        h, k = policy.horizon, teachers
-        for name, shape in {"states": (h, k, _FEATURES), "actions": (h, k), "log_probs": (h,), "rewards": (h,)}.items():
-            self.register_buffer(f"new_{name}", torch.zeros(shape))
-            self.register_buffer(f"old_{name}", torch.zeros(shape))
-        self.register_buffer("old_advantages", torch.zeros(h))
-        self.register_buffer("old_returns", torch.zeros(h))
+        self._widths = [teachers * _FEATURES, teachers, 1, 1]  # of states, actions, log-probabilities and rewards
+        self.register_buffer("experience", torch.zeros(policy.horizon, sum(self._widths)))
+        self.register_buffer("last", torch.zeros(policy.horizon, sum(self._widths)))  # that of the last horizon
+        self.register_buffer("targets", torch.zeros(2, policy.horizon))  # its advantages and returns
         self.register_buffer("counts", torch.zeros(3, dtype=torch.long))  # calls, steps of experience, updates due
         self._chosen: tuple[Tensor, Tensor, Tensor] | None = None
 
@@ -100,7 +98,7 @@ class PolicyWeights(TermModule):
                 correlation of their lists, (K, 2).
         """
         counts = self.get_buffer("counts")
-        state = features.to(self.get_buffer("new_states"))
+        state = features.to(self.get_buffer("experience"))
         if counts[1] == self.policy.horizon:
             self._end_horizon(state)
         distribution = self.distribution(state)
@@ -118,11 +116,10 @@ class PolicyWeights(TermModule):
             loss: Loss of the step with the chosen weights.
         """
         assert self._chosen is not None
+        state, action, log_prob = self._chosen
         counts = self.get_buffer("counts")
-        at = int(counts[1])
-        for name, value in zip(("states", "actions", "log_probs"), self._chosen, strict=True):
-            self.get_buffer(f"new_{name}")[at] = value
-        self.get_buffer("new_rewards")[at] = -loss.detach() / 2
+        step = torch.cat([state.flatten(), action, log_prob[None], -loss.detach()[None] / 2])
+        self.get_buffer("experience")[int(counts[1])] = step
         counts[1] += 1
         if not counts[2]:
             return self.zero_loss()
@@ -135,25 +132,28 @@ class PolicyWeights(TermModule):
 
     def _end_horizon(self, following: Tensor) -> None:
         """End a horizon: store its experience with advantages and returns for the next updates."""
-        for name in ("states", "actions", "log_probs", "rewards"):
-            self.get_buffer(f"old_{name}").copy_(self.get_buffer(f"new_{name}"))
-        rewards = self.get_buffer("old_rewards")
+        self.get_buffer("last").copy_(self.get_buffer("experience"))
+        states, _, _, rewards = self._last()
         rewards = (rewards - rewards.mean()) / rewards.std().clamp(min=1e-8)
-        values = self.value(torch.cat([self.get_buffer("old_states"), following[None]]))
+        values = self.value(torch.cat([states, following[None]]))
         advantages = generalised_advantages(rewards, values, self.policy.discount, self.policy.trace)
-        self.get_buffer("old_advantages").copy_(advantages)
-        self.get_buffer("old_returns").copy_(advantages + values[:-1])
+        self.get_buffer("targets").copy_(torch.stack([advantages, advantages + values[:-1]]))
         self.get_buffer("counts")[1:] = torch.tensor([0, self.policy.updates])
+
+    def _last(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return states (T, K, 2), actions (T, K), log-probabilities (T,) and rewards (T,) of the last horizon."""
+        states, actions, log_probs, rewards = self.get_buffer("last").clone().split(self._widths, dim=1)
+        return states.unflatten(1, (-1, _FEATURES)), actions, log_probs.squeeze(1), rewards.squeeze(1)
 
     def _surrogate(self) -> Tensor:
         """Return PPO's clipped objective plus the error of the critic on the last horizon."""
-        states, advantages = self.get_buffer("old_states").clone(), self.get_buffer("old_advantages").clone()
+        states, actions, log_probs, _ = self._last()
+        advantages, returns = self.get_buffer("targets").clone()
         advantages = (advantages - advantages.mean()) / advantages.std().clamp(min=1e-8)
-        log_probs = self.distribution(states).log_prob(self.get_buffer("old_actions").clone())
-        ratio = (log_probs - self.get_buffer("old_log_probs").clone()).exp()
+        ratio = (self.distribution(states).log_prob(actions) - log_probs).exp()
         clipped = ratio.clamp(1 - self.policy.clip, 1 + self.policy.clip)
         actor = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-        return actor + (self.value(states) - self.get_buffer("old_returns").clone()).square().mean() / 2
+        return actor + (self.value(states) - returns).square().mean() / 2
 
 
 def generalised_advantages(rewards: Tensor, values: Tensor, discount: float, trace: float) -> Tensor:
