@@ -7,7 +7,6 @@ from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
 from opencse.commands.main import app as APP
-from opencse.foundation.errors import OpencseError
 from tests.commands.comparison.folders import seven, write_run
 from tests.tiny import tiny_bert
 
@@ -49,7 +48,3 @@ def test_with_the_models_and_pairs(runs, tmp_path):
     assert result.exit_code == 0, result.output + repr(result.exception)
     assert "paired bootstrap" in result.output
     assert "scored" in result.output
-
-
-def test_what_is_no_run_is_an_error(tmp_path):
-    assert isinstance(run(tmp_path).exception, OpencseError)

@@ -89,13 +89,6 @@ def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
     assert "the view 'entity'" not in console.file.getvalue(), "it was said before training"
 
 
-def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone) -> None:
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("".join(f"2024-05-{day}\n" for day in range(10, 18)))
-    with pytest.raises(OpencseError, match=r"none of the 8 sentences fits any part .* English"):
-        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=BLOCK, progress=False)
-
-
 @pytest.mark.slow
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
