@@ -152,7 +152,7 @@ def read_triplets(path: str | Path) -> TripletSet:
     columns = table_columns(path)
     triplets: dict[str, Triplet] = {}
     for line, row in complete_rows(path, *_TEXTS, others=[name for name in columns if name not in _TEXTS]):
-        cells = {name: str(cell).strip() for name, cell in row.items()}
+        cells = {name: str(row[name]).strip() for name in columns}
         anchor, positive, negative = (cells.pop(name) for name in _TEXTS)
         name = cells.pop("id", f"line {line}")
         if name in triplets:
