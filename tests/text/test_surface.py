@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import gzip
 import itertools
-import random
 import re
 from pathlib import Path
 
@@ -232,12 +231,3 @@ def test_same_as_pair_by_pair(texts, unit):
 def test_missing_members():
     found = pool_distance(edit_units(["a b", "a c", "x"]), np.array([0, 1]), np.array([[1, -1], [-1, -1]]))
     assert found.tolist() == [[1, 0], [0, 0]]
-
-
-@pytest.mark.parametrize("longest", [63, 64, 65, 128, 129, 1000])
-def test_long_texts(longest):
-    chance = random.Random(longest)
-    words = [[chance.choice("abcdefgh") for _ in range(n)] for n in (longest, longest, longest - 1, 1, 0, 70)]
-    n = len(words)
-    found = pool_distance(edit_units([" ".join(one) for one in words]), np.arange(n), np.tile(np.arange(n), (n, 1)))
-    assert found.tolist() == [[Levenshtein.distance(a, b) for b in words] for a in words]

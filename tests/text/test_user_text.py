@@ -72,12 +72,6 @@ def test_texts_in_memory(given) -> None:
     assert [passage.text for passage in collect_passages(given)] == TEXTS
 
 
-@pytest.mark.parametrize("given", [7, {"text": TEXTS}, ["a", 3]])
-def test_other_things_are_refused(given) -> None:
-    with pytest.raises(OpencseError):
-        UserText(given).corpus()
-
-
 def test_a_table_that_is_to_keep_its_columns_is_not_split(tmp_path) -> None:
     path = tmp_path / "table.csv"
     cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
@@ -136,6 +130,9 @@ def test_categories_are_texts() -> None:
 @pytest.mark.parametrize(
     "given",
     [
+        7,
+        {"text": TEXTS},
+        ["a", 3],
         pd.DataFrame([["a", "b"]], columns=["text", "text"]),
         pd.DataFrame({"text": ["a", 3]}),
         datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": TEXTS})}),
@@ -143,7 +140,7 @@ def test_categories_are_texts() -> None:
         ["\ud800"],
     ],
 )
-def test_tables_that_hold_no_texts_are_refused(given) -> None:
+def test_what_holds_no_texts_is_refused(given) -> None:
     with pytest.raises(OpencseError):
         UserText(given).corpus()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from opencse.foundation.numbers import check_least
 from opencse.recipes.settings import Block, CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class Teacher:
             raise ValueError("prompt must hold {} exactly once, where the sentence goes")
         if (self.pooling == "mask") != ("{mask}" in (self.prompt or "")):
             raise ValueError("pooling 'mask' and a prompt with {mask} go together")
-        if self.max_length is not None and self.max_length < 3:
-            raise ValueError("max_length must be at least 3")
+        check_least(self, 3, "max_length")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +125,7 @@ class Encoder:
     denoising_positions: Literal["model", "zero"] = "model"
 
     def __post_init__(self) -> None:
-        if self.max_length < 3:
-            raise ValueError("max_length must be at least 3")
+        check_least(self, 3, "max_length")
         if self.keep_projector and self.projector != "simcse":
             raise ValueError("keep_projector is for the projector 'simcse'")
         if self.dropout is not None and not 0 <= self.dropout < 1:

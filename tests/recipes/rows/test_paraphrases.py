@@ -12,6 +12,9 @@ def test_a_folder_is_refused_at_once(tmp_path) -> None:
     assert paraphrase_columns(tmp_path / "table.csv") == ("text", "paraphrase")
     with pytest.raises(OpencseError, match="is a folder, not a file"):
         Paraphrases(table=tmp_path).settings({})
+    (tmp_path / "other.tsv").write_text("a\tb\n1\t2\n")
+    with pytest.raises(OpencseError, match="its columns are a, b"):
+        paraphrase_columns(tmp_path / "other.tsv")
 
 
 @pytest.mark.parametrize(("recipe", "place"), [("osscse", "build.paraphrase"), ("debcse", "build.positive.source")])

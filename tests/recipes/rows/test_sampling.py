@@ -6,7 +6,6 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import CorpusSettings
-from opencse.recipes.rows.paraphrases import paraphrase_columns
 from opencse.recipes.rows.sampling import sample
 from opencse.text.corpus import Corpus
 
@@ -71,14 +70,6 @@ def test_the_same_input_is_not_assembled_twice_but_another_is(corpus, tmp_path) 
     pq.write_table(pa.table({"text": ["mark"]}, schema=marked.schema), out)
     assert list(sample(corpus, CorpusSettings(rows=10), out).texts()) == ["mark"]
     assert len(list(sample(corpus, CorpusSettings(rows=11), out).texts())) == 11
-
-
-def test_columns_of_a_table(table, tmp_path) -> None:
-    assert paraphrase_columns(table) == ("text", "back_translation")
-    other = tmp_path / "other.tsv"
-    other.write_text("a\tb\n1\t2\n")
-    with pytest.raises(OpencseError, match="its columns are a, b"):
-        paraphrase_columns(other)
 
 
 def test_sentences_with_opposites_come_on_top_each_adjective_alike(tmp_path) -> None:
