@@ -16,7 +16,7 @@ from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits, match_case
 
 EditsAndRule = tuple[list[Edit], str]
-"""The edits of one possible change, and the name of its rule."""
+"""The edits of one possible change, and its rule."""
 
 _PRONOUNS, _ADVERBS, _OPPOSITE = (
     {word: new for kind, word, new in lexicon_rows("negative_words") if kind == wanted}
@@ -132,15 +132,13 @@ def _verb(clause: Clause) -> Iterator[EditsAndRule]:
 
 def _object(tokens: Sequence[Token], predicate: int) -> Iterator[EditsAndRule]:
     """Put "no" before the object: "has no car"."""
-    for i in children(tokens, predicate):
-        if tokens[i].relation not in ("obj", "dobj") or i < predicate or tokens[i].tag not in ("NN", "NNS"):
+    for i in children(tokens, predicate, "obj", "dobj"):
+        if i < predicate or tokens[i].tag not in ("NN", "NNS"):
             continue
         before = [tokens[k] for k in children(tokens, i) if k < i]
         determiners = [t for t in before if t.tag in ("DT", "PRP$", "CD", "WDT") or t.pos == "NUM"]
-        owned = any(t.relation.startswith(("nmod", "poss")) for t in before)
-        counted = any(
-            t.relation == "advmod" or t.text.lower() in word_class("never after no") for t in before
-        )  # "no many"
+        owned = any(t.relation.startswith(("nmod", "poss", "advmod")) for t in before)
+        counted = word_class("never after no").intersection(t.text.lower() for t in before)  # "no many"
         if not determiners and not owned and not counted and tokens[i].tag == "NNS":
             first = before[0] if before else tokens[i]
             yield [(first.start, first.start, "no ")], "no"

@@ -195,10 +195,8 @@ def _singular(finite: Token, tag: str) -> str:
 @cache
 def _patterns() -> dict[str, list[str]]:
     """Return the patterns of questions by kind, with {it} for the topic."""
-    patterns: dict[str, list[str]] = {}
-    for kind, pattern in lexicon_rows("topic_questions"):
-        patterns.setdefault(kind, []).append(pattern)
-    return patterns
+    rows = lexicon_rows("topic_questions")
+    return {kind: [pattern for other, pattern in rows if other == kind] for kind, _ in rows}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,8 +224,8 @@ class TopicQuestion(GrammarView):
             return None, "no noun"
         topic, plural = rng.choice(topics)
         kind = rng.choice(list(_patterns()))
-        words = {"is": "are", "does": "do", "Is": "Are", "Does": "Do"} if plural else {}
-        forms = {word: words.get(word, word) for word in ("is", "does", "Is", "Does")}
+        forms = {"is": "are", "does": "do", "Is": "Are", "Does": "Do"}
+        forms = forms if plural else dict(zip(forms, forms, strict=True))
         return rng.choice(_patterns()[kind]).format(it=topic, **forms), kind
 
 

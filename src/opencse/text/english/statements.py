@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar
 
 from opencse.text.english.clause import Clause, main_clause
@@ -60,11 +59,8 @@ class MainClause(GrammarView):
             return None, "broken"
         if not 3 <= len(places) <= 14:
             return None, "too short" if len(places) < 3 else "too long"
-        words = [tokens[places[0]].text]
-        for before, i in pairwise(places):  # with their original spacing
-            glued = i == before + 1 and tokens[i].start == tokens[before].end
-            words.append(("" if glued else " ") + tokens[i].text)
-        cut = "".join(words)
+        glued = {i for i in places if i - 1 in places and tokens[i - 1].end == tokens[i].start}
+        cut = "".join(tokens[i].text if i in glued else f" {tokens[i].text}" for i in places).lstrip()
         same = cut.rstrip(".").lower() == text.strip().rstrip(".").lower()
         return (None, "nothing to cut") if same else (f"{capitalised(cut)}.", "cut")
 
@@ -78,10 +74,9 @@ def _kept_tokens(clause: Clause) -> list[int]:
         if base_relation(tokens[i]) in _CUT or "relcl" in tokens[i].relation or other_clause:
             places -= subtree(tokens, i)
     joined = {tokens[i].head for i in places if tokens[i].relation == "conj"}
-    for i in sorted(places):
-        # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy's own models)
-        if tokens[i].relation == "cc" and tokens[i].head not in joined and tokens[tokens[i].head].relation != "conj":
-            places.discard(i)
+    # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy's own models)
+    loose = {i for i in places if tokens[i].relation == "cc" and tokens[i].head not in joined}
+    places -= {i for i in loose if tokens[tokens[i].head].relation != "conj"}
     places = {i for i in places if tokens[i].text not in _LOOSE}
     return [i for i in sorted(places) if tokens[i].text != "," or {i - 1, i + 1} <= places]  # no comma at a cut
 

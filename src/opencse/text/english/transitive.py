@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-from opencse.text.english.clause import NOT, Clause, clause_at, main_clause
+from opencse.text.english.clause import FINITE, NOT, Clause, clause_at, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import ACTORS, word_class
 from opencse.text.english.parse import (
@@ -312,11 +312,10 @@ def _passive_group(
 ) -> list[Edit] | None:
     """Return the edits that turn the verb group into a passive one: "has written" into "has been written"."""
     verb, helpers = tokens[roles.clause.predicate], [tokens[i] for i in roles.helpers]
-    past = participle(base)
+    past, tag = participle(base), roles.clause.tag
     words = [helper.text.lower() for helper in helpers]
     if not words:
-        tag = roles.clause.tag
-        if tag not in ("VBZ", "VBP", "VBD") or inflect(base, tag) != verb.text.lower():
+        if tag not in FINITE or inflect(base, tag) != verb.text.lower():
             return None
         helper = agreeing("was" if tag == "VBD" else "is", plural, first_person=first_person)
         place = tokens[roles.subject[1]].end  # before the adverbs that precede the verb
