@@ -74,7 +74,7 @@ class Claim(GrammarView):
         return [(views.get(part), kind) for part in self.parts]
 
 
-Sides = dict[str, Sequence[str]]
+Sides = Mapping[str, Sequence[str]]
 """What may take the place of an expression: under "same", under "opposed", and under "neither" of both."""
 
 
