@@ -22,83 +22,50 @@ def written(text: str, tries: int = 40) -> dict[str, set[str]]:
     return {part: {views[k][0] or "" for views in drawn} - {""} for k, part in enumerate(PARTS)}
 
 
-@pytest.mark.parametrize(
-    ("text", "reworded", "opposed"),
-    [
-        (
-            "At least ten people came.",
-            {"No fewer than ten people came.", "Ten or more people came.", "A minimum of ten people came."},
-            {
-                "At most ten people came.",
-                "No more than ten people came.",
-                "Ten or fewer people came.",
-                "A maximum of ten people came.",
-                "Up to ten people came.",
-            },
-        ),
-        (
-            "He comes only if Ann sings.",
-            {"He comes only when Ann sings.", "He comes on condition that Ann sings."},
-            {"He comes even if Ann sings.", "He comes regardless of whether Ann sings."},
-        ),
-        (
-            "Helmets are required.",
-            {"Helmets are mandatory.", "Helmets are compulsory."},
-            {"Helmets are optional.", "Helmets are not required."},
-        ),
-        (
-            "It was built before 1990.",
-            {"It was built prior to 1990.", "It was built earlier than 1990."},
-            {"It was built after 1990.", "It was built later than 1990.", "It was built subsequent to 1990."},
-        ),
-        (
-            "The soup contains nuts.",
-            {"The soup includes nuts."},
-            {
-                "The soup contains no nuts.",
-                "The soup lacks nuts.",
-                "The soup does not contain nuts.",
-                "The soup is free of nuts.",
-            },
-        ),
-        (
-            "No dogs are kept here.",
-            {"No poodles are kept here.", "No terriers are kept here.", "No beagles are kept here."},
-            {f"Some {kind} are kept here." for kind in ("dogs", "poodles", "terriers", "beagles")},
-        ),
-    ],
-)
-def test_both_sides_are_written(text: str, reworded: set[str], opposed: set[str]) -> None:
+# sentence, all rewordings, all that is opposed
+BOTH_SIDES = """
+At least ten people came.|A minimum of ten people came./No fewer than ten people came./Ten or more people came.|A maximum of ten people came./At most ten people came./No more than ten people came./Ten or fewer people came./Up to ten people came.
+He comes only if Ann sings.|He comes on condition that Ann sings./He comes only when Ann sings.|He comes even if Ann sings./He comes regardless of whether Ann sings.
+Helmets are required.|Helmets are compulsory./Helmets are mandatory.|Helmets are not required./Helmets are optional.
+It was built before 1990.|It was built earlier than 1990./It was built prior to 1990.|It was built after 1990./It was built later than 1990./It was built subsequent to 1990.
+The soup contains nuts.|The soup includes nuts.|The soup contains no nuts./The soup does not contain nuts./The soup is free of nuts./The soup lacks nuts.
+No dogs are kept here.|No beagles are kept here./No poodles are kept here./No terriers are kept here.|Some beagles are kept here./Some dogs are kept here./Some poodles are kept here./Some terriers are kept here.
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("case", BOTH_SIDES.strip().split("\n"))
+def test_both_sides_are_written(case: str) -> None:
+    text, reworded, opposed = case.split("|")
     views = written(text)
-    assert views["reworded"] == reworded
-    assert views["opposed"] == opposed
-    assert views["opposed_reworded"] == opposed
+    assert views["reworded"] == set(reworded.split("/"))
+    assert views["opposed"] == views["opposed_reworded"] == set(opposed.split("/"))
 
 
-@pytest.mark.parametrize(
-    ("text", "opposed"),
-    [
-        ("The new pump runs more quietly than the old one.", "The new pump runs less quietly than the old one."),
-        ("She runs faster than her brother.", "She runs slower than her brother."),
-        ("This shelf is twice as wide as the door.", "This shelf is half as wide as the door."),
-        ("The oven uses twice the power.", "The oven uses half the power."),
-        ("It is the most reliable printer we own.", "It is the least reliable printer we own."),
-        ("Orders ship unless they are on hold.", "Orders ship provided that they are on hold."),
-        ("All seats except for the last row are heated.", "All seats including the last row are heated."),
-        ("Guests may bring a friend.", "Guests must not bring a friend."),
-        ("Members have to sign the form.", "Members need not sign the form."),
-        ("Smoking is allowed on the terrace.", "Smoking is forbidden on the terrace."),
-        ("The lift has been out of order since 2019.", "The lift has been out of order until 2019."),
-        ("Two weeks later the parcel arrived.", "Two weeks earlier the parcel arrived."),
-        ("The warranty still covers the battery.", "The warranty no longer covers the battery."),
-        ("The price includes breakfast.", "The price excludes breakfast."),
-        ("The flat has a balcony.", "The flat lacks a balcony."),
-        ("There are no toilets on this floor.", "There are some toilets on this floor."),
-        ("Most of the rooms face the sea.", "Few of the rooms face the sea."),
-        ("The bakery is always closed at noon.", "The bakery is never closed at noon."),
-    ],
-)
-def test_a_claim_is_opposed(text: str, opposed: str) -> None:
+OPPOSED = """
+The new pump runs more quietly than the old one.|The new pump runs less quietly than the old one.
+She runs faster than her brother.|She runs slower than her brother.
+This shelf is twice as wide as the door.|This shelf is half as wide as the door.
+The oven uses twice the power.|The oven uses half the power.
+It is the most reliable printer we own.|It is the least reliable printer we own.
+Orders ship unless they are on hold.|Orders ship provided that they are on hold.
+All seats except for the last row are heated.|All seats including the last row are heated.
+Guests may bring a friend.|Guests must not bring a friend.
+Members have to sign the form.|Members need not sign the form.
+Smoking is allowed on the terrace.|Smoking is forbidden on the terrace.
+The lift has been out of order since 2019.|The lift has been out of order until 2019.
+Two weeks later the parcel arrived.|Two weeks earlier the parcel arrived.
+The warranty still covers the battery.|The warranty no longer covers the battery.
+The price includes breakfast.|The price excludes breakfast.
+The flat has a balcony.|The flat lacks a balcony.
+There are no toilets on this floor.|There are some toilets on this floor.
+Most of the rooms face the sea.|Few of the rooms face the sea.
+The bakery is always closed at noon.|The bakery is never closed at noon.
+"""
+
+
+@pytest.mark.parametrize("case", OPPOSED.strip().split("\n"))
+def test_a_claim_is_opposed(case: str) -> None:
+    text, opposed = case.split("|")
     assert opposed in written(text)["opposed"]
 
 

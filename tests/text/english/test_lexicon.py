@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from opencse.text.english import lexicon
+from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.verbs import inflect
 
 
 def test_a_prefix_is_assimilated():
-    assert lexicon.affixed("in", "possible") == ("possible", "impossible")
-    assert lexicon.affixed("in", "legal") == ("legal", "illegal")
-    assert lexicon.affixed("in", "regular") == ("regular", "irregular")
+    for stem, negative in (("possible", "impossible"), ("legal", "illegal"), ("regular", "irregular")):
+        assert lexicon.affixed("in", stem) == (stem, negative)
     assert lexicon.affixed("in", "visible") == ("visible", "invisible")
     assert lexicon.affixed("less", "harm") == ("harmful", "harmless")
 
@@ -62,3 +62,32 @@ def test_verbs_of_all_lists_differ_from_their_opposites():
         for entry in listed:
             assert len(entry.objects) == 1 or not entry.objects & {"yes", "no", "any"}
             assert entry.opposite != phrase
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The road is safe.", {"safe": "dangerous"}),
+        ("It was an easy, cheap task.", {"easy": "difficult", "cheap": "expensive"}),
+        ("A high-speed train, an old-fashioned one.", {}),
+        ("Safe is its name.", {}),  # as the first word a capital hides it: one sentence more or less
+        ("He is a dentist.", {}),
+        ("", {}),
+    ],
+)
+def test_words_that_have_an_opposite(text, expected) -> None:
+    assert opposed_adjectives(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("They accepted the offer.", {"to accept": "to reject"}),
+        ("She keeps every promise that she makes.", {"to keep": "to break"}),
+        ("She keeps a dog.", {}),  # only with certain objects
+        ("Prices rose in March.", {}),  # not complementary
+        ("", {}),
+    ],
+)
+def test_verbs_that_have_a_complementary_opposite(text, expected) -> None:
+    assert opposed_verbs(text) == expected

@@ -79,21 +79,22 @@ def test_the_opposite_is_negated(case):
 
 
 def test_a_verb_after_an_article_is_a_parse_not_to_trust():
-    words = ["He", "an", "accepted", "it", "."]
-    relations = [
-        ("PRP", "PRON", 2, "nsubj"),
-        ("DT", "DET", 2, "det"),
-        ("VBD", "VERB", 2, "ROOT"),
-        ("PRP", "PRON", 2, "obj"),
-    ]
-    relations.append((".", "PUNCT", 2, "punct"))
-    text, tokens, at = "He an accepted it.", [], 0
-    for word, (tag, pos, head, relation) in zip(words, relations, strict=True):
-        at = text.index(word, at)
-        lemma = "accept" if word == "accepted" else word.lower()
-        tokens.append(
-            Token(text=word, start=at, end=at + len(word), lemma=lemma, tag=tag, pos=pos, head=head, relation=relation)
+    text = "He an accepted it."
+    words = [("He", "PRP", "PRON", "nsubj"), ("an", "DT", "DET", "det"), ("accepted", "VBD", "VERB", "ROOT")]
+    words += [("it", "PRP", "PRON", "obj"), (".", ".", "PUNCT", "punct")]
+    tokens = [
+        Token(
+            text=word,
+            start=text.index(word),
+            end=text.index(word) + len(word),
+            lemma=word.lower().removesuffix("ed"),
+            tag=tag,
+            pos=pos,
+            head=2,
+            relation=relation,
         )
+        for word, tag, pos, relation in words
+    ]
     assert NegatedAntonym().rewrite(text, tokens, random.Random(0)) == (None, "no antonym")
 
 
