@@ -13,17 +13,19 @@ TERM = MeaningLoss(
     same=("text", "same_paraphrase", "paraphrase"),
     opposed=(("negation", "negated_paraphrase"), ("same_negation", "same_antonym")),
     exchanged=("number", "swapped"),
-    related=("related_1", "question"),
+    related=("related_1",),
+    queries=("question",),
 )
 GROUP = {view: number for number, views in enumerate((TERM.same, *TERM.opposed)) for view in views}
 GROUP |= dict.fromkeys(TERM.exchanged, -1) | dict.fromkeys(TERM.related, -2)
+GROUP |= dict.fromkeys(TERM.queries, -3)
 ROWS = [
     ("text", "same_paraphrase", "same_negation", "same_antonym", "number", "related_1"),
     ("text", "paraphrase", "negation", "negated_paraphrase", "swapped"),
     ("text", "question"),
 ]
-WEIGHTS = {"far": 15, "near": 30, "related": 15, "same": 3, "opposed": 3, "exchanged": 4, "ranking": 6, "code": 1}
-WEIGHTS |= {"topic": 1, "sharpness": 10}
+WEIGHTS = {"far": 30, "near": 60, "related": 30, "same": 3, "opposed": 3, "exchanged": 4, "ranking": 6, "code": 1}
+WEIGHTS |= {"topic": 1, "sharpness": 10, "search": 0.7}
 RELATIONS = ("same", "opposed", "exchanged", "related", "generic")
 TEXTS = [(row, name) for row, names in enumerate(ROWS) for name in names]
 
@@ -50,6 +52,10 @@ def given():
     return relations(row, torch.tensor([GROUP[name] for _, name in TEXTS]))
 
 
+def f(c):
+    return 0.45 * c + 0.55 * max(c, 0) ** 6
+
+
 def unit(rng, width):
     x = rng.normal(size=(len(TEXTS), width))
     return x / np.linalg.norm(x, axis=1, keepdims=True)
@@ -57,7 +63,8 @@ def unit(rng, width):
 
 def test_relations_are_those_of_the_columns():
     found = given()
-    pairs = {name: set(zip(*(each.tolist() for each in getattr(found, name)), strict=True)) for name in RELATIONS}
+    some = {name: getattr(found, name) for name in RELATIONS} | {"generic": found.generic.nonzero(as_tuple=True)}
+    pairs = {name: set(zip(*(each.tolist() for each in some[name]), strict=True)) for name in RELATIONS}
     for i, one in enumerate(TEXTS):
         for j, other in enumerate(TEXTS):
             held = [name for name in RELATIONS if (i, j) in pairs[name]]
@@ -81,19 +88,23 @@ def test_equals_a_literal_transcription():
             kind = None if i == j else relation(one, other)
             c, g, agreement = e[i] @ e[j], z[i] @ z[j], code[i] @ code[j]
             if kind == "generic" and c < 0.9:
-                values["far" if c <= 0.3 else "near"].append((g - max(c, 0) ** 4) ** 2)
-                unsharp["far" if c <= 0.3 else "near"].append((topic[i] @ topic[j] - max(c, 0) ** 4) ** 2)
+                values["far" if c <= 0.3 else "near"].append((g - f(c)) ** 2)
+                unsharp["far" if c <= 0.3 else "near"].append((topic[i] @ topic[j] - f(c)) ** 2)
             elif kind == "related":
-                values["related"].append((g - max(c, 0) ** 4) ** 2)
+                values["related"].append((g - f(c)) ** 2)
+                if one[1] == "question" and other[1] in ("text", "same_paraphrase", "paraphrase"):
+                    others = [k for k, third in enumerate(TEXTS) if third[0] != one[0] and e[i] @ e[k] < 0.9]
+                    shares = [math.exp(cosine(i, k) / 0.05) for k in (j, *others)]
+                    values["search"].append(-math.log(shares[0] / sum(shares)))
             elif kind == "same":
-                values["same"].append(max(0, min(0.8, c + 0.2) - g) ** 2)
+                values["same"].append(max(0, min(0.85, c + 0.5) - g) ** 2)
                 for k, third in enumerate(TEXTS):
                     if k != i and relation(one, third) in ("opposed", "exchanged"):
                         values["ranking"].append(
                             0.05 * math.log1p(math.exp((0.12 + cosine(i, k) - cosine(i, j)) / 0.05))
                         )
             elif kind == "opposed":
-                values["opposed"].append(max(0, g + min(0.7, c + 0.1)) ** 2)
+                values["opposed"].append(max(0, g + 0.8) ** 2)
             elif kind == "exchanged":
                 values["exchanged"].append(max(0, g) ** 2)
             if kind in codes:
@@ -106,9 +117,9 @@ def test_equals_a_literal_transcription():
     means["code"] = (np.mean(codes["same"]) + np.mean(codes["opposed"])) / 2
     means["topic"] = np.mean(topics["same"]) + np.mean(topics["opposed"])
     means["sharpness"] = sum(np.mean(some) for some in unsharp.values() if some)
-    expected = sum(WEIGHTS[name] * means[name] for name in means)
+    total = sum(WEIGHTS[name] * means[name] for name in means)
     got = TERM.of_vectors(*map(torch.tensor, (e, z, code, topic)), given())
-    assert float(got.value) == pytest.approx(expected)
+    assert float(got.value) == pytest.approx(total)
     for name, mean in means.items():
         assert float(got.reports[name]) == pytest.approx(mean), name
     assert float(got.reports["right"]) == pytest.approx(np.mean(signs))
@@ -119,7 +130,7 @@ def test_equals_a_literal_transcription():
     for i, (row, view) in enumerate(TEXTS):
         whole[view][row] = [*3 * e[i], *0.4 * z[i], *code[i], 0, *topic[i], 0, 0]
     vectors = {view: torch.tensor(each) for view, each in whole.items()}
-    assert float(TERM(vectors, present=present).value) == pytest.approx(expected)
+    assert float(TERM(vectors, present=present).value) == pytest.approx(total)
 
 
 def test_gradients_are_finite_where_a_relation_is_missing():
@@ -136,8 +147,8 @@ def test_sharpening_loss_counts_near_pairs_again():
     for i in range(len(e)):
         for j in range(len(e)):
             if i != j:
-                far.append((topic[i] @ topic[j] - (e[i] @ e[j]) ** 4) ** 2)
+                far.append((topic[i] @ topic[j] - f(e[i] @ e[j])) ** 2)
                 if e[i] @ e[j] > 0.35:
                     near.append(far[-1])
     expected = np.mean(far) + 0.3 * np.mean(near)
-    assert float(sharpening_loss(torch.tensor(topic), torch.tensor(e), 4.0)) == pytest.approx(expected)
+    assert float(sharpening_loss(torch.tensor(topic), torch.tensor(e), TERM)) == pytest.approx(expected)

@@ -22,6 +22,7 @@ Pairs = tuple[Tensor, Tensor]
 
 _EXCHANGED = -1
 _RELATED = -2
+_QUERY = -3
 _NEAR = (0.3, 0.9)
 """Cosines of the untouched model from which texts of different rows are near, and from which they may say the same."""
 _SMOOTH = 0.05
@@ -36,20 +37,25 @@ class Relations:
         opposed: One contradicts the other.
         exchanged: One says something else in nearly the same words.
         related: Neither the same nor the opposite, of one row.
-        generic: Texts of different rows.
+        generic: Whether two texts are of different rows, (n, n).
         ranked: A text, one that says the same, and one that is opposed or exchanged, (triples,) each.
+        searched: A query and a text that it is to find.
     """
 
     same: Pairs
     opposed: Pairs
     exchanged: Pairs
     related: Pairs
-    generic: Pairs
+    generic: Tensor
     ranked: tuple[Tensor, Tensor, Tensor]
+    searched: Pairs
 
     def to(self, device: torch.device) -> Relations:
         """Return the same relations on a device."""
-        moved: dict[str, Any] = {name: tuple(move(each, device) for each in some) for name, some in vars(self).items()}
+        moved: dict[str, Any] = {
+            name: move(some, device) if isinstance(some, Tensor) else tuple(move(each, device) for each in some)
+            for name, some in vars(self).items()
+        }
         return Relations(**moved)
 
 
@@ -59,7 +65,7 @@ def relations(row: Tensor, group: Tensor) -> Relations:
     Args:
         row: Number of the training row of each text, (n,).
         group: 0 for what the row's sentence says, 1 and more for statements that contradict it and say the same as each
-            other, -1 for one that says something else, -2 for a related one, (n,).
+            other, -1 for one that says something else, -2 for a related one, -3 for a query, (n,).
     """
     apart = row[:, None] != row[None]
     together = ~apart & ~torch.eye(len(row), dtype=torch.bool, device=row.device)
@@ -68,7 +74,7 @@ def relations(row: Tensor, group: Tensor) -> Relations:
     same = together & (one == other) & (one >= 0)
     opposed = to_sentence & (torch.maximum(one, other) > 0) & (torch.minimum(one, other) == 0)
     exchanged = to_sentence & (torch.minimum(one, other) == _EXCHANGED)
-    related = together & (torch.minimum(one, other) == _RELATED)
+    related = together & (torch.minimum(one, other) <= _RELATED)
     i, j = _pairs(same)
     pair, k = _pairs((opposed | exchanged)[i])
     return Relations(
@@ -76,8 +82,9 @@ def relations(row: Tensor, group: Tensor) -> Relations:
         opposed=_pairs(opposed),
         exchanged=_pairs(exchanged),
         related=_pairs(related),
-        generic=_pairs(apart),
+        generic=apart,
         ranked=(i[pair], j[pair], k),
+        searched=_pairs(together & (one == _QUERY) & (other == 0)),
     )
 
 
@@ -91,25 +98,34 @@ class MeaningLoss(Term):
     r"""Losses on the similarities g = z·z' of meaning vectors, with c = e·e' those of the untouched ones.
 
     .. math::
-        L &= \lambda_f \operatorname{mean}_{far} (g - \max(c, 0)^k)^2
-           + \lambda_n \operatorname{mean}_{near} (g - \max(c, 0)^k)^2
-           + \lambda_r \operatorname{mean}_{related} (g - \max(c, 0)^k)^2 \\
-          &+ \lambda_s \operatorname{mean}_{same} \max(0, \min(s, c + 0.2) - g)^2
-           + \lambda_o \operatorname{mean}_{opposed} \max(0, g + \min(o, c + 0.1))^2
+        f(c) &= \lambda c + (1 - \lambda) \max(c, 0)^k \\
+        L &= \lambda_f \operatorname{mean}_{far} (g - f(c))^2
+           + \lambda_n \operatorname{mean}_{near} (g - f(c))^2
+           + \lambda_r \operatorname{mean}_{related} (g - f(c))^2 \\
+          &+ \lambda_s \operatorname{mean}_{same} \max(0, \min(s, c + 0.5) - g)^2
+           + \lambda_o \operatorname{mean}_{opposed} \max(0, g + o)^2
            + \lambda_x \operatorname{mean}_{exchanged} \max(0, g)^2 \\
           &+ \lambda_m \operatorname{mean} \tau \log(1 + e^{(m + \cos(v_i, v_k) - \cos(v_i, v_j)) / \tau})
-           + \lambda_p \operatorname{mean} \log(1 + e^{-5 y\, code \cdot code'}) \\
-          &+ \lambda_\varphi (\operatorname{mean}_{far} (\varphi \cdot \varphi' - \max(c, 0)^k)^2
-           + \operatorname{mean}_{near} (\varphi \cdot \varphi' - \max(c, 0)^k)^2)
-           + \lambda_t (\operatorname{mean}_{same} \max(0, \min(0.9, c + 0.25) - \varphi \cdot \varphi')^2
+           - \lambda_q \operatorname{mean}_{i, j} \log \frac{e^{\cos(v_i, v_j) / \tau}}
+             {e^{\cos(v_i, v_j) / \tau} + \sum_{k} e^{\cos(v_i, v_k) / \tau}} \\
+          &+ \lambda_p \operatorname{mean} \log(1 + e^{-5 y\, code \cdot code'})
+           + \lambda_\varphi (\operatorname{mean}_{far} (\varphi \cdot \varphi' - f(c))^2
+           + \operatorname{mean}_{near} (\varphi \cdot \varphi' - f(c))^2) \\
+          &+ \lambda_t (\operatorname{mean}_{same} \max(0, \min(0.9, c + 0.25) - \varphi \cdot \varphi')^2
            + \operatorname{mean}_{opposed} \max(0, \min(0.9, c + 0.15) - \varphi \cdot \varphi')^2)
 
+    f rises with c, so that whatever is neither the same nor opposed keeps its order. It may not be small everywhere: the
+    squared cosines of many vectors of d numbers are 1 / d on average or more (Welch's bound), so that similarities
+    which are asked to be 0 become noise; a share of c is signal of the same size. Nor may it be large: of two texts
+    with g = -o, a third one is nearer than √((1 - o) / 2) to one at most.
+
     Far and near are texts of different rows with c up to 0.3, and from there to 0.9; nearer ones may say the same. The
-    ranking (m, τ = 0.05) is over all i, j that say the same and i, k that are opposed or exchanged, within a row; y is
-    1 for the same, -1 for opposed, which count as much as each other. Exchanged pairs have no place in the code: no
-    average over tokens tells them apart, and the attempt costs a fifth of what the code learns about opposites. φ is to
-    find both kinds of pairs alike: what is claimed of a topic does not change it. Of texts of different rows it is to
-    say what z says of them, so that the sign of the code matters little there.
+    ranking (m, τ = 0.05) is over all i, j that say the same and i, k that are opposed or exchanged, within a row. The
+    search (λ_q) is InfoNCE over queries i, texts j of what their sentence says, and texts k of other rows with c below
+    0.9. y is 1 for the same, -1 for opposed, which count as much as each other. Exchanged pairs have no place in the
+    code: no average over tokens tells them apart, and the attempt costs a fifth of what the code learns about
+    opposites. φ is to find both kinds of pairs alike: what is claimed of a topic does not change it. Of texts of
+    different rows it is to say what z says of them, so that the sign of the code matters little there.
 
     The views are named once, in groups. An embedding is [e ; z ; code ; φ], each of them padded to the same length, as
     `opencse.training.network.encode` returns it for encoders with a meaning block.
@@ -118,18 +134,20 @@ class MeaningLoss(Term):
         >>> loss = MeaningLoss(same=("text", "paraphrase"), opposed=(("negation",),))
         >>> text, negation = torch.tensor([[1.0, 1.0, 1.0, 1.0]]), torch.tensor([[1.0, -1.0, -1.0, 1.0]])
         >>> [round(loss(text, text, other).reports["opposed"].item(), 2) for other in (negation, text)]
-        [0.0, 2.89]
+        [0.0, 3.24]
 
     Attributes:
         same: Views that say what the sentence says, the sentence among them.
         opposed: Views that contradict it, those together that say the same as each other.
         exchanged: Views that say something else in nearly the same words.
         related: Views that claim neither the same nor the opposite.
-        power: k; a rising function of c keeps the ranking of everything that is neither the same nor opposed.
+        queries: Views that search for the sentence; related ones, too.
+        linear: λ of f.
+        power: k of f.
         at_least: s.
         at_most: o, above 0: opposed pairs get -o at most.
         margin: m.
-        strength: β of v in the ranking.
+        strength: β of v in the ranking and the search.
         far_weight: λ of far pairs.
         near_weight: λ of near pairs.
         related_weight: λ of related pairs.
@@ -137,30 +155,34 @@ class MeaningLoss(Term):
         opposed_weight: λ of opposed pairs.
         exchanged_weight: λ of exchanged pairs.
         ranking_weight: λ of the ranking.
+        search_weight: λ of the search.
         code_weight: λ of the code.
         topic_weight: λ of φ for pairs of a row.
         sharpness_weight: λ of φ for texts of different rows.
     """
 
     kind: ClassVar[str] = "meaning"
-    view_fields: ClassVar[tuple[str, ...]] = ("same", "opposed", "exchanged", "related")
+    view_fields: ClassVar[tuple[str, ...]] = ("same", "opposed", "exchanged", "related", "queries")
 
     same: tuple[str, ...]
     opposed: tuple[tuple[str, ...], ...]
     exchanged: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
-    power: float = 4.0
-    at_least: float = 0.8
-    at_most: float = 0.7
+    queries: tuple[str, ...] = ()
+    linear: float = 0.45
+    power: float = 6.0
+    at_least: float = 0.85
+    at_most: float = 0.8
     margin: float = 0.12
     strength: float = 0.5
-    far_weight: float = 15.0
-    near_weight: float = 30.0
-    related_weight: float = 15.0
+    far_weight: float = 30.0
+    near_weight: float = 60.0
+    related_weight: float = 30.0
     same_weight: float = 3.0
     opposed_weight: float = 3.0
     exchanged_weight: float = 4.0
     ranking_weight: float = 6.0
+    search_weight: float = 0.7
     code_weight: float = 1.0
     topic_weight: float = 1.0
     sharpness_weight: float = 10.0
@@ -179,6 +201,7 @@ class MeaningLoss(Term):
             yield from ((view, group) for view in views)
         yield from ((view, _EXCHANGED) for view in self.exchanged)
         yield from ((view, _RELATED) for view in self.related)
+        yield from ((view, _QUERY) for view in self.queries)
 
     def related_texts(self, present: Embeddings, context: Context) -> tuple[dict[str, Tensor], Relations]:
         """Return the rows that have each view, and how their texts are related, in the order of `views`."""
@@ -206,29 +229,28 @@ class MeaningLoss(Term):
             related: How the texts are related.
         """
         c, g, agreement, topics = e @ e.T, z @ z.T, code @ code.T, topic @ topic.T
-        target = c.clamp(min=0) ** self.power
+        target = expected(c, self.linear, self.power)
         beyond, blurred = (g - target) ** 2, (topics - target) ** 2
         mixed = (c + self.strength**2 * g) / (1 + self.strength**2)  # the cosines of v
         same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
         gaps = (mixed[i, k] - mixed[i, j] + self.margin) / _SMOOTH
         of_topic = [_least(topics[pairs], c[pairs] + more) for pairs, more in ((same, 0.25), (opposed, 0.15))]
-        far = c[related.generic] <= _NEAR[0]
-        near = ~far & (c[related.generic] < _NEAR[1])
-        generic, unsharp = beyond[related.generic], blurred[related.generic]
+        query, text = related.searched
+        counted = related.generic & (c < _NEAR[1])
+        others = (mixed / _SMOOTH).masked_fill(~counted, -1e4).logsumexp(dim=1)
+        far, near = counted & (c <= _NEAR[0]), counted & (c > _NEAR[0])
         parts = {
-            "far": (self.far_weight, _mean(generic * far, far)),
-            "near": (self.near_weight, _mean(generic * near, near)),
+            "far": (self.far_weight, _mean(beyond * far, far)),
+            "near": (self.near_weight, _mean(beyond * near, near)),
             "related": (self.related_weight, _mean(beyond[related.related])),
-            "same": (self.same_weight, _mean(F.relu((c[same] + 0.2).clamp(max=self.at_least) - g[same]) ** 2)),
-            "opposed": (
-                self.opposed_weight,
-                _mean(F.relu(g[opposed] + (c[opposed] + 0.1).clamp(max=self.at_most)) ** 2),
-            ),
+            "same": (self.same_weight, _mean(F.relu((c[same] + 0.5).clamp(max=self.at_least) - g[same]) ** 2)),
+            "opposed": (self.opposed_weight, _mean(F.relu(g[opposed] + self.at_most) ** 2)),
             "exchanged": (self.exchanged_weight, _mean(F.relu(g[related.exchanged]) ** 2)),
             "ranking": (self.ranking_weight, _mean(_SMOOTH * F.softplus(gaps))),
+            "search": (self.search_weight, _mean(F.softplus(others[query] - mixed[query, text] / _SMOOTH))),
             "code": (self.code_weight, code_loss(code, related)),
             "topic": (self.topic_weight, of_topic[0] + of_topic[1]),
-            "sharpness": (self.sharpness_weight, _mean(unsharp * far, far) + _mean(unsharp * near, near)),
+            "sharpness": (self.sharpness_weight, _mean(blurred * far, far) + _mean(blurred * near, near)),
         }
         loss = torch.stack([weight * value for weight, value in parts.values()]).sum()
         signs = torch.cat([agreement[same], -agreement[opposed]])
@@ -248,12 +270,17 @@ def code_loss(code: Tensor, related: Relations) -> Tensor:
     return (_mean(F.softplus(-5 * same)) + _mean(F.softplus(5 * opposed))) / 2
 
 
-def sharpening_loss(topic: Tensor, e: Tensor, power: float, near: float = 0.35) -> Tensor:
-    """Return the squared error of φ·φ' against max(e·e', 0)^k, near pairs counted again; φ and e have unit rows."""
+def expected(c: Tensor, linear: float, power: float) -> Tensor:
+    """Return f(c): what z·z' is to be of texts that say neither the same nor the opposite."""
+    return linear * c + (1 - linear) * c.clamp(min=0) ** power
+
+
+def sharpening_loss(topic: Tensor, e: Tensor, term: MeaningLoss, near: float = 0.35) -> Tensor:
+    """Return the squared error of φ·φ' against f(e·e'), near pairs counted again; φ and e have unit rows."""
     c = e @ e.T
     off = ~torch.eye(len(e), dtype=torch.bool, device=e.device)
-    beyond = (topic @ topic.T - c.clamp(min=0) ** power) ** 2
-    return _mean(beyond[off]) + 0.3 * _mean(beyond[off & (c > near)])
+    error = (topic @ topic.T - expected(c, term.linear, term.power)) ** 2
+    return _mean(error[off]) + 0.3 * _mean(error[off & (c > near)])
 
 
 def _mean(values: Tensor, counted: Tensor | None = None) -> Tensor:

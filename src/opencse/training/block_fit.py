@@ -1,7 +1,7 @@
 """The start of a new meaning block: φ is fitted to what the untouched model says of some texts.
 
 The transformer reads some batches of the training text once. What the block reads is standardised by them, and φ is
-fitted to max(c, 0)^k, from e alone: hundreds of steps in some seconds.
+fitted to f(c) of the loss, from e alone: hundreds of steps in some seconds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fit_block(network: Network, assembler: Callable[[Any], Batch], rows: int, re
             read += _read(network, block, assembler(sampler.batch(step)))
         e, frozen, copied = map(torch.cat, zip(*read, strict=True))
         block.standardise(copied, frozen)
-        _fit_topic(block, e, term.power, settings.fit_steps)
+        _fit_topic(block, e, term, settings.fit_steps)
 
 
 @torch.no_grad()
@@ -63,8 +63,8 @@ def _read(network: Network, block: MeaningBlock, batch: Batch) -> Iterator[tuple
             yield (*block.read(features), block.copied(features))
 
 
-def _fit_topic(block: MeaningBlock, e: Tensor, power: float, steps: int) -> None:
-    """Fit φ to max(c, 0)^k; its weights of all that it reads but e become 0."""
+def _fit_topic(block: MeaningBlock, e: Tensor, term: MeaningLoss, steps: int) -> None:
+    """Fit φ to f(c); its weights of all that it reads but e become 0."""
     rng = np.random.default_rng(0)
     first, last = cast(nn.Linear, block.sharpen[0]), block.sharpen[2]
     d = e.shape[1]
@@ -73,7 +73,7 @@ def _fit_topic(block: MeaningBlock, e: Tensor, power: float, steps: int) -> None
         near = (e @ e[int(rng.integers(len(e)))]).topk(min(_NEAREST, len(e))).indices
         chosen = torch.cat([torch.from_numpy(rng.permutation(len(e))[:_RANDOM]).to(near.device), near])
         hidden = F.relu(F.linear(e[chosen] * d**0.5, first.weight[:, :d], first.bias))
-        loss = sharpening_loss(F.normalize(last(hidden), dim=-1), e[chosen], power)
+        loss = sharpening_loss(F.normalize(last(hidden), dim=-1), e[chosen], term)
         for group in optimizer.param_groups:
             group["lr"] = _LR * min(1, (step + 1) / _WARMUP) * (1 - step / steps)
         optimizer.zero_grad()
