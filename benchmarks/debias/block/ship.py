@@ -1,10 +1,11 @@
-"""Measure a trained block's strength, and write it as the one that comes with the package for its backbone.
+"""Average trained blocks, measure the strength, and write the one that comes with the package for its backbone.
 
 The scores by strength are written to benchmarks/results/debias-strength.csv as well.
 
-    python benchmarks/debias/block/ship.py BLOCK --text TEXT --rows ROWS [--backbone minilm]
+    python benchmarks/debias/block/ship.py BLOCK[=WEIGHT]... --text TEXT --rows ROWS [--backbone minilm]
 
-BLOCK is a folder with the block's own files, TEXT says in a few words what it was trained on, ROWS how many rows.
+BLOCK is a folder with the block's own files; of several, each trained from another, the weighted mean is taken. TEXT
+says in a few words what it was trained on, ROWS how many rows.
 """
 
 from __future__ import annotations
@@ -27,9 +28,22 @@ from opencse.training.strength import find_strength
 RESULTS = Path(__file__).parents[2] / "results"
 
 
+def mean_block(named: list[str]) -> MeaningBlock:
+    """Return the weighted mean of blocks."""
+    paths, weights = zip(*((path, float(weight or 1)) for path, _, weight in (name.partition("=") for name in named)))
+    block = MeaningBlock.load(paths[0])
+    states = [MeaningBlock.load(path).state_dict() for path in paths]
+    mean = {
+        name: sum(weight / sum(weights) * state[name] for weight, state in zip(weights, states, strict=True))
+        for name in states[0]
+    }
+    block.load_state_dict(mean)
+    return block
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("block", type=Path)
+    parser.add_argument("blocks", nargs="+", metavar="BLOCK[=WEIGHT]")
     parser.add_argument("--text", required=True)
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--backbone", default="minilm")
@@ -37,7 +51,7 @@ def main() -> None:
     settings = load_recipe("debias").block
     assert settings is not None
     model = load_encoder(options.backbone, device="cpu").eval()
-    key, block = block_key(model), MeaningBlock.load(str(options.block))
+    key, block = block_key(model), mean_block(options.blocks)
     append_block(model, block)
     measures = Measures(guards=TaskScores(load_guard(), "bf16"), meaning=TaskScores(load_development(), "bf16"))
     measures.start(model)
