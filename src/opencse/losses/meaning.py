@@ -114,10 +114,10 @@ class MeaningLoss(Term):
           &+ \lambda_t (\operatorname{mean}_{same} \max(0, \min(0.9, c + 0.25) - \varphi \cdot \varphi')^2
            + \operatorname{mean}_{opposed} \max(0, \min(0.9, c + 0.15) - \varphi \cdot \varphi')^2)
 
-    f rises with c, so that whatever is neither the same nor opposed keeps its order. It may not be small everywhere: the
-    squared cosines of many vectors of d numbers are 1 / d on average or more (Welch's bound), so that similarities
-    which are asked to be 0 become noise; a share of c is signal of the same size. Nor may it be large: of two texts
-    with g = -o, a third one is nearer than √((1 - o) / 2) to one at most.
+    f rises with c, so that whatever is neither the same nor opposed keeps its order. It may not be small everywhere:
+    the squared cosines of many vectors of d numbers are 1 / d on average or more (Welch's bound), so that similarities
+    that are asked to be 0 become noise; a share of c is signal of the same size. Nor may it be large: no text has more
+    than √((1 - o) / 2) with both of two texts whose g is -o.
 
     Far and near are texts of different rows with c up to 0.3, and from there to 0.9; nearer ones may say the same. The
     ranking (m, τ = 0.05) is over all i, j that say the same and i, k that are opposed or exchanged, within a row. The

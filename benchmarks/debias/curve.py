@@ -1,11 +1,11 @@
 """What a meaning block gains and costs, by its strength; every text is encoded once.
 
-    python benchmarks/debias/block/curve.py MODEL DATA -o benchmarks/results/debias.csv [--strengths 0,0.5] [--final]
+    python benchmarks/debias/curve.py MODEL DATA -o benchmarks/results/debias.csv [--strengths 0,0.5] [--final]
 
 MODEL is a folder with a block (OUT/model of `opencse run debias`), DATA the folder of the evaluation sets. Rows are
 measures of measures.py, with `--final` those on test sets too, and:
 
-complaints      complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent
+complaints      block/complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent
 false hits      of the contradictions of XNLI dev, the share above the threshold that 90 % of the entailed pairs pass
 CondaQA         human edits of sentences with a negation: the paraphrase edit above the affirmative one (`--held-out`)
 Cranfield       nDCG@10 (`--held-out`)
@@ -31,7 +31,7 @@ from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Encode, Task, evaluate_tasks
 from opencse.evaluation.triplets import Triplet, TripletSet, TripletTask, read_triplets
 
-COMPLAINTS = Path(__file__).with_name("complaints")
+COMPLAINTS = Path(__file__).parent / "block" / "complaints"
 SURE = 0.9
 """Share of the entailed pairs that are to pass a cache's threshold."""
 
