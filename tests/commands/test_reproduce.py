@@ -105,6 +105,7 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(tmp_path, corp
         scored.clear()
 
 
+@pytest.mark.slow
 def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) -> None:
     table = reproduce("byop/figure-4", out=tmp_path, corpus=corpus, overrides=QUICK, seeds=[1, 2], progress=False)
     assert table.columns == ("alignment", "uniformity")
@@ -117,6 +118,7 @@ def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) ->
     assert all(line["uniformity"] < 0 < line["alignment"] for line in watched)
 
 
+@pytest.mark.slow
 def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) -> None:
     table = reproduce("byop/figure-2", out=tmp_path, corpus=corpus, overrides=QUICK, progress=False)
     alignment, uniformity = (cell.values[0] for cell in table.rows["SimCSE"])

@@ -89,6 +89,7 @@ def letters(texts):
     return np.array([[text.count(letter) + 0.1 for letter in "abcdefghijklmnop"] for text in texts])
 
 
+@pytest.mark.slow
 def test_sentences_of_untouched_and_trained_models_are_projected(options) -> None:
     table = reproduce("byop/figure-1", **options)
     assert all(-1 <= cells[0].values[0] <= 1 and 0 < cells[1].values[0] <= 100 for cells in table.rows.values())

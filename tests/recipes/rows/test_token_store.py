@@ -108,7 +108,7 @@ def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, overhead) 
     assert [p.dropout for p in batch.passes] == [None, 0.2]
     found: dict[int, list[int]] = {}
     for part in batch.passes:
-        rows = [line[m.bool()].tolist() for i, k in zip(part.ids, part.masks, strict=True) for line, m in zip(i, k)]
+        rows = [line[m.bool()].tolist() for i, k, _ in part.groups for line, m in zip(i, k)]
         found |= dict(zip(part.slots.tolist(), rows, strict=True))
     for v, view in enumerate(views.values()):
         for r, row in enumerate([3, 0, 2]):

@@ -30,6 +30,7 @@ def test_there_and_back(marian, rows):
     assert [view.text for view in views[:3]] == [spec.open()([row])[0].text for row in rows(*TEXTS[:3])]
 
 
+@pytest.mark.slow
 def test_pivots_and_variants_are_candidates(marian, rows):
     spec = BackTranslation(models=((marian, marian),) * 2, variants=2, noise="insert", **WIDE)
     views = spec.open(seed=1)(rows(*TEXTS[:3]))
