@@ -1,27 +1,22 @@
-"""Write training rows from patterns of our own, and from a list of antonyms.
-
-    python benchmarks/debias/block/rows.py patterns -o patterns.parquet [--size 7000]
-    python benchmarks/debias/block/rows.py antonyms -o antonyms.parquet --antonyms ANTONYMS.tsv --views VIEWS.parquet
+"""Training rows from patterns of our own, and from a list of antonyms.
 
 patterns    exchanged roles and converses (who did what to whom, comparisons, places, times, causes), short queries
             with passages that say yes or no, complaints, quantifiers, entailment under negation; words in
             words.tsv
-antonyms    sentences that have paraphrases (VIEWS: `text`, `back_translation`), with a word exchanged for its antonym,
-            in the sentence and in another paraphrase (ANTONYMS: word, antonym, part of speech)
+antonyms    sentences that have paraphrases (`text`, `back_translation`), with a word exchanged for its antonym,
+            in the sentence and in another paraphrase (word, antonym, part of speech)
 
-train.py names the columns.
+table.py joins them with the other rows; train.py names the columns.
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
 import random
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 R = random.Random(11)
@@ -816,23 +811,3 @@ def antonyms(table: Path, views: Path) -> list[Row]:
                 row |= {"same_2": other, "opposed_2": pattern.sub(antonym, other)}
         rows.append(row)
     return rows
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("patterns", "antonyms"))
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--size", type=int, default=7000)
-    parser.add_argument("--antonyms", type=Path)
-    parser.add_argument("--views", type=Path)
-    options = parser.parse_args()
-    rows = patterns(options.size) if options.kind == "patterns" else antonyms(options.antonyms, options.views)
-    R.shuffle(rows)
-    columns = sorted({column for row in rows for column in row})
-    schema = pa.schema([(column, pa.string()) for column in columns])
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), options.out)
-    print(f"{len(rows)} rows")
-
-
-if __name__ == "__main__":
-    main()

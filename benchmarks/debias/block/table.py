@@ -28,8 +28,8 @@ from rapidfuzz.distance import Indel
 from rows import antonyms, patterns
 
 R = random.Random(5)
-LONG, LONGEST = 34, 60
-"""Words from which most sentences are left out, and the most of a plain one."""
+LONG, PLAIN = 34, 30
+"""Words from which most rewritten sentences, and all plain ones, are left out."""
 PARTS = (
     ("roles", {"roles_exchanged"}),
     ("opposites", {"same_paraphrase", "same_negation"}),
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--antonyms", type=Path)
     parser.add_argument("--plain", type=Path)
     parser.add_argument("--rows", type=int, default=75_000, help="of the plain sentences")
-    parser.add_argument("--patterns", type=int, default=9_000, help="see rows.py --size")
+    parser.add_argument("--patterns", type=int, default=9_000, help="size of `patterns` in rows.py")
     parser.add_argument("--write-translated", action="store_true", help="write the sentences to rewrite to OUT")
     options = parser.parse_args()
     if options.write_translated:
@@ -129,7 +129,7 @@ def main() -> None:
         options.out.write_text("".join(f"{line}\n" for line in dict.fromkeys(chosen)), encoding="utf-8")
         return
     with gzip.open(options.plain, "rt", encoding="utf-8") as lines:
-        plain = [line.strip() for line in itertools.islice(lines, options.rows) if len(line.split()) < LONGEST // 2]
+        plain = [line.strip() for line in itertools.islice(lines, options.rows) if len(line.split()) < PLAIN]
     frames = read_frames()
     contexts, numbers = contexts_of(frames), itertools.count()
     rows = [(part, next(numbers), in_passages(row, plain)) for part, row in rewritten(options.views)]
