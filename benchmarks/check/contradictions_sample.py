@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from opencse.evaluation.check.contradictions import CONTRADICTIONS, SentenceRewriter, rewrite_sentences
+from opencse.evaluation.check.contradictions import SentenceRewriter, rewrite_sentences
 from opencse.evaluation.probes.estimates import rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import read_table
@@ -73,8 +73,7 @@ def read_judged(path: Path) -> Iterator[tuple[str, bool]]:
 
 def score(judged: Sequence[tuple[str, bool]]) -> list[str]:
     """Return a line for each kind, and one for all: the share that contradicts, with its interval."""
-    kinds = [kind for kind in CONTRADICTIONS if any(kind == each for each, _ in judged)]
-    groups = {kind: [right for each, right in judged if each == kind] for kind in kinds}
+    groups = {kind: [right for each, right in judged if each == kind] for kind, _ in judged}
     groups["all"] = [right for _, right in judged]
     lines = []
     for name, rights in groups.items():

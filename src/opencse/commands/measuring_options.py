@@ -125,7 +125,7 @@ class ProbeOptions:
 class CheckOptions:
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Rules of grammar contradict sentences of your texts (negation, opposite, number, name) and reword them. The model
+    Rules of grammar contradict sentences of your texts (negation, opposite, number) and reword them. The model
     then searches for each sentence among your texts. No training, no labels, about two minutes.
 
     For example:

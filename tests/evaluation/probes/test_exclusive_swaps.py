@@ -1,4 +1,4 @@
-"""Names and numbers are exchanged for `check` only where both sentences cannot be true."""
+"""Numbers and opposites are exchanged for `check` only where both sentences cannot be true."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from opencse.evaluation.check.contradictions import SentenceRewriter, rewrite_sentences
 from opencse.evaluation.check.exclusive_swaps import (
-    ExclusiveNameSwap,
     ExclusiveNumberSwap,
     ExclusiveOpposite,
     NegatedComplement,
@@ -14,7 +13,7 @@ from opencse.evaluation.check.exclusive_swaps import (
 from opencse.text.documents import DocumentPassage
 from opencse.text.views.constructor import SourceRow
 
-NAME, NUMBER, OPPOSITE = ExclusiveNameSwap(), ExclusiveNumberSwap(), ExclusiveOpposite()
+NUMBER, OPPOSITE = ExclusiveNumberSwap(), ExclusiveOpposite()
 
 
 def rewritten(spec, sentence: str) -> str | None:
@@ -25,12 +24,7 @@ def rewritten(spec, sentence: str) -> str | None:
 @pytest.mark.parametrize(
     ("spec", "sentence", "kept", "changed"),
     [
-        (NAME, "The old bridge was opened on 4 June 1921.", "The old bridge was opened on 4 ", "June"),
-        (NAME, "She was born in Portugal.", "She was born in ", "Portugal"),
-        (NAME, "Harwick is a small village in Belgium.", "Harwick is a small village in ", "Belgium"),
-        (NAME, "He was a Danish painter.", "He was a", "Danish"),
         (NUMBER, "The hall has 40 windows.", "The hall has ", "40"),
-        (NUMBER, "The old bridge was opened on 4 June 1921.", "The old bridge was opened on ", "4 June 1921"),
         (OPPOSITE, "The lock is safe.", "The lock is dangerous.", "safe"),
         (OPPOSITE, "The offer was rejected by the council.", "The offer was accepted by the council.", "rejected"),
         (OPPOSITE, "The tool is an unofficial client.", "The tool is an official client.", "unofficial"),
@@ -45,14 +39,6 @@ def test_what_cannot_be_true_as_well_is_exchanged(spec, sentence: str, kept: str
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        (NAME, "Coffee production began in Brazil."),  # it may have begun in Peru as well
-        (NAME, "Many people moved to Spain."),
-        (NAME, "Greek and Roman towns had baths."),
-        (NAME, "By June 1921 the bridge was closed."),
-        (NAME, "The tea was popular in Japan."),
-        (NAME, "She was not born in Portugal."),
-        (NAME, "Soon after, Charles sold the house."),
-        (NAME, "She plays American football."),
         (NUMBER, "The hall has more than 40 windows."),  # more than 30 is true as well
         (NUMBER, "It runs on Python 2."),
         (NUMBER, "The tool supports version 3.7."),
@@ -63,6 +49,7 @@ def test_what_cannot_be_true_as_well_is_exchanged(spec, sentence: str, kept: str
         (NUMBER, "The price rose from 30 euros to 40 euros."),
         (NUMBER, "The two sides agreed."),
         (NUMBER, "She published a book on 4 June 1921."),  # and another one on another day
+        (NUMBER, "The tower was built in 1921."),
         (OPPOSITE, "Binary arguments are printed by the client."),  # so may be all others
         (OPPOSITE, "Swimwear is excluded from returns."),  # "included from" is no English
         (OPPOSITE, "It is present from March to May."),

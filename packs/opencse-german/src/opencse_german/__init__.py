@@ -41,7 +41,7 @@ GERMAN = LanguagePack(
         "keywords": GermanKeywords,
     },
     syntax="blank:de",
-    leaves_open=dict.fromkeys(("antonym_swap", "number_swap", "entity_swap"), (_POSSIBLE,)),
+    leaves_open=dict.fromkeys(("antonym_swap", "number_swap"), (_POSSIBLE,)),
     opposites_reworded=True,
     opposed_words=opposed_words,
 )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from opencse.evaluation.check.exclusive_swaps import (
-    ExclusiveNameSwap,
     ExclusiveNumberSwap,
     ExclusiveOpposite,
     NegatedComplement,
@@ -24,7 +23,6 @@ CONTRADICTIONS: dict[str, ConstructorSpec] = {
     "negation": Negation(),
     "opposite": ExclusiveOpposite(predicate_first=True),
     "number": ExclusiveNumberSwap(),
-    "name": ExclusiveNameSwap(),
 }
 """Rewritings that contradict a sentence, by their names in a report."""
 

@@ -52,7 +52,6 @@ ENGLISH = LanguagePack(
         "negation": (_SOME,),
         "antonym_swap": (_SOME, _POSSIBLE),
         "number_swap": (_POSSIBLE,),
-        "entity_swap": (_POSSIBLE,),
     },
     unfit={"negation": (_ONLY, _BECAUSE), "antonym_swap": (_ONLY,), "negated_antonym": (_DATED_EVENT,)},
     opposed_words=_opposed_words,
