@@ -104,7 +104,7 @@ def test_the_oldest_leave_first(world) -> None:
 
 def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
     module = world[1].modules["momentum_contrastive"]
-    assert set(module.state_dict()) == {"queue", "_extra_state", "encoder.0.table.weight"}
+    assert set(module.state_dict()) == {"queue", "encoded", "_extra_state", "encoder.0.table.weight"}
     assert not any(part.training for part in module.train().modules())
     assert not any(p.requires_grad for p in module.parameters())
 

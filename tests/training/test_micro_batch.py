@@ -22,7 +22,14 @@ COLUMNS = ("text", "positive", "negative")
 TERMS = [InfoNCELoss(positive="positive"), TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))]
 
 
-def step(folder: Path, dropout: float, micro_batch: int | None, twice: bool, packed: bool = False) -> dict[str, Tensor]:
+def step(
+    folder: Path,
+    dropout: float,
+    micro_batch: int | None,
+    twice: bool,
+    packed: bool = False,
+    dimensions: dict[int, float] | None = None,
+) -> dict[str, Tensor]:
     """Loss and gradients of a step on 16 rows of three views, one of them with a dropout of its own."""
     torch.manual_seed(0)
     encoder = load_encoder(folder / "bert", pooling="cls", dropout=dropout)
@@ -30,7 +37,7 @@ def step(folder: Path, dropout: float, micro_batch: int | None, twice: bool, pac
     store = token_store(folder, COLUMNS, encoder)
     names = zip(("anchor", "positive", "negative"), (None, None, dropout / 2), strict=True)
     views = {name: ViewTokens(i, Frame((2,), (3,)), 18, rate) for i, (name, rate) in enumerate(names)}
-    head = LossHead(build_projector("diffcse", 32), Objective(TERMS), {})  # with BatchNorm
+    head = LossHead(build_projector("diffcse", 32), Objective(TERMS), {}, dimensions)  # with BatchNorm
     network = Network(encoder, head, encode_twice=twice).to(torch.float32 if dropout else torch.float64).train()
     batch = Assembler(store, views, 0, None, micro_batch=micro_batch)(range(16))
     if micro_batch:

@@ -26,9 +26,9 @@ SETTINGS = [
 SYSTEMS = ["osscse", "diffcse", "promptbert", "esimcse", "rlrd", "san-rlrd"]
 
 
-def system(name: str, variant: str) -> Recipe:
+def system(name: str, variant: str, *settings: str) -> Recipe:
     """A recipe for quick runs; RLRD gets two teachers, and its policy learns at every other step."""
-    recipe = load_recipe(name, family="mini-mlm", variant=variant, overrides=SETTINGS)
+    recipe = load_recipe(name, family="mini-mlm", variant=variant, overrides=[*SETTINGS, *settings])
     if name not in ("rlrd", "san-rlrd"):
         return recipe
     teachers = {"a": Teacher(model="backbone"), "b": Teacher(model="backbone", pooling="mean")}

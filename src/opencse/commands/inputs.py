@@ -87,7 +87,7 @@ def resolve_recipe(
     """Return the recipe that the user asked for, resolved for a backbone and for the columns of the corpus."""
     if isinstance(options.recipe, Recipe):
         return options.recipe
-    return recipe_for_corpus(
+    recipe = recipe_for_corpus(
         options.recipe,
         columns,
         family=options.family or backbone.family,
@@ -96,6 +96,9 @@ def resolve_recipe(
         paraphrases=paraphrases,
         trained_block=lambda: backbone.block is not None,
     )
+    if recipe.dimensions is not None:  # told before any text is built
+        recipe.weight_of_dimensions(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
+    return recipe
 
 
 def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Measures:

@@ -102,7 +102,7 @@ class DistillationLoss(Term):
         teacher = torch.einsum("k,kij->ij", weights, teachers)
         reports["correlation"] = _correlation(student, teacher, mask)
         loss = self.list_loss(student, teacher, mask)
-        if module is not None:
+        if module is not None and not context.repeated:
             weight_loss = module.learn(loss).to(loss.dtype)
             loss = loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
         return LossOutput(loss, reports, weights.detach())

@@ -66,6 +66,7 @@ class ReplacedTokenDetectionLoss(Term):
 
     kind: ClassVar[str] = "replaced_token_detection"
     view_fields: ClassVar[tuple[str, ...]] = ("sentences", "texts")
+    compares_embeddings: ClassVar[bool] = False
 
     sentences: tuple[str, ...] = ("anchor", "twin")
     texts: tuple[str, ...] = ()

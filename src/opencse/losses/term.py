@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.tensors import move
@@ -50,6 +51,8 @@ class Context:
         processes: Communication for terms that compute on the rows of this process.
         precision: Autocast context of the encoder; losses are computed in full precision.
         teacher_weights: Teacher weights (K,) of the earlier term named in `Term.weights_from`, from the objective.
+        dimension: Numbers of the sentence vectors that the embeddings are made from; None for all.
+        repeated: Whether the term acted in this step before, on more dimensions: its module stays as it is.
     """
 
     step: int = 0
@@ -61,6 +64,8 @@ class Context:
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     teacher_weights: Tensor | None = None
+    dimension: int | None = None
+    repeated: bool = False
 
     def rows(self, present: Embeddings, *views: str) -> Tensor:
         """Return the numbers (n,) of the rows that have all of these views, on the device of the embeddings.
@@ -150,6 +155,8 @@ class Term:
     """The fields that name the views: each a name, or a tuple of names or of pairs of them."""
     acts_on_embeddings: ClassVar[bool] = True
     """Whether the gradient flows through the embeddings, not directly to the encoder's weights."""
+    compares_embeddings: ClassVar[bool] = True
+    """Whether the term compares embeddings with each other, so that it acts on truncated ones, too."""
 
     name: str = ""
     weight: float = 1.0
@@ -236,6 +243,19 @@ def _names(value: Any) -> Iterator[str]:
     else:
         for item in value:
             yield from _names(item)
+
+
+def truncated_embeddings(vectors: Tensor, size: int | None, projector: nn.Module) -> Tensor:
+    """Return the embeddings (..., d) of sentence vectors, or of their first `size` numbers, scaled to length 1.
+
+    A projector reads zeros in place of the others.
+    """
+    if size in (None, vectors.shape[-1]):
+        return cast(Tensor, projector(vectors))
+    cut = vectors[..., :size]
+    if not isinstance(projector, nn.Identity):
+        cut = projector(F.pad(cut, (0, vectors.shape[-1] - cut.shape[-1])))
+    return F.normalize(cut, dim=-1)
 
 
 class Frozen(nn.Module):

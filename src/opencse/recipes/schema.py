@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import check_least
 from opencse.recipes.settings import Block, CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
 
@@ -150,6 +151,11 @@ class Recipe:
         views: The versions of each sentence, by name. A term may also read the column `text` and those of `build` under
             their own names; rows may lack these.
         terms: The summands of the objective.
+        dimensions: Numbers of dimensions at which the terms that compare embeddings act, the largest first, so that the
+            trained vectors can be cut to any of them (Matryoshka representation learning, Kusupati et al., 2022); by
+            default the whole vectors. Vectors that were cut have length 1 again, and a projector sees zeros in place of
+            the rest. The other terms act once, on whole vectors.
+        dimension_weights: Weight of the objective at each of `dimensions`; 1 by default.
         teachers: Models whose vectors the terms may read, by name.
         first_stages: Models that are trained before the `build`, by name.
         corpus: See `CorpusSettings`.
@@ -171,6 +177,8 @@ class Recipe:
     family: str = "other"
     views: dict[str, ViewSettings] = field(default_factory=dict)
     terms: tuple[Term, ...]
+    dimensions: tuple[int, ...] | None = None
+    dimension_weights: tuple[float, ...] | None = None
     teachers: dict[str, Teacher] = field(default_factory=dict)
     first_stages: dict[str, FirstStage] = field(default_factory=dict)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -230,6 +238,7 @@ class Recipe:
                     f"view '{place}' reads the column '{used.text}', which no part of the corpus has: "
                     "add it to the `keeps` of one of corpus.parts"
                 )
+        self._check_dimensions()
         if self.block is not None and self.encoder.projector != "none":
             raise ValueError("a meaning block needs encoder.projector 'none'")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
@@ -237,6 +246,33 @@ class Recipe:
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")
         if self.encoder.pooling != "mask" and masked:
             raise ValueError(f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'")
+
+    def _check_dimensions(self) -> None:
+        """Check what can be checked of the dimensions without the encoder."""
+        sizes = list(self.dimensions or ())
+        if self.dimensions is not None and (not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1):
+            raise ValueError(f"dimensions must be one or more numbers from 1, the largest first, not {sizes}")
+        if self.dimension_weights is not None:
+            if len(self.dimension_weights) != len(sizes):
+                raise ValueError(f"{len(self.dimension_weights)} dimension_weights, but {len(sizes)} dimensions")
+            if min(self.dimension_weights) <= 0:
+                raise ValueError("dimension_weights must be positive")
+        if sizes and self.block is not None:
+            raise ValueError("dimensions are of an encoder that is trained, not of a meaning block: leave them out")
+
+    def weight_of_dimensions(self, width: int) -> dict[int, float]:
+        """Return the weight of the objective by number of dimensions, for an encoder whose vectors have `width`.
+
+        Raises:
+            OpencseError: A number of dimensions is larger.
+        """
+        sizes = self.dimensions or ()
+        if sizes and sizes[0] > width:
+            raise OpencseError(
+                f"{self.name}: dimensions has {sizes[0]}, but the vectors of the encoder have {width}",
+                f"Give {width} at most, such as --set dimensions=[{width},{width // 2}].",
+            )
+        return dict(zip(sizes, self.dimension_weights or (1.0,) * len(sizes), strict=True))
 
     @property
     def used_views(self) -> dict[str, ViewSettings]:

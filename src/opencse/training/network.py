@@ -16,6 +16,7 @@ from opencse.encoder.meaning_block import block_of
 from opencse.encoder.packing import Packing
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context, Objective, Processes, TermModule
+from opencse.losses.term import truncated_embeddings
 from opencse.training.batches import Batch
 from opencse.training.gather import gather_detached, gather_mask, gather_rows, mean, own_rows
 
@@ -30,10 +31,19 @@ class LossHead(nn.Module):
         projector: Module from sentence vectors to the embeddings of the terms.
         objective: The weighted sum of terms.
         modules: Modules of the terms (`Term.module`), by term name; trained, but not exported.
+        dimensions: Weight of the objective by number of dimensions, the largest first; by default it acts on whole
+            vectors only.
     """
 
-    def __init__(self, projector: nn.Module, objective: Objective, modules: Mapping[str, TermModule]) -> None:
+    def __init__(
+        self,
+        projector: nn.Module,
+        objective: Objective,
+        modules: Mapping[str, TermModule],
+        dimensions: Mapping[int, float] | None = None,
+    ) -> None:
         super().__init__()
+        self._dimensions = dict(dimensions or {})
         self.projector = projector
         self.objective = objective
         self.modules_by_term = dict(modules)
@@ -61,6 +71,10 @@ class LossHead(nn.Module):
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
             present = gather_mask(batch.present.T, vectors.device).T
             embeddings = dict(zip(batch.views, self._project(vectors, present).unbind(), strict=True))
+            truncated = {
+                size: (weight, dict(zip(batch.views, self._project(vectors, present, size).unbind(), strict=True)))
+                for size, weight in self._dimensions.items()
+            }
             context = Context(
                 step=step,
                 progress=progress,
@@ -75,18 +89,20 @@ class LossHead(nn.Module):
                 precision=lambda: torch.autocast(device, autocast[1], enabled=autocast[0]),
             )
             masks = dict(zip(batch.views, present.unbind(), strict=True))
-            loss, values, reports = self.objective(embeddings, masks, context)
+            loss, values, reports = self.objective(embeddings, masks, context, truncated)
             if with_norms:
-                norms = self.objective.gradient_norms(values, embeddings)
+                parts = [embeddings, *(some for _, some in truncated.values())]
+                leaves = {f"{view} {i}": part[view] for i, part in enumerate(parts) for view in part}
+                norms = self.objective.gradient_norms(values, leaves)
                 reports |= {f"{name}/grad_norm": norm.detach() for name, norm in norms.items()}
         return loss, values, reports
 
-    def _project(self, vectors: Tensor, present: Tensor) -> Tensor:
+    def _project(self, vectors: Tensor, present: Tensor, size: int | None = None) -> Tensor:
         """Return the embeddings of sentence vectors (views, rows, width), given the masks on the CPU."""
         if isinstance(self.projector, nn.Identity):
-            return vectors
+            return truncated_embeddings(vectors, size, self.projector)
         flat, chosen = vectors.reshape(-1, vectors.shape[-1]), true_cells(present, vectors.device)
-        projected = self.projector(flat[chosen])
+        projected = truncated_embeddings(flat[chosen], size, self.projector)
         return flat.new_zeros(len(flat), projected.shape[1]).index_copy(0, chosen, projected).view(*present.shape, -1)
 
 

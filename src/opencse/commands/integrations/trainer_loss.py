@@ -94,10 +94,12 @@ class RecipeLoss(nn.Module):
         self._teachers = {name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
-            projector = build_projector(recipe.encoder.projector, model.get_embedding_dimension() or 0)
+            width = model.get_embedding_dimension() or 0
+            projector = build_projector(recipe.encoder.projector, width)
             seed, device = recipe.training.seed, model.device
             modules = term_modules(recipe.terms, model, projector, model.tokenizer, str(backbone), seed, device)
-        self.head = LossHead(projector, Objective(recipe.terms), modules).to(model.device)
+        dimensions = recipe.weight_of_dimensions(width)
+        self.head = LossHead(projector, Objective(recipe.terms), modules, dimensions).to(model.device)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """Return the weighted sum of the recipe's terms over the global batch.

@@ -1,0 +1,163 @@
+"""The objective at several numbers of dimensions (Matryoshka representation learning)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
+from torch import nn
+
+from opencse.commands.main import main
+from opencse.encoder import load_encoder
+from opencse.foundation.errors import OpencseError
+from opencse.losses import Context, InfoNCELoss, MomentumContrastiveLoss, Objective
+from opencse.recipes import dump_recipe, load_recipe
+from tests.losses.build_contexts import toy_build_context
+from tests.losses.cases import CASES, ROWS, TEACHERS
+from tests.losses.checks import draw
+from tests.tiny import tiny_bert
+from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
+from tests.training.test_micro_batch import COLUMNS, assert_equal, step
+from tests.training.test_systems import COLUMNS as ALL_COLUMNS
+from tests.training.test_systems import system
+
+SIZES = "dimensions=[32,16,4]"
+
+
+def test_it_is_the_loss_of_sentence_transformers(tmp_path: Path) -> None:
+    """Value and gradient of MatryoshkaLoss over MultipleNegativesRankingLoss, without dropout."""
+    model = load_encoder(tiny_bert(tmp_path), pooling="mean", dropout=0.0)
+    features = [model.preprocess(texts) for texts in (["a cat", "the dog runs"], ["cat", "a dog is running"])]
+    theirs = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [32, 16, 4], [1.0, 0.5, 2.0])
+    expected = theirs(features, torch.tensor([]))
+    (gradient,) = torch.autograd.grad(expected, [model[0].auto_model.embeddings.word_embeddings.weight])
+    vectors = {v: model(f)["sentence_embedding"] for v, f in zip(("anchor", "twin"), features, strict=True)}
+    cut = {
+        n: (w, {v: F.normalize(x[:, :n], dim=-1) for v, x in vectors.items()}) for n, w in ((32, 1), (16, 0.5), (4, 2))
+    }
+    present = {view: torch.ones(2, dtype=torch.bool) for view in vectors}
+    total, _, reports = Objective([InfoNCELoss(name="n", temperature=0.05)])(vectors, present, Context(), cut)
+    torch.testing.assert_close(total, expected)
+    (own,) = torch.autograd.grad(total, [model[0].auto_model.embeddings.word_embeddings.weight])
+    torch.testing.assert_close(own, gradient, rtol=1e-4, atol=1e-6)
+    parts = [reports[f"n/loss_{n}"] for n in (32, 16, 4)]
+    torch.testing.assert_close(parts[0] + 0.5 * parts[1] + 2 * parts[2], total.detach())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_term_is_the_sum_of_itself(case) -> None:
+    vectors = {view: torch.tensor(a) for view, a in draw(case.term.views, ROWS).items()}
+    present = {view: torch.ones(ROWS, dtype=torch.bool) for view in vectors}
+    known = {t: {v: torch.tensor(a) for v, a in arrays.items()} for t, arrays in TEACHERS.items()}
+    cut = {n: (1.0, {v: F.normalize(x[:, :n], dim=-1) for v, x in vectors.items()}) for n in (4, 2)}
+    context = Context(teachers=known)
+    values = Objective([case.term])(vectors, present, context, cut)[1]
+    expected = sum(case.term.compute(some, present, context).value for _, some in cut.values())
+    torch.testing.assert_close(values[case.term.name], expected)
+
+
+def test_the_queue_of_a_momentum_encoder_is_cut_too_and_moves_on_once() -> None:
+    torch.manual_seed(0)
+    projector = nn.Linear(6, 6)
+
+    class Part(nn.Embedding):
+        def forward(self, features):
+            return {"sentence_embedding": super().forward(features["input_ids"])[:, 0]}
+
+    term = MomentumContrastiveLoss(queue_size=8)
+    context = toy_build_context(nn.Sequential(Part(9, 6)), 6)
+    module = term.module(type(context)(**{**vars(context), "projector": projector}))
+    encoded = torch.randn(3, 6)
+    module.enqueue(projector(encoded).detach(), encoded)
+    ids = torch.tensor([[1], [2]])
+    vectors = {view: torch.randn(2, 6) for view in term.views}
+    present = {view: torch.ones(2, dtype=torch.bool) for view in vectors}
+    kept = F.pad(encoded[:, :2], (0, 4))
+    expected = InfoNCELoss(negatives=())  # the same sum with the queue as further candidates
+    cut = {6: (1.0, vectors), 2: (1.0, {v: projector(F.pad(x[:, :2], (0, 4))) for v, x in vectors.items()})}
+    given = Context(modules={term.name: module}, tokens={"anchor": (ids, torch.ones_like(ids))})
+    _, _, reports = Objective([term])(vectors, present, given, cut)
+    for size, queue in ((6, projector(encoded)), (2, projector(kept))):
+        a, p = (F.normalize(cut[size][1][view], dim=-1) for view in term.views)
+        logits = torch.cat([a @ p.T, a @ F.normalize(queue, dim=-1).T], dim=1) / expected.temperature
+        torch.testing.assert_close(reports[f"{term.name}/loss_{size}"], F.cross_entropy(logits, torch.arange(2)))
+    assert len(module.vectors) == 5
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_micro_batches_have_the_gradient_of_the_whole_batch(tmp_path, dropout) -> None:
+    tiny_bert(tmp_path / "bert")
+    write_corpus(tmp_path, 16, COLUMNS)
+    sizes = {32: 1.0, 8: 0.5}
+    whole = step(tmp_path, dropout, micro_batch=5 if dropout else None, twice=False, dimensions=sizes)
+    parts = step(tmp_path, dropout, micro_batch=5, twice=True, dimensions=sizes)
+    assert_equal(whole, parts, 1e-6 if dropout else 1e-9)
+    alone = step(tmp_path, dropout, micro_batch=5, twice=True)
+    assert not torch.allclose(alone["loss"], whole["loss"])
+
+
+@pytest.mark.parametrize("name", ["esimcse", "rlrd", "diffcse", "osscse"])
+def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
+    corpus, backbone = write_corpus(tmp_path, 19, ALL_COLUMNS), tiny_bert(tmp_path / "bert")
+    recipe = system(name, "sound", SIZES, "training.gradient_norms_every=1")
+    run(corpus, backbone, tmp_path / "whole", recipe=recipe, dev=FakeDev())
+    with monkeypatch.context() as patch:
+        crash_at(2, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=FakeDev())
+    run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=FakeDev(), resume=True)
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    expected = weights(tmp_path / "whole")
+    assert all((tensor == expected[key]).all() for key, tensor in weights(tmp_path / "parts").items())
+    last = [line for line in metrics(tmp_path / "whole") if "loss" in line][-1]
+    compared = {term.name for term in recipe.terms if term.compares_embeddings}
+    assert {key.split("/")[0] for key in last if "/loss_" in key} == compared
+    assert max(last[f"{term}/grad_norm"] for term in compared) > 0
+
+
+def test_all_dimensions_alone_change_nothing(tmp_path) -> None:
+    corpus, backbone = write_corpus(tmp_path, 16), tiny_bert(tmp_path / "bert")
+    for name, settings in (("none", []), ("all", ["dimensions=[32]"])):
+        run(corpus, backbone, tmp_path / name, "training.max_steps=2", *settings)
+    one, other = weights(tmp_path / "none"), weights(tmp_path / "all")
+    assert all((one[key] == other[key]).all() for key in one)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (["dimensions=[]"], "one or more numbers from 1, the largest first"),
+        (["dimensions=[8,16]"], r"the largest first, not \[8, 16\]"),
+        (["dimensions=[16,16]"], "the largest first"),
+        (["dimensions=[16,0]"], "from 1"),
+        (["dimensions=[16,8]", "dimension_weights=[1]"], "1 dimension_weights, but 2 dimensions"),
+        (["dimensions=[16]", "dimension_weights=[-1]"], "must be positive"),
+        (["dimensions=16"], "dimensions: expected"),
+    ],
+)
+def test_impossible_dimensions_are_refused(settings, match) -> None:
+    with pytest.raises(OpencseError, match=match):
+        load_recipe("simcse", overrides=settings)
+    with pytest.raises(OpencseError, match="not of a meaning block"):
+        load_recipe("debias", overrides=["dimensions=[384]"])
+
+
+def test_more_dimensions_than_the_encoder_has_are_one_line(tmp_path, capsys, monkeypatch) -> None:
+    command = ["train", "simcse", str(write_corpus(tmp_path)), "--backbone", str(tiny_bert(tmp_path / "bert"))]
+    command += ["-o", str(tmp_path / "out"), "--set", "dimensions=[64,32]"]
+    monkeypatch.setattr("sys.argv", ["opencse", *command])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert "dimensions has 64, but the vectors of the encoder have 32" in capsys.readouterr().err
+
+
+def test_a_recipe_with_dimensions_reads_back(tmp_path) -> None:
+    (tmp_path / "wide.toml").write_text('extends = "simcse"\ndimensions = [384, 128]\n')
+    recipe = load_recipe(tmp_path / "wide.toml")
+    assert recipe.weight_of_dimensions(384) == {384: 1.0, 128: 1.0}
+    (tmp_path / "wide.toml").write_text(dump_recipe(recipe))
+    assert load_recipe(tmp_path / "wide.toml") == recipe
