@@ -9,7 +9,9 @@ from opencse.commands import reproduce as module
 from opencse.commands import reproduced_runs
 from opencse.commands.main import app
 from opencse.commands.reproduce import reproduce
-from opencse.evaluation import Results, TaskResult
+from opencse.commands.reproduced_runs import StoredRun
+from opencse.commands.reproduction.entries import entry_names, load_entry
+from opencse.evaluation import Results, TaskResult, sts_sources
 from opencse.evaluation.results import Evaluation
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
@@ -103,6 +105,22 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(tmp_path, corp
         assert str(cells["Avg."].shown()) == "not had: not every column is there (85.56)"
         assert ("CR" in scored) is not repeated, "what was measured is read from its file"
         scored.clear()
+
+
+def test_every_metric_that_an_entry_asks_of_sts_b_is_measured(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sts_sources, "PUBLISHED_ROWS", {("STS-B", "dev"): 4, ("STS-B", "test"): 4})
+    (tmp_path / "STSB").mkdir()
+    pairs = (("a cat", "a dog", 5), ("a cat", "cats", 4.5), ("it rains", "it snows", 1), ("on", "off", 0))
+    table = "sentence1\tsentence2\tsentence1_senteval\tsentence2_senteval\tscore\n"
+    table += "".join(f"{first}\t{second}\t{first}\t{second}\t{score}\n" for first, second, score in pairs)
+    for split in ("dev", "test"):
+        (tmp_path / "STSB" / f"{split}.tsv").write_text(table)
+    columns = {column for name in entry_names() for column in load_entry(name).columns if column.startswith("STS-B d")}
+    columns |= {"STS-B test: alignment", "STS-B test: uniformity"}
+    untouched = StoredRun(folder=tmp_path / "run", scores={}, given="mini-mlm", pooling="mean")
+    scores = reproduced_runs._task_scores(sorted(columns), untouched, tmp_path)
+    assert "STS-B dev: spearman" in columns
+    assert all(isinstance(scores.get(column), float) for column in columns), scores
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ def test_it_enters_no_average():
     results = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS), PairsTask(pairs=PAIRS)])
     assert results["geometry of p"].score is None
     assert results.average == results["p"].score
+    assert results["geometry of p"].metrics["spearman"] == results["p"].score, "the correlation is that of STS"
 
 
 def test_without_positive_pairs_alignment_is_undefined():
@@ -40,7 +41,7 @@ def test_without_positive_pairs_alignment_is_undefined():
     assert result.metrics["uniformity"] is not None
     alone = ScoredPairs(name="p", sentence1=["a"], sentence2=["a"], scores=[5])
     result = evaluate_tasks(encode, [GeometryTask(pairs=alone)]).results[0]
-    assert set(result.undefined) == {"uniformity", "anisotropy"}
+    assert set(result.undefined) == {"uniformity", "anisotropy", "spearman"}
 
 
 def test_a_block_more_or_less_is_the_same(monkeypatch):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.evaluation.pairs import ScoredPairs
+from opencse.evaluation.sts import PairsTask
 from opencse.evaluation.task import TaskResult, TextEmbeddings
 from opencse.foundation.unit_rows import unit_rows
 
@@ -27,6 +28,7 @@ class GeometryTask:
     - `uniformity`: log of the mean of exp(-2 ||f(x) - f(y)||^2) over all pairs of distinct sentences; lower is more
       uniform.
     - `anisotropy`: mean cosine over all pairs of distinct sentences (Ethayarajh 2019); 0 is isotropic.
+    - `spearman`: correlation of cosine and score, times 100, by which papers choose settings on STS-B dev.
 
     Args:
         pairs: The pairs.
@@ -50,8 +52,10 @@ class GeometryTask:
         )
         sentences = list(dict.fromkeys(self.texts()))
         positive = self.pairs.gold > POSITIVE
+        correlation = PairsTask(pairs=self.pairs).score(embeddings)
         metrics: dict[str, float | None] = dict.fromkeys(("alignment", "uniformity", "anisotropy"))
-        undefined = {}
+        metrics["spearman"] = correlation.metrics["spearman"]
+        undefined = {name: reason for name, reason in correlation.undefined.items() if name in metrics}
         if positive.any():
             metrics["alignment"] = float(((first - second)[positive] ** 2).sum(axis=1).mean())
         else:
