@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opencse.commands.compare_search import compare_searches, render_search_comparison
-from opencse.commands.reports.templates import write_page
+from opencse.commands.reports.page import write_page
 from opencse.evaluation import read_pairs
 from opencse.foundation.errors import OpencseError
 

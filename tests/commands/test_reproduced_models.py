@@ -41,8 +41,8 @@ def test_the_pairs_of_two_models_are_drawn_and_the_supervised_one_learns_from_tr
     for cells in table.rows.values():
         assert [len(cell.values) for cell in cells] == [2, 2, 2, 2]
     assert table.rows["SimCSE"][2].values[0] > table.rows["SimCSE"][3].values[0], "a paraphrase changes more words"
-    figures = {path.name for path in (options["out"] / "osscse").glob("*.png")}
-    assert figures == {f"figure-1-{name}.png" for name in ("paraphrase", "negation", "simcse")}
+    figures = {path.name for path in (options["out"] / "osscse").glob("*.svg")}
+    assert figures == {f"figure-1-{name}.svg" for name in ("paraphrase", "negation", "simcse")}
 
 
 def test_without_triplets_the_supervised_row_says_what_it_lacks(options) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from opencse.commands.command_line import takes
 from opencse.commands.measuring_options import SearchOptions
-from opencse.commands.reports.templates import output_folder, render_template, write_page
+from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.summary import headline_rows
+from opencse.commands.reports.tables import headline_rows
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.result_table import Cell, Number, Table
 

@@ -103,9 +103,7 @@ class ProbeOptions:
         metavar="MODEL...",
         kw_only=False,
     )
-    out: str | Path | None = option(
-        "Folder for report.html, probe.json and the figures.", default=None, flags=OUT, shown=Path
-    )
+    out: str | Path | None = option("Folder for report.html and probe.json.", default=None, flags=OUT, shown=Path)
     data: str | Path | None = option(
         f"{DATA} Without it, only sentences are probed.", default=None, envvar="OPENCSE_DATA"
     )

@@ -12,8 +12,7 @@ import typer
 from opencse.commands.command_line import apply, takes
 from opencse.commands.comparison.run_groups import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
-from opencse.commands.reports.drawing import NO_FIGURES, can_draw, save
-from opencse.commands.reports.figures import draw_curves
+from opencse.commands.reports.figures import NO_FIGURES, Draw, can_draw, draw_curves, save
 from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing, draw_table
 from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
@@ -22,7 +21,7 @@ from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import write_json, write_text
+from opencse.foundation.files import replaced_file, write_json, write_text
 from opencse.foundation.result_table import Table, show
 from opencse.text import demo
 from opencse.text.corpus import Corpus
@@ -133,17 +132,15 @@ def _draw(
     entry: Entry, table: ReproducedTable, done: Mapping[str, list[Measured]], details: Mapping[str, Detail], out: Path
 ) -> None:
     """Write the plots of an entry: the table, what the models gave, or for each column its curves."""
-    path = out / entry.name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if entry.plot == "points":
-        save(partial(draw_table, table), path)
-    for suffix, draw in detail_figures(entry, details).items():
-        save(draw, path.with_name(f"{path.name}{suffix}"))
+    plots: dict[str, Draw] = {"": partial(draw_table, table)} if entry.plot == "points" else {}
+    plots |= detail_figures(entry, details)
     if entry.kind == "curves":
         for column in entry.columns:
             curves = {label: [run.curves[column] for run in runs if run.curves] for label, runs in done.items()}
-            name = f"{path.name}-{column.rstrip('.').lower().replace(' ', '-')}"
-            save(partial(draw_curves, curves, column), path.with_name(name))
+            plots[f"-{column.rstrip('.').lower().replace(' ', '-')}"] = partial(draw_curves, curves, column)
+    for suffix, draw in plots.items():
+        with replaced_file(out / f"{entry.name}{suffix}.svg") as temporary:
+            save(draw, temporary)
 
 
 def _on_written_pairs(entry: Entry) -> Entry:

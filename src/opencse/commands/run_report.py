@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from huggingface_hub import EvalResult, ModelCard
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
@@ -14,18 +16,21 @@ from opencse.commands.display import outcome_lines, training_line
 from opencse.commands.inputs import RunInputs
 from opencse.commands.reports.outcome import Outcome, cache_line, compare_outcome
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.summary import add_scores
+from opencse.commands.reports.tables import headline_rows
+from opencse.commands.reports.text import shown
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite, load_probe_data
 from opencse.evaluation.sts_sources import sts_text
 from opencse.evaluation.upgrade import IndexUpgrade
-from opencse.foundation.files import write_json
+from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import timed
+from opencse.foundation.result_table import Cell, Number, Table
 from opencse.text import demo
 from opencse.training.train import TrainingRun
 
+_SECTION = "## Before and after"
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
     "model is still as good as before."
@@ -141,3 +146,50 @@ def _training_notes(trained: TrainingRun) -> Iterator[str]:
     published = trained.recipe.published.get(trained.recipe.family)
     if published is not None:
         yield f"Published STS average for {trained.recipe.family}: {published:.2f} (one run of the authors')."
+
+
+def add_scores(readme: Path, models: Mapping[str, ProbeScores], made_of: str) -> None:
+    """Add a section with the scores of each model to the end of a model card, or replace it.
+
+    Args:
+        readme: The card.
+        models: Scores of the untouched and of the trained model, by name.
+        made_of: Description of the training text.
+    """
+    kept = readme.read_text(encoding="utf-8").split(f"\n{_SECTION}")[0].rstrip()
+    text = f"{kept}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n"
+    write_text(readme, _with_results(text, list(models.values())[-1]))
+
+
+def _with_results(text: str, found: ProbeScores) -> str:
+    """Add the scores of the trained model to the metadata of the card, where a model hub reads them."""
+    scores = [task for task in found.sts if task.score is not None]
+    if not scores or not text.startswith("---\n"):
+        return text
+    card = ModelCard(text, ignore_metadata_errors=True)
+    data: Any = card.data
+    data.model_name = data.model_name or "opencse"
+    data.eval_results = [
+        EvalResult(
+            task_type="semantic-similarity",
+            task_name="Semantic Similarity",
+            dataset_type="unknown",
+            dataset_name=task.task,
+            metric_type="spearman_cosine",
+            metric_name="Spearman Cosine",
+            metric_value=round(float(task.score or 0) / 100, 4),
+        )
+        for task in scores
+    ]
+    return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
+
+
+def card_table(models: Mapping[str, ProbeScores]) -> str:
+    """Return a Markdown table of the Spearman correlations (x 100) and the headline figures of the probe."""
+    first, *_ = models.values()
+    rows: list[list[Cell]] = []
+    for i, task in enumerate(first.sts):
+        scores = [found.sts[i].score for found in models.values()]
+        rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
+    rows += headline_rows(models)
+    return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()

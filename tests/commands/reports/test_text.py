@@ -5,7 +5,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.commands.reports.text import short, shown
+from opencse.commands.reports.figures import short
+from opencse.commands.reports.text import shown
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))  # lone surrogates as well
@@ -29,5 +30,5 @@ def test_long_and_tricky_texts():
 
 def test_names_in_figures_are_short():
     assert short("minilm") == "minilm"
-    assert short("x" * 1000) == "x" * 25 + "…"
-    assert len(short("\u202e" * 1000)) <= 52
+    assert short("x" * 1000, 26) == "x" * 25 + "…"
+    assert len(short("\u202e" * 1000, 26)) <= 52

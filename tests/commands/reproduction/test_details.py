@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.reports.drawing import LIGHT
 from opencse.commands.reproduction.details import (
     detail_figures,
     detail_listing,
@@ -48,18 +47,18 @@ def test_cosines_and_wording_of_each_group() -> None:
 def test_a_scatter_has_both_models_for_each_group_and_both_groups_for_the_first() -> None:
     figures = detail_figures(entry(plot="scatter"), {"A": measured(), "B": measured(2.0)})
     assert list(figures) == ["-paraphrase", "-negation", "-a"]
-    (axes,) = figures["-paraphrase"](LIGHT).axes
+    (axes,) = figures["-paraphrase"]().axes
     assert [cloud.get_label() for cloud in axes.collections] == ["A", "B"]
     assert np.allclose(axes.collections[0].get_offsets(), [[0, 1], [np.sqrt(0.5), 0.5]])
     assert axes.get_xlim() == (-0.02, 1.02)
-    (axes,) = figures["-a"](LIGHT).axes
+    (axes,) = figures["-a"]().axes
     assert [cloud.get_label() for cloud in axes.collections] == ["paraphrase", "negation"]
 
 
 def test_a_histogram_has_the_share_of_pairs_by_cosine() -> None:
     figures = detail_figures(entry(plot="histogram"), {"A": measured()})
     assert list(figures) == ["-paraphrase", "-negation"]
-    (axes,) = figures["-paraphrase"](LIGHT).axes
+    (axes,) = figures["-paraphrase"]().axes
     values = axes.patches[0].get_data().values
     assert (len(values), values.sum(), values.max(), values[0]) == (25, 1.0, 0.5, 0.5)
 
@@ -109,6 +108,6 @@ def test_projections_are_panels_on_one_scale() -> None:
     }
     figures = detail_figures(entry(kind="projection", groups=()), {**clouds, "C": clouds["A"]})
     assert list(figures) == [""]
-    shown = [axes for axes in figures[""](LIGHT).axes if axes.get_visible()]
+    shown = [axes for axes in figures[""]().axes if axes.get_visible()]
     assert [axes.get_title().partition("\n")[0] for axes in shown] == ["A", "B", "C"]
     assert len({axes.get_xlim() for axes in shown}) == 1

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.commands.reports.drawing import LIGHT
 from opencse.commands.reproduction.details import draw_table
 from opencse.commands.reproduction.tables import Cell, ReproducedTable
 
@@ -10,9 +9,7 @@ from opencse.commands.reproduction.tables import Cell, ReproducedTable
 def drawn(*columns: str):
     cells = tuple(Cell(values=(float(i), i + 2.0), printed=5.0) for i in range(len(columns)))
     gaps = tuple(Cell(missing="no data") for _ in columns)
-    (axes,) = draw_table(
-        ReproducedTable(entry="x/y", title="T", columns=columns, rows={"A": cells, "B": gaps}), LIGHT
-    ).axes
+    (axes,) = draw_table(ReproducedTable(entry="x/y", title="T", columns=columns, rows={"A": cells, "B": gaps})).axes
     return axes
 
 

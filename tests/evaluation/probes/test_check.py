@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from opencse.commands.check import check, render_check
-from opencse.commands.reports.templates import write_page
+from opencse.commands.reports.page import write_page
 from opencse.evaluation.check.contradictions import SentenceRewriter
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.foundation.errors import OpencseError

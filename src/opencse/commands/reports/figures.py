@@ -1,35 +1,106 @@
-"""The figures of a probe report, with their titles and captions."""
+"""Matplotlib figures as SVG: those of a probe report and of reproductions, in one style."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+import importlib.util
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opencse.commands.reports.drawing import LEGEND_ROW, MODELS, Draw, Palette, can_draw, figure, legend
-from opencse.commands.reports.text import short, shown
+from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKERS = "osD^vP"
-_OPPOSED = ("paraphrase", "negation")
+NO_FIGURES = 'No figures: matplotlib is not installed (pip install "opencse[figures]").'
+WIDTH = 4.6
+"""Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
+LEGEND_ROW = 0.22
+"""Height of one row of a legend in inches; a figure grows by it for each row, so that none is cut off."""
+
+_INK, _MUTED, _GRID = "#1c2430", "#667080", "#dfe3e8"
+_COLOURS = {"paraphrase": "#1f7a5c", "negation": "#b8432f"}
+_STYLE: Any = {
+    "figure.dpi": 72,
+    "font.size": 10.5,
+    "text.color": _INK,
+    "text.parse_math": False,  # a label may hold a dollar sign
+    "axes.prop_cycle": "cycler('color', ['#2563a8', '#c2661a', '#5b7f2b', '#83509c', '#0f7f86', '#a13a63'])",
+    "axes.edgecolor": _GRID,
+    "axes.labelcolor": _MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": _GRID,
+    "xtick.color": _MUTED,
+    "ytick.color": _MUTED,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "legend.frameon": False,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.4,
+    "legend.borderaxespad": 0.2,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "opencse",  # the same figure gives the same bytes
+}
+
 Models = Mapping[str, ProbeScores]
 Values = Sequence[float] | np.ndarray
 Curve = Sequence[tuple[float, float]]
 """Step, or another number, and value; of a repeated step, the last counts."""
+Draw = Callable[[], "Figure"]
+
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write
+
+
+def can_draw() -> bool:
+    """Return whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def save(draw: Draw, target: Path | io.BytesIO) -> None:
+    """Write a figure as SVG on a white ground; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in another script
+        draw().savefig(target, format="svg", metadata={"Date": None}, facecolor="white")
+
+
+def empty_figure(height: float) -> tuple[Figure, Axes]:
+    """Return a figure of the common width, and its axes."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(WIDTH, height), layout="constrained")
+    return drawn, drawn.add_subplot()
+
+
+def legend(axes: Axes, columns: int = 1) -> None:
+    """Put the legend above the axes, where it hides no data."""
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=columns)
+
+
+def short(text: str, limit: int = 56) -> str:
+    """Return a short name for a figure: cut at `limit` characters, and safe like the result of `shown`."""
+    return shown(text if len(text) <= limit else text[: limit - 1] + "…")[: 2 * limit]
 
 
 class Picture(NamedTuple):
-    """A figure with its title and caption; `name` is its file name without ending."""
+    """A figure with its title and caption; `source` is the SVG as a `data:` address."""
 
-    name: str
     title: str
     caption: str
-    draw: Draw
+    source: str
 
 
 def pictures(models: Models) -> Iterator[Picture]:
@@ -37,118 +108,95 @@ def pictures(models: Models) -> Iterator[Picture]:
 
     Without matplotlib there are none.
     """
-    if not can_draw():
-        return
+    for title, caption, draw in _drawings(models) if can_draw() else ():
+        stream = io.BytesIO()
+        save(draw, stream)
+        yield Picture(title, caption, f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}")
+
+
+def _drawings(models: Models) -> Iterator[tuple[str, str, Draw]]:
     first = next(iter(models.values()))
     if first.transformations is not None and first.transformations.kinds:
-        yield Picture(
-            "transformations",
+        yield (
             "Which transformations does the model take for the same meaning?",
             "Mean cosine of a sentence with each transformation, 95 % interval. The paraphrase should be far to the "
             "right of the negation.",
-            partial(means, models),
+            partial(_draw_means, models),
         )
         clouds = {
-            name: {k.kind: (k.cosines, k.error_rates) for k in each.transformations.kinds if k.kind in _OPPOSED}
+            name: {k.kind: (k.cosines, k.error_rates) for k in each.transformations.kinds if k.kind in _COLOURS}
             for name, each in models.items()
             if each.transformations is not None
         }
         lowest = min((min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0)
-        for index, (name, kinds) in enumerate(clouds.items(), 1):
+        for name, kinds in clouds.items():
             if kinds:
-                yield Picture(
-                    f"wording-{index}",
+                yield (
                     f"Similarity against wording: {shown(name, 40)}",
                     "Each mark is one sentence. If only meaning counted, paraphrases would lie to the right and "
                     "negations to the left, at any height.",
-                    partial(scatter, kinds, lowest),
+                    partial(draw_scatter, kinds, lowest),
                 )
     if first.suppression is not None and first.suppression.cosines:
         found = {name: each.suppression for name, each in models.items()}
         counts = {name: counted(each.cosines) for name, each in found.items() if each and each.cosines}
-        yield Picture(
-            "suppression",
+        yield (
             "Same meaning, different words",
             "Cosines of pairs that people score 4 or more of 5 though they share less than 60 % of their words. A "
             "narrow peak at the right is good.",
-            partial(histogram, counts, "cosine of the pair"),
+            partial(draw_histogram, counts),
         )
 
 
-def means(models: Models, palette: Palette) -> Figure:
+def _draw_means(models: Models) -> Figure:
     """Draw the mean cosine of each transformation with 95 % intervals (OssCSE Figure 2)."""
     results = {name: each.transformations for name, each in models.items() if each.transformations is not None}
     kinds = [kind.kind for kind in next(iter(results.values())).kinds]
-    plot, axes = figure(palette, 1.1 + 0.42 * len(kinds) + 0.1 * len(results))
-    rows = np.arange(len(kinds), dtype=np.float64)
+    plot, axes = empty_figure(1.1 + 0.42 * len(kinds) + 0.1 * len(results))
     offsets = np.linspace(-0.17, 0.17, len(results)) if len(results) > 1 else [0.0]
     for index, (name, result) in enumerate(results.items()):
         values = [(e.value, e.low, e.high) for e in (kind.cosine for kind in result.kinds)]
         middle, low, high = np.array(values, dtype=np.float64).T
-        axes.errorbar(
-            middle,
-            rows + offsets[index],
-            xerr=np.abs((low - middle, high - middle)),
-            fmt=_MARKERS[index % len(_MARKERS)],
-            color=palette.series[index % MODELS],
-            markersize=5,
-            elinewidth=1.4,
-            label=short(name),
-        )
-    axes.set_yticks(rows, kinds)
+        spread, rows = np.abs((low - middle, high - middle)), np.arange(len(kinds)) + offsets[index]
+        axes.errorbar(middle, rows, xerr=spread, fmt="osD^vP"[index % 6], markersize=5, label=short(name, 26))
+    axes.set_yticks(range(len(kinds)), kinds)
     axes.invert_yaxis()
     axes.set_xlim(right=1.02)
     axes.set_xlabel("mean cosine with the sentence")
-    legend(axes, palette, columns=1 if len(results) > 2 else 2)
+    legend(axes, columns=1 if len(results) > 2 else 2)
     return plot
 
 
-def scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float, palette: Palette) -> Figure:
+def draw_scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float) -> Figure:
     """Draw cosine against match error rate of pairs (OssCSE Figure 1).
 
     Args:
         clouds: By label, the cosines and the error rates of some pairs.
         lowest: Lower end of the cosine axis, which figures that are compared have in common.
-        palette: Colours.
     """
-    plot, axes = figure(palette, 3.0 + LEGEND_ROW * len(clouds))
-    for index, (label, (cosines, error_rates)) in enumerate(clouds.items()):
-        axes.scatter(
-            cosines,
-            error_rates,
-            s=12,
-            color={"paraphrase": palette.good, "negation": palette.bad}.get(label, palette.series[index % MODELS]),
-            marker="oxs^D+"[index % 6],
-            alpha=0.65,
-            linewidths=1,
-            label=short(label, 56),
-        )
-    axes.set_xlim(lowest - 0.02, 1.02)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("cosine of the pair")
-    axes.set_ylabel("match error rate")
-    legend(axes, palette, columns=1)
+    plot, axes = empty_figure(3.0 + LEGEND_ROW * len(clouds))
+    for index, (label, values) in enumerate(clouds.items()):
+        colour, marker = _COLOURS.get(label, f"C{index}"), "oxs^D+"[index % 6]
+        axes.scatter(*values, s=12, color=colour, marker=marker, alpha=0.65, linewidths=1, label=short(label))
+    axes.set(xlim=(lowest - 0.02, 1.02), ylim=(-0.03, 1.03), xlabel="cosine of the pair", ylabel="match error rate")
+    legend(axes)
     return plot
 
 
-def histogram(counts: Mapping[str, Values], quantity: str, palette: Palette) -> Figure:
-    """Draw distributions of pairs between 0 and 1 (DebCSE Figures 1 and 4, SAN Figure 4).
+def draw_histogram(counts: Mapping[str, Values]) -> Figure:
+    """Draw distributions of cosines (DebCSE Figures 1 and 4, SAN Figure 4).
 
     Args:
-        counts: By label, the number of pairs in each interval of equal width.
-        quantity: What is distributed, for the axis.
-        palette: Colours.
+        counts: By label, the number of pairs in each interval of equal width between 0 and 1.
     """
-    plot, axes = figure(palette, 2.7 + LEGEND_ROW * len(counts))
+    plot, axes = empty_figure(2.7 + LEGEND_ROW * len(counts))
     for index, (label, found) in enumerate(counts.items()):
-        colour, share = palette.series[index % MODELS], np.array(found) / sum(found)
+        share = np.array(found) / sum(found)
         edges = np.linspace(0, 1, len(share) + 1)
-        axes.stairs(share, edges, color=colour, linewidth=1.6, label=short(label, 56))
-        axes.stairs(share, edges, color=colour, alpha=0.12, fill=True)
-    axes.set_xlabel(quantity)
-    axes.set_ylabel("share of pairs")
-    axes.set_xlim(0, 1)
-    legend(axes, palette, columns=1)
+        axes.stairs(share, edges, color=f"C{index}", linewidth=1.6, label=short(label))
+        axes.stairs(share, edges, color=f"C{index}", alpha=0.12, fill=True)
+    axes.set(xlim=(0, 1), xlabel="cosine of the pair", ylabel="share of pairs")
+    legend(axes)
     return plot
 
 
@@ -157,27 +205,24 @@ def counted(cosines: Values) -> np.ndarray:
     return np.histogram(np.clip(cosines, 0, 1), 25, (0, 1))[0]
 
 
-def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str, palette: Palette, along: str = "step") -> Figure:
+def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str) -> Figure:
     """Draw the mean over the curves of each group, in a band from the lowest to the highest.
 
     Args:
         groups: By label, the curves of the group, one for each seed; a group without curves is left out.
         quantity: What the curves show, for the axis.
-        palette: Colours.
-        along: What they run along, for the other axis.
     """
-    plot, axes = figure(palette, 2.6 + LEGEND_ROW * len(groups))
+    plot, axes = empty_figure(2.6 + LEGEND_ROW * len(groups))
     for index, (label, curves) in enumerate(groups.items()):
         if not curves:
             continue
         tables = [dict(curve) for curve in curves]
         steps = sorted(set.intersection(*(set(table) for table in tables)))
         values = np.array([[table[step] for step in steps] for table in tables], dtype=np.float64)
-        colour = palette.series[index % MODELS]
-        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=1.6, label=short(label, 56))
+        axes.plot(steps, values.mean(axis=0), color=f"C{index}", linewidth=1.6, label=short(label))
         if len(curves) > 1:
-            axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0)
-    axes.set_xlabel(along)
-    axes.set_ylabel(quantity)
-    legend(axes, palette, columns=1)
+            band = values.min(axis=0), values.max(axis=0)
+            axes.fill_between(steps, *band, color=f"C{index}", alpha=0.15, linewidth=0)
+    axes.set(xlabel="step", ylabel=quantity)
+    legend(axes)
     return plot

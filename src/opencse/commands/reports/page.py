@@ -1,4 +1,4 @@
-"""The probe report: one self-contained HTML file, its figures as files, and the numbers as JSON."""
+"""Pages from Jinja templates beside their data, and the probe report: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -7,24 +7,65 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from opencse.commands.reports.drawing import inline, save
-from opencse.commands.reports.figures import pictures
+from opencse.commands.reports.figures import NO_FIGURES, can_draw, pictures
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.summary import cards
-from opencse.commands.reports.tables import tables
-from opencse.commands.reports.templates import output_folder, render_template, write_page
+from opencse.commands.reports.tables import cards, tables
 from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
+from opencse.evaluation.probes.sentence_versions import RetrievedText
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Table
 from opencse.training.strength import StrengthCurve
+from opencse.version import __version__
 
-_RELATIONS = {"paraphrase": "same meaning", "negation": "opposite", "other": "other sentence"}
 _EXAMPLES = 6
 Settings = Mapping[str, Mapping[str, Any]]
 """By label of the model, the settings that the scores depend on: weights hash, pooling, …"""
+
+
+def render_template(name: str, **values: Any) -> str:
+    """Return a page as text; every value in it is escaped unless it is `Markup` or a `Table`.
+
+    Args:
+        name: Template file in this folder.
+        **values: Variables of the template, beside `version`.
+    """
+    environment = Environment(
+        loader=PackageLoader("opencse.commands.reports", "."),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = shown
+    return environment.get_template(name).render(version=__version__, **values)
+
+
+def output_folder(out: str | Path) -> Path:
+    """Return the path of an output folder.
+
+    Raises:
+        OpencseError: It is a file.
+    """
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise OpencseError(f"{out} is a file, not a folder", "Choose another output folder.")
+    return out
+
+
+def write_page(out: str | Path, name: str, page: str, data: Mapping[str, Any], file: str = "") -> Path:
+    """Write the data and the version as `NAME.json`, or as `file`, then `NAME.html`; return the path of the page.
+
+    Raises:
+        OpencseError: `out` is a file.
+    """
+    out = output_folder(out)
+    write_json(out / (file or f"{name}.json"), {"version": __version__, **data})
+    write_text(out / f"{name}.html", page)
+    return out / f"{name}.html"
 
 
 def write_report(
@@ -36,7 +77,7 @@ def write_report(
     outcome: Outcome | None = None,
     curve: StrengthCurve | None = None,
 ) -> Path:
-    """Write `report.html`, `probe.json`, and each figure as .svg and .png below `figures/`.
+    """Write `report.html` and `probe.json`.
 
     Args:
         models: Scores by label, as `opencse.evaluation.probes.probe_encoders` returns them; the first model is the
@@ -51,17 +92,13 @@ def write_report(
         The path of the page.
 
     Raises:
-        OpencseError: There is no model, or `out` is a file.
+        OpencseError: `out` is a file.
     """
-    if not models:
-        raise OpencseError("there is no model to report on", "Name at least one.")
-    out, settings = output_folder(out), settings or {}
-    scores = {name: {"settings": settings.get(name, {}), "scores": asdict(found)} for name, found in models.items()}
+    of_models = settings or {name: {} for name in models}
+    scores = {name: {"settings": of_models[name], "scores": asdict(found)} for name, found in models.items()}
     data: dict[str, Any] = {"notes": notes, "models": scores}
     data |= {} if outcome is None else {"outcome": asdict(outcome)}
     data |= {} if curve is None else {"strength": asdict(curve)}
-    for picture in pictures(models):
-        save(picture.draw, out / "figures" / picture.name)
     page = render(models, settings=settings, notes=notes, outcome=outcome, curve=curve)
     return write_page(out, "report", page, data, file="probe.json")
 
@@ -76,43 +113,33 @@ def render(
 ) -> str:
     """Return the page as text; every text of the user in it is escaped, clipped and kept to its own direction."""
     labels = [shown(name, 60) for name in models]
-    of_models = [(settings or {}).get(name, {}) for name in models]
-    rows = [(key, *(shown(each.get(key, ""), 80) for each in of_models)) for key in of_models[0]]
+    of_models = list((settings or {}).values())
+    rows = [(key, *(shown(each[key], 80) for each in of_models)) for key in (of_models[0] if of_models else ())]
     return render_template(
         "report.html.j2",
         outcome=outcome,
         names=labels,
         cards=cards(models),
-        pictures=[(each, Markup(inline(each.draw, f"f{i}"))) for i, each in enumerate(pictures(models))],
+        pictures=list(pictures(models)),
+        no_figures="" if can_draw() else NO_FIGURES,
         tables=[*([] if curve is None else [curve.table()]), *tables(models)],
         examples=list(_examples(models)),
+        meanings={"paraphrase": "same meaning", "negation": "opposite", "other": "other sentence"},
         settings=Table(("", *labels), rows) if rows else None,
-        notes=[shown(note, 400) for note in notes],
+        notes=notes,
     )
 
 
-def _examples(
-    models: Mapping[str, ProbeScores],
-) -> Iterator[tuple[str, list[Any]]]:
-    """Yield a few queries with the hits of each model: text, relation, its label, and cosine.
+def _examples(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, list[tuple[str, Sequence[RetrievedText]]]]]:
+    """Yield a few queries with the hits of each model.
 
     First come those on which the models differ, then those that find the negation first (as in DiffCSE Table 9).
     """
-    results = {shown(name, 40): found.retrieval for name, found in models.items() if found.retrieval}
+    results = {name: found.retrieval for name, found in models.items() if found.retrieval}
     if not results:
         return
     queries = next(iter(results.values())).queries
     first = [[each.hits[row][0].relation for each in results.values()] for row in range(len(queries))]
     order = sorted(range(len(queries)), key=lambda row: (len(set(first[row])) == 1, first[row][0] != "negation"))
     for row in order[:_EXAMPLES]:
-        columns = [
-            (
-                name,
-                [
-                    (shown(hit.text), hit.relation, _RELATIONS[hit.relation], f"{hit.cosine:.2f}")
-                    for hit in each.hits[row]
-                ],
-            )
-            for name, each in results.items()
-        ]
-        yield shown(queries[row]), columns
+        yield queries[row], [(name, each.hits[row]) for name, each in results.items()]

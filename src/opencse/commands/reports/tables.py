@@ -1,11 +1,11 @@
-"""The tables of a probe report: every number of the figures, with the models side by side."""
+"""The headline figures and the tables of a probe report, with the models side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from opencse.commands.reports.text import shown
 from opencse.evaluation import STS_TASKS
@@ -15,7 +15,66 @@ from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.foundation.result_table import Cell, Number, Table
 
 Row = tuple[Cell, ...]
+_PUBLISHED = "Unsupervised SimCSE {:.2f}, supervised {:.2f} (OssCSE Table 3)."
+_CARDS = (
+    (
+        *("transformations", "paraphrase_above_negation", "Paraphrase above negation"),
+        "How often is the paraphrase closer than the negation, which has nearly the same words?",
+        "100 % is right; below 50 %, wording counts more than meaning.",
+    ),
+    (
+        *("retrieval", "negation_first", "Search finds the negation first"),
+        "How often is the first hit for a sentence its own negation?",
+        "0 % is right. Searched: all sentences, paraphrases and negations.",
+    ),
+    (
+        *("splits", "opposed", "Agreement where wording misleads"),
+        "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
+        _PUBLISHED.format(WEIGHTED_UNSUPERVISED[1], WEIGHTED_SUPERVISED[1]),
+    ),
+    (
+        *("splits", "consistent", "Agreement where wording helps"),
+        "The same on pairs whose wording agrees with their meaning (Cont.).",
+        _PUBLISHED.format(WEIGHTED_UNSUPERVISED[0], WEIGHTED_SUPERVISED[0]),
+    ),
+)
+"""The headline figures: where each stands in the scores, its title, its question, and values to compare with."""
 _SIDES = ("consistent", "opposed")
+
+
+class Card(NamedTuple):
+    """A headline figure with the value of each model.
+
+    Attributes:
+        values: For each model its name, its value with the interval, and the length of its bar (0 to 1), if it has one.
+        note: Values to compare with.
+    """
+
+    title: str
+    question: str
+    values: tuple[tuple[str, Number | None, float | None], ...]
+    note: str
+
+
+def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
+    """Return the headline figures for which there is data, with a cell for each model."""
+    return [[card.title, *(value or "" for _, value, _ in card.values)] for card in cards(models)]
+
+
+def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
+    """Return the headline figures for which there is data."""
+    found = []
+    for part, measure, title, question, note in _CARDS:
+        values: list[tuple[str, Number | None, float | None]] = []
+        for name, scores in models.items():
+            if (each := getattr(getattr(scores, part), measure, None)) is None:
+                values.append((shown(name, 40), None, None))
+                continue
+            number = each.number() if part == "splits" else each.percent()
+            values.append((shown(name, 40), number, None if each.value is None else max(0.0, min(1.0, each.value))))
+        if any(number is not None for _, number, _ in values):
+            found.append(Card(title, question, tuple(values), note))
+    return found
 
 
 def tables(models: Mapping[str, ProbeScores]) -> list[Table]:

@@ -22,11 +22,6 @@ def shown(text: object, limit: int = 240) -> str:
     return kept if len(whole) <= limit else f"{kept}… ({len(whole):,} characters)"
 
 
-def short(text: str, limit: int = 26) -> str:
-    """Return a short name for a figure: cut at `limit` characters, and safe like the result of `shown`."""
-    return shown(text if len(text) <= limit else text[: limit - 1] + "…")[: 2 * limit]
-
-
 def _visible(character: str) -> str:
     if character in "\t\n\r\v\f\x85\u2028\u2029":
         return " "

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opencse.commands.reports.drawing import LEGEND_ROW, MODELS, WIDTH, Draw, Palette, figure, legend, style
-from opencse.commands.reports.figures import counted, histogram, scatter
-from opencse.commands.reports.text import short
+from opencse.commands.reports.figures import (
+    LEGEND_ROW,
+    WIDTH,
+    Draw,
+    counted,
+    draw_histogram,
+    draw_scatter,
+    empty_figure,
+    legend,
+    short,
+)
 from opencse.commands.reproduction.entries import Entry, Query
 from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs
 from opencse.commands.reproduction.tables import ReproducedTable
@@ -100,18 +108,16 @@ def project(vectors: np.ndarray) -> Projection:
     )
 
 
-def draw_projections(projections: Mapping[str, Projection], palette: Palette) -> Figure:
+def draw_projections(projections: Mapping[str, Projection]) -> Figure:
     """Draw the sentences of each model in its first two principal components, all on one scale (BYOP Figure 1)."""
     from matplotlib.figure import Figure
 
     rows = -(-len(projections) // 2)
-    plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained", facecolor="none")
+    plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained")
     panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
     for index, (axes, (label, each)) in enumerate(zip(panels, projections.items(), strict=False)):
-        style(axes, palette)
-        axes.scatter(*each.points.T, s=2, alpha=0.4, color=palette.series[index % MODELS], linewidths=0)
-        title = f"{short(label)}\nmean cosine {each.mean_cosine:.2f}"
-        axes.set_title(title, fontsize="small", color=palette.ink)
+        axes.scatter(*each.points.T, s=2, alpha=0.4, color=f"C{index}", linewidths=0)
+        axes.set_title(f"{short(label, 26)}\nmean cosine {each.mean_cosine:.2f}", fontsize="small")
     if len(projections) % 2:
         panels[-1].set_visible(False)
         panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
@@ -122,26 +128,25 @@ _ASIDE = 0.12
 """Distance of two rows' points, in columns."""
 
 
-def draw_table(table: ReproducedTable, palette: Palette) -> Figure:
+def draw_table(table: ReproducedTable) -> Figure:
     """Draw the means of a table in the colour of their row, side by side; what the paper has is hollow."""
-    plot, axes = figure(palette, 2.4 + LEGEND_ROW * len(table.rows))
+    plot, axes = empty_figure(2.4 + LEGEND_ROW * len(table.rows))
     tasks = {column.rpartition(": ")[0] for column in table.columns}
     ticks = [column.rpartition(": ")[2] if len(tasks) == 1 else column for column in table.columns]
     for index, (label, cells) in enumerate(table.rows.items()):
-        colour = palette.series[index % MODELS]
         places = np.arange(len(ticks)) + _ASIDE * (index - (len(table.rows) - 1) / 2)
         measured = [float(np.mean(cell.values)) if cell.values else np.nan for cell in cells]
         printed = [np.nan if cell.printed is None else cell.printed for cell in cells]
-        axes.plot(places, measured, marker="o", color=colour, linestyle="none", label=short(label, 56))
+        axes.plot(places, measured, marker="o", color=f"C{index}", linestyle="none", label=short(label))
         if not np.isnan(printed).all():
-            axes.plot(places, printed, marker="o", color=colour, linestyle="none", fillstyle="none")
+            axes.plot(places, printed, marker="o", color=f"C{index}", linestyle="none", fillstyle="none")
     axes.set_xticks(range(len(ticks)), ticks)
     if max(map(len, ticks)) > 8:
         axes.set_xticks(range(len(ticks)), ticks, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.5, len(ticks) - 0.5)
     if len(tasks) == 1:
         axes.set_ylabel(next(iter(tasks)))
-    legend(axes, palette, columns=1)
+    legend(axes)
     return plot
 
 
@@ -170,9 +175,7 @@ def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Dra
         points = {label: (each.cosines[group], each.error_rates[group]) for label, (each, group) in clouds.items()}
         counts = {label: counted(cosines) for label, (cosines, _) in points.items()}
         found[suffix if len(plots) > 1 else ""] = (
-            partial(scatter, points, lowest)
-            if entry.plot == "scatter"
-            else partial(histogram, counts, "cosine of the pair")
+            partial(draw_scatter, points, lowest) if entry.plot == "scatter" else partial(draw_histogram, counts)
         )
     return found
 
