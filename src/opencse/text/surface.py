@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,8 +21,7 @@ from opencse.foundation.errors import OpencseError
 
 __all__ = ["Alignment", "Split", "align", "consistency_opposition", "lexical_overlap", "match_error_rate"]
 
-_PIECE = 1 << 14  # pairs whose words are in memory at a time
-_CELLS = 1 << 14  # cells in a row of all pairs of a batch: its arrays fit in a core's cache
+_ERROR = 1 << 24  # cost of an edit, to which the number of substitutions is added, so more than the words of any text
 
 
 class Alignment(NamedTuple):
@@ -172,18 +171,37 @@ def align(references: Sequence[str], hypotheses: Sequence[str]) -> Alignment:
     Raises:
         ValueError: The numbers of references and hypotheses differ.
     """
+    from rapidfuzz.distance import Levenshtein
+
     _check_columns(references, hypotheses)
     m, n, distance, substitutions = counts = np.zeros((4, len(references)), dtype=np.int64)
-    for start in range(0, len(references), _PIECE):
-        left, right = (_Words.of(texts[start : start + _PIECE]) for texts in (references, hypotheses))
-        counts[:2, start : start + _PIECE] = left.lengths, right.lengths
-        order = np.lexsort((-left.lengths, -right.lengths))
-        while len(order):
-            pairs = order[: max(1, _CELLS // (right.lengths[order[0]] + 1))]
-            counts[2:, start + pairs] = _last_cells(left.padded(pairs), right.padded(pairs))
-            order = order[len(pairs) :]
+    for i, pair in enumerate(zip(references, hypotheses, strict=True)):
+        a, b = edit_units(pair)
+        most, fewest = (Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + one)) for one in (-1, 1))
+        errors, least = divmod(fewest, _ERROR)
+        counts[:, i] = len(a), len(b), errors, least if most + least == errors * _ERROR else _substitutions(a, b)
     correct = (m + n - distance - substitutions) // 2  # from S + D + C = m, S + I + C = n, S + D + I = distance
     return Alignment(substitutions, m - substitutions - correct, n - substitutions - correct, correct)
+
+
+def _substitutions(a: str, b: str) -> int:
+    """Return the number of substitutions in the alignment that `align` prefers, by the whole matrix of distances."""
+    matrix = [list(range(len(b) + 1))]
+    for i, one in enumerate(a):
+        row = [i + 1]
+        for j, other in enumerate(b):
+            row.append(min(matrix[i][j] + (one != other), row[j] + 1, matrix[i][j + 1] + 1))
+        matrix.append(row)
+    i, j, count = len(a), len(b), 0
+    while i and j:
+        differ = a[i - 1] != b[j - 1]
+        if matrix[i][j] == matrix[i - 1][j - 1] + differ:
+            i, j, count = i - 1, j - 1, count + differ
+        elif matrix[i][j] == matrix[i][j - 1] + 1:
+            j -= 1
+        else:
+            i -= 1
+    return count
 
 
 def _check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None:
@@ -192,62 +210,3 @@ def _check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None
         raise OpencseError("expected two lists of texts, not a single text", "Put each text into a list.")
     if len(references) != len(hypotheses):
         raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")
-
-
-class _Words(NamedTuple):
-    """Hashes of the words of n texts, text after text, int64, and the number of words of each text, int64 (n,)."""
-
-    keys: np.ndarray
-    lengths: np.ndarray
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> _Words:
-        words = [text.lower().split() for text in texts]
-        return cls(
-            np.fromiter(map(hash, chain.from_iterable(words)), np.int64), np.array(list(map(len, words)), np.int64)
-        )
-
-    def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the keys of some texts, (p, longest), and their numbers of words, (p,)."""
-        lengths = self.lengths[rows]
-        places = (np.cumsum(self.lengths) - self.lengths)[rows][:, None] + np.arange(lengths.max())
-        valid = np.arange(lengths.max()) < lengths[:, None]
-        keys = np.zeros(valid.shape, dtype=np.int64)
-        keys[valid] = self.keys[places[valid]]
-        return keys, lengths
-
-
-def _last_cells(
-    references: tuple[np.ndarray, np.ndarray], hypotheses: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Run the dynamic programme of p pairs row by row; return distances and substitutions, each (p,).
-
-    Within a row, a cell that is reached by insertions takes its substitutions from the last cell to its left that is
-    reached from the row above.
-    """
-    (a, m), (b, n) = references, hypotheses
-    order = np.argsort(-m, kind="stable")  # so that the pairs with another word come first
-    a, m, b, n = a[order], m[order], b[order], n[order]
-    bits = 16 if b.shape[1] < 1 << 15 else 32  # of a number of substitutions, which has its column before it
-    columns = np.arange(b.shape[1] + 1, dtype=np.int32 if bits == 16 else np.int64)
-    errors = np.tile(columns, (len(m), 1))
-    substitutions = np.zeros_like(errors)
-    for i in range(a.shape[1]):
-        active = np.searchsorted(-m, -i)
-        e, s = errors[:active], substitutions[:active]
-        differ = b[:active] != a[:active, i, None]
-        diagonal, above = e[:, :-1] + differ, e[:, 1:] + 1
-        aligned = diagonal <= above  # a match or a substitution, rather than a deletion
-        count = np.where(aligned, s[:, :-1] + differ, s[:, 1:])
-        excess = np.minimum(diagonal, above) - columns[1:]  # an insertion keeps the excess of errors over columns
-        e[:, 0] = i + 1
-        e[:, 1:] = excess
-        np.minimum.accumulate(e, axis=1, out=e)
-        own = excess < e[:, :-1] + aligned  # a deletion only if it is better than an insertion
-        s[:, 1:] = np.where(own, columns[1:] << bits | count, 0)
-        np.maximum.accumulate(s, axis=1, out=s)
-        s &= (1 << bits) - 1
-        e += columns
-    last = np.empty((2, len(m)), dtype=np.int64)
-    last[:, order] = errors[np.arange(len(m)), n], substitutions[np.arange(len(m)), n]
-    return last[0], last[1]
