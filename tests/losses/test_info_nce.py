@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -100,7 +98,7 @@ def test_it_reports_what_it_saw() -> None:
     assert {name: value.item() for name, value in reports.items()} == pytest.approx(expected)
 
 
-def test_the_objective_is_the_weighted_sum_with_comparable_gradient_norms() -> None:
+def test_the_objective_is_the_weighted_sum() -> None:
     one, two = InfoNCELoss(), InfoNCELoss(name="hard", negatives=("negative",), weight=0.5)
     tensors = {v: torch.tensor(a, requires_grad=True) for v, a in draw(VIEWS[:3], seed=14).items()}
     present = {v: torch.ones(N, dtype=torch.bool) for v in tensors}
@@ -108,6 +106,3 @@ def test_the_objective_is_the_weighted_sum_with_comparable_gradient_norms() -> N
     total, values, reports = objective(tensors, present, Context())
     assert total.item() == pytest.approx(values["info_nce"].item() + 0.5 * values["hard"].item())
     assert "info_nce/accuracy" in reports
-    norms = objective.gradient_norms(values, tensors)
-    gradients = torch.autograd.grad(0.5 * values["hard"], [tensors[v] for v in two.views])
-    assert norms["hard"].item() == pytest.approx(math.sqrt(sum(g.pow(2).sum().item() for g in gradients)))

@@ -82,7 +82,7 @@ def test_what_a_table_inherits_says_from_where() -> None:
 def test_a_setting_is_found_by_its_key() -> None:
     values = values_of(load_recipe("san-simcse", family="roberta-base", variant="faithful"))
     assert values["terms.info_nce.negative_temperature"] == 0.08
-    assert values["build.substitution.tag_scores.NOUN"] == 9.0
+    assert values["build.substitution.divisor"] == 20.0
     assert values["encoder.dropout"] == 0.15
     assert values["terms.recall.gamma"] == ABSENT
     assert values_of(load_recipe("simcse"))["encoder.dropout"] == ABSENT

@@ -170,14 +170,6 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path, backbone, corpus) -> N
     assert all(t.isfinite().all() for p in kept for t in load_file(p / "network.safetensors").values())
 
 
-def test_what_is_seen_at_some_steps_only_is_a_mean_over_those(tmp_path, backbone, corpus) -> None:
-    every, second = "training.log_every=1", "training.log_every=2"
-    run(corpus, backbone, tmp_path / "a", every, "training.max_steps=2", "training.gradient_norms_every=1")
-    run(corpus, backbone, tmp_path / "b", second, "training.max_steps=2", "training.gradient_norms_every=2")
-    first, both = metrics(tmp_path / "a")[0], metrics(tmp_path / "b")[0]
-    assert both["info_nce/grad_norm"] == pytest.approx(first["info_nce/grad_norm"])
-
-
 @pytest.mark.parametrize(("pooling", "projector"), [("mean", "none"), ("first_last", "diffcse"), ("mask", "none")])
 def test_poolings_and_projectors_train(tmp_path, backbone, corpus, pooling, projector) -> None:
     prompts = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]

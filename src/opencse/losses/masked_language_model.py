@@ -37,7 +37,6 @@ class MaskedLanguageModelLoss(Term):
 
     kind: ClassVar[str] = "masked_language_model"
     view_fields: ClassVar[tuple[str, ...]] = ("sentences",)
-    acts_on_embeddings: ClassVar[bool] = False
     compares_embeddings: ClassVar[bool] = False
 
     sentences: tuple[str, ...] = ("anchor", "twin")

@@ -53,25 +53,6 @@ class Objective:
         reports = {f"{name}/{key}": report for name in outputs for key, report in outputs[name].reports.items()}
         return total, values, reports
 
-    def gradient_norms(self, values: dict[str, Tensor], embeddings: Embeddings) -> dict[str, Tensor]:
-        """Return the gradient norm of each weighted term with respect to the concatenated embeddings.
-
-        Unlike loss values, these norms can be compared between terms. Terms that do not act through the embeddings
-        are left out.
-        """
-        leaves = [e for e in embeddings.values() if e.requires_grad]
-        norms = {}
-        for term in (term for term in self.terms if term.acts_on_embeddings):
-            if not values[term.name].requires_grad:
-                norms[term.name] = torch.tensor(0.0)
-                continue
-            gradients = torch.autograd.grad(
-                term.weight * values[term.name], leaves, retain_graph=True, allow_unused=True
-            )
-            squares = [g.pow(2).sum() for g in gradients if g is not None]
-            norms[term.name] = torch.stack(squares).sum().sqrt() if squares else torch.tensor(0.0)
-        return norms
-
 
 def _at_each_dimension(
     term: Term, truncated: Mapping[int, tuple[float, Embeddings]], present: Embeddings, context: Context

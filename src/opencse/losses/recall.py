@@ -38,7 +38,6 @@ class RecallLoss(Term):
     """
 
     kind: ClassVar[str] = "recall"
-    acts_on_embeddings: ClassVar[bool] = False
     compares_embeddings: ClassVar[bool] = False
 
     gamma: float = 2e-3

@@ -153,8 +153,6 @@ class Term:
     kind: ClassVar[str]
     view_fields: ClassVar[tuple[str, ...]] = ()
     """The fields that name the views: each a name, or a tuple of names or of pairs of them."""
-    acts_on_embeddings: ClassVar[bool] = True
-    """Whether the gradient flows through the embeddings, not directly to the encoder's weights."""
     compares_embeddings: ClassVar[bool] = True
     """Whether the term compares embeddings with each other, so that it acts on truncated ones, too."""
 

@@ -68,7 +68,6 @@ class Training:
             this machine; a resumed run keeps its precision. Losses are always computed in fp32.
         seed: Seed of all random choices.
         log_every: Steps between lines in `metrics.jsonl`.
-        gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
         checkpoint_every: Steps between checkpoints, of which the last two are kept; 0 for none.
     """
 
@@ -79,14 +78,13 @@ class Training:
     precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
     seed: int = 42
     log_every: int = 25
-    gradient_norms_every: int = 0
     checkpoint_every: int = 500
 
     def __post_init__(self) -> None:
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
         check_least(self, 1, "epochs", "max_steps", "micro_batch", "log_every")
-        check_least(self, 0, "checkpoint_every", "gradient_norms_every")
+        check_least(self, 0, "checkpoint_every")
         if not 0 <= self.seed <= LARGEST_SEED:
             raise ValueError(f"seed must be from 0 to {LARGEST_SEED}")
 

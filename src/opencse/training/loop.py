@@ -157,13 +157,12 @@ class TrainingLoop:
 
     def _step(self) -> None:
         """Do one optimiser step on this process's part of a batch."""
-        state, every = self.state, self.recipe.training.gradient_norms_every
+        state = self.state
         rows = self.sampler.batch(state.step)
         share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
         batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(self.accelerator.device)
         with self.precision.forward():
-            with_norms = bool(every) and state.step % every == 0
-            loss, values, reports = self.model(batch, state.step, state.step / self.steps, with_norms)
+            loss, values, reports = self.model(batch, state.step, state.step / self.steps)
         self.precision.backward(loss)
         self._count({"loss": loss, **values, **reports})
         if self.accelerator.device.type == "cpu":
@@ -179,7 +178,7 @@ class TrainingLoop:
     def _count(self, values: dict[str, Any]) -> None:
         """Add values to the running sums, which stay on the device until the log is written.
 
-        Each name has its own count: a rare view is not in every batch, and norms are not measured at every step.
+        Each name has its own count: a rare view is not in every batch.
         """
         sums, counts = self.state.sums, self.state.counts
         for name, value in values.items():

@@ -50,7 +50,7 @@ class LossHead(nn.Module):
         self.auxiliary = nn.ModuleList(modules.values())
 
     def forward(
-        self, vectors: Tensor, batch: Batch, step: int = 0, progress: float = 0.0, with_norms: bool = False
+        self, vectors: Tensor, batch: Batch, step: int = 0, progress: float = 0.0
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Compute the loss over the global batch.
 
@@ -59,7 +59,6 @@ class LossHead(nn.Module):
             batch: This process's part of the batch.
             step: The optimiser step, from 0.
             progress: Progress of the training, in [0, 1].
-            with_norms: Also report the gradient norm of each term.
 
         Returns:
             The weighted sum of the terms, their unweighted values by name, and their reports.
@@ -89,13 +88,7 @@ class LossHead(nn.Module):
                 precision=lambda: torch.autocast(device, autocast[1], enabled=autocast[0]),
             )
             masks = dict(zip(batch.views, present.unbind(), strict=True))
-            loss, values, reports = self.objective(embeddings, masks, context, truncated)
-            if with_norms:
-                parts = [embeddings, *(some for _, some in truncated.values())]
-                leaves = {f"{view} {i}": part[view] for i, part in enumerate(parts) for view in part}
-                norms = self.objective.gradient_norms(values, leaves)
-                reports |= {f"{name}/grad_norm": norm.detach() for name, norm in norms.items()}
-        return loss, values, reports
+            return self.objective(embeddings, masks, context, truncated)
 
     def _project(self, vectors: Tensor, present: Tensor, size: int | None = None) -> Tensor:
         """Return the embeddings of sentence vectors (views, rows, width), given the masks on the CPU."""
@@ -141,11 +134,11 @@ class Network(nn.Module):
         return self
 
     def forward(
-        self, batch: Batch, step: int = 0, progress: float = 0.0, with_norms: bool = False
+        self, batch: Batch, step: int = 0, progress: float = 0.0
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Encode this process's part of a batch, and compute the loss; see `LossHead.forward`."""
         vectors = encode(self.encoder, batch, self._denoisers, self._encode_twice)
-        return self.head(vectors, batch, step, progress, with_norms)
+        return self.head(vectors, batch, step, progress)
 
 
 def encode(

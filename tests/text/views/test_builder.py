@@ -171,13 +171,13 @@ def test_columns_come_after_what_they_need():
             build_order({name: Deletion()})
 
 
-def test_a_column_sees_those_before_it(bert, tmp_path):
+def test_a_column_sees_those_before_it(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr("opencse.text.generated.substitution.passes_filter", lambda text: False)
     path = tmp_path / "corpus.txt"
     path.write_text("The old dog sits in the garden.\nThe drug is safe.\n")
-    never = Substitution(model=bert, positions="masked", tag_scores={"NOUN": 0.0})  # masks nothing, so all is unchanged
-    specs = {"san": never, "negation": Negation()}
+    specs = {"san": Substitution(model=bert), "negation": Negation()}
     rows = pq.read_table(build_views(path, specs, tmp_path / "views")).to_pylist()
-    assert rows[1]["san.rule"] == "unchanged, negation"
+    assert rows[1]["san.rule"] == "rejected, negation"
     assert rows[1]["san"] == rows[1]["negation"] == "The drug is not safe."
     head = read_header(next((tmp_path / "views").iterdir()))
     assert len(head["columns"]["san"]["weights_sha256"]) == 64

@@ -20,24 +20,7 @@ from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
 
 
 @dataclass(frozen=True, kw_only=True)
-class _InDocumentOrder(ConstructorSpec):
-    """A kind that reads the sentences around each row."""
-
-    def prepare(self, corpus: CorpusAccess) -> SentenceStore:
-        """Return the sentences of the whole corpus."""
-        return corpus.sentences
-
-    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
-        """Return the constructor; there is nothing to load."""
-        return FunctionConstructor(build=partial(self.build, corpus=prepared, seed=seed))
-
-    def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
-        """Return the view of each row."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class NextSentence(_InDocumentOrder):
+class NextSentence(ConstructorSpec):
     """Take the next sentence of the corpus, which must list its sentences in document order (DiffCSE, Table 4).
 
     The last sentence of the corpus gives null; the last sentence of a document gets the first one of the next document.
@@ -53,46 +36,52 @@ class NextSentence(_InDocumentOrder):
     kind: ClassVar[str] = "next_sentence"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
-        """Return the next sentence of each row."""
-        numbers = [row.id + 1 for row in rows]
-        sentences = [
-            (corpus.range(i, i + 1)[0], f"row {i}") if i < len(corpus) else (None, "last row") for i in numbers
-        ]
-        return with_error_rate(rows, sentences)
+    def prepare(self, corpus: CorpusAccess) -> SentenceStore:
+        """Return the sentences of the whole corpus."""
+        return corpus.sentences
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+        """Return the constructor; there is nothing to load."""
+        return FunctionConstructor(build=partial(_next_sentences, corpus=prepared))
+
+
+def _next_sentences(rows: Sequence[SourceRow], corpus: SentenceStore) -> list[BuiltView]:
+    numbers = [row.id + 1 for row in rows]
+    sentences = [(corpus.range(i, i + 1)[0], f"row {i}") if i < len(corpus) else (None, "last row") for i in numbers]
+    return with_error_rate(rows, sentences)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passage(_InDocumentOrder):
-    """Put a sentence among other sentences: its neighbours in the corpus, or those of some columns.
+class Passage(ConstructorSpec):
+    """Put a sentence among other sentences, those of some columns.
 
     With `of`, a view of the sentence takes its place. All passages of a row have the same other sentences in the same
     order, so the passage of a sentence and that of its negation differ in one sentence only.
 
     Attributes:
+        around: Columns built earlier that hold the other sentences, such as mined neighbours.
         sentences: Minimum and maximum number of sentences; each row draws its own number.
         words: Maximum number of words of the other sentences; those farthest from the sentence are dropped.
-        around: Columns built earlier that hold the other sentences, such as mined neighbours; by default these are
-            taken from the corpus, which must list its sentences in document order.
 
     Example:
+        [build.related]
+        kind = "hard_negatives"
+        model = "backbone"
+
         [build.passage]
         kind = "passage"
+        around = ["related_1", "related_2"]
 
-        [build.denied_passage]
-        kind = "passage"
-        of = "negation"
-
-        >>> Passage().preview("It rains.", "We swim.", "They run.")
-        ['It rains. We swim. They run.', 'We swim. They run.', 'It rains. We swim. They run.']
+        >>> Passage(around=()).preview("It rains.")
+        [None]
     """
 
     kind: ClassVar[str] = "passage"
     scores: ClassVar[Mapping[str, str]] = {"position": "int"}
 
+    around: tuple[str, ...]
     sentences: tuple[int, int] = (3, 5)
     words: int = 120
-    around: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.sentences[0] <= self.sentences[1]:
@@ -103,25 +92,17 @@ class Passage(_InDocumentOrder):
         """The columns of the other sentences."""
         return self.around
 
-    @property
-    def searches_corpus(self) -> bool:
-        """False: the neighbours are found by the row's number, even if another column takes its place."""
-        return False
+    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+        """Return the constructor; there is nothing to load."""
+        return FunctionConstructor(
+            build=lambda rows: [self._passage(row, row_random(seed, self.kind, row)) for row in rows]
+        )
 
-    def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
-        """Return the passage of each row."""
-        return [self._passage(row, corpus, row_random(seed, self.kind, row)) for row in rows]
-
-    def _passage(self, row: SourceRow, corpus: SentenceStore, rng: random.Random) -> BuiltView:
+    def _passage(self, row: SourceRow, rng: random.Random) -> BuiltView:
         others = rng.randint(*self.sentences) - 1
-        if self.around:
-            texts = [text for column in self.around if (text := row.views[column])][:others]
-            place = rng.randint(0, len(texts))
-            before, after = texts[:place], texts[place:]
-        else:
-            place = rng.randint(0, others)
-            before = corpus.range(max(row.id - place, 0), row.id)
-            after = corpus.range(row.id + 1, min(row.id + 1 + others - place, len(corpus)))
+        texts = [text for column in self.around if (text := row.views[column])][:others]
+        place = rng.randint(0, len(texts))
+        before, after = texts[:place], texts[place:]
         if not before and not after:
             return BuiltView(text=None, rule="no other sentences", scores={"position": None})
         while sum(len(text.split()) for text in (*before, *after)) > self.words and before + after:

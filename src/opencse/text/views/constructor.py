@@ -110,11 +110,6 @@ class ConstructorSpec:
         """Whether it needs the whole corpus before any row is built."""
         return type(self).prepare is not ConstructorSpec.prepare
 
-    @property
-    def searches_corpus(self) -> bool:
-        """Whether it searches the corpus for the row's own sentence, so that it cannot start from another column."""
-        return self.needs_corpus
-
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the columns that `[build.NAME]` builds: NAME, or several."""
         return (name,)

@@ -35,7 +35,7 @@ def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
         if name in RESERVED or not name or "." in name:
             remedy = "Choose a name without a dot, other than id and text."
             raise OpencseError(f"build.{name}: not a valid name of a column", remedy)
-        if specs[name].of != "text" and specs[name].searches_corpus:
+        if specs[name].of != "text" and specs[name].needs_corpus:
             raise OpencseError(f"build.{name}: of: this kind searches the corpus itself", "Remove `of`.")
     column_makers(specs)
     order: list[str] = []
