@@ -31,7 +31,7 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 	touch .venv/.installed $@
 
 # What only optional parts of the tests use is pinned, but not installed for development.
-UNLOCKED := torch|faiss-cpu|ray|sacremoses|sentencepiece
+UNLOCKED := torch|faiss-cpu|mteb|polars|polars-runtime-32|ray|sacremoses|sentencepiece
 
 lock: .venv/uv  ## write locked.txt anew, from constraints.txt: hashes of all files of each version, for every platform
 	grep -v -E '^(#|($(UNLOCKED))==)' constraints.txt | .venv/uv/bin/uv pip compile --quiet --no-deps --generate-hashes \

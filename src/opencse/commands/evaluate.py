@@ -1,19 +1,22 @@
-"""`opencse.evaluate`: scores of one model on known tasks or on the user's own pairs."""
+"""`opencse.evaluate`: scores of a model on known tasks or on the user's own pairs."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from opencse.commands.command_line import apply, takes
+from opencse.commands.command_line import takes
+from opencse.commands.integrations.mteb_tasks import ALIASES, PREFIX, load_mteb
 from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
 from opencse.encoder.precision import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
-from opencse.evaluation.results import Evaluation, as_json
+from opencse.evaluation.results import Evaluation, as_json, comparison_table
 from opencse.evaluation.sts_sources import sts_text
 from opencse.evaluation.suites import evaluate_model, load_suites
 from opencse.evaluation.task import Task
@@ -33,14 +36,23 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     Raises:
         OpencseError: A file or the model cannot be read, or there is no such task.
     """
-    data, suites = options.data, dict[str, list[Task]]()
-    if options.pairs:
-        suites["pairs"] = [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in options.pairs]
-    else:
-        text = options.text or sts_text(data)
-        names = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
-        suites = load_suites([name.strip() for name in names if name.strip()], data, text=text)
     # The model is loaded last, because a mistake in the data shows sooner.
+    return _score(options, _suites(options))
+
+
+def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
+    """Load the tasks, by suite."""
+    if options.pairs:
+        return {"pairs": [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in options.pairs]}
+    asked = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
+    names = [name.strip() for name in asked if name.strip()]
+    of_mteb = [name for name in names if name.startswith(PREFIX) or name in ALIASES]
+    ours = [name for name in names if name not in of_mteb]
+    suites = load_suites(ours, options.data, text=options.text or sts_text(options.data))
+    return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
+
+
+def _score(options: EvaluateOptions, suites: Mapping[str, Sequence[Task]]) -> Evaluation:
     model = model_source(options.model)
     encoder = load_encoder(model, pooling=options.pooling or "backbone")
     note(f"evaluating {describe(options.precision, model_config(encoder), encoder.device)}")
@@ -55,13 +67,16 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 
 
 def command(options: EvaluateCommand) -> None:
-    """Evaluate, and print or write the scores."""
-    result = apply(evaluate, options)
-    document = as_json(result, {"suite": ",".join(result.results)})
+    """Evaluate one model or several, and print or write the scores."""
+    suites = _suites(options)
+    found = [_score(replace(options, model=model), suites) for model in options.model]
+    documents = [as_json(result, {"suite": ",".join(suites)}) for result in found]
+    document = documents[0] if len(found) == 1 else {"models": documents}
+    tables = found if len(found) == 1 else [comparison_table(found)]
     if options.output is not None:
         write_json(options.output, document)
-        show(result, f"written to {options.output}")
+        show(*tables, f"written to {options.output}")
     elif options.format == "json":
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        show(result)
+        show(*tables)

@@ -45,13 +45,15 @@ class EvaluateOptions:
     opencse evaluate out/model --tasks development,guard
 
     opencse evaluate out/model --pairs my_pairs.csv
+
+    opencse evaluate minilm out/model --tasks mteb:NevIR,nanobeir --data hub
     """
 
     model: Any = option(_MODEL, kw_only=False)
     tasks: str | Sequence[str] = option(
         "Suites and tasks, separated by commas: sts, transfer, classification, retrieval, geometry; "
-        "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or your own folder below "
-        "--data.",
+        "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; your own folder below --data; "
+        "mteb:NAME, a task or benchmark of mteb, such as mteb:NevIR; or nanobeir.",
         default="sts",
         shown=str,
     )
@@ -74,6 +76,7 @@ class EvaluateOptions:
 class EvaluateCommand(EvaluateOptions):
     """The options of `opencse evaluate` on the command line."""
 
+    model: Sequence[str] = option(f"{_MODEL} Several are compared.", metavar="MODEL...", shown=list[str], kw_only=False)
     format: Literal["table", "json"] = option(
         "`table`, or `json` with all settings that the scores depend on.", default="table"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -104,7 +104,27 @@ def as_table(suite: str, results: Results) -> Table:
         f"{each.task}: {metric} is undefined: {reason}" for each in found for metric, reason in each.undefined.items()
     ]
     heads = ("", *(each.task for each in found), *(["average"] if averaged else []))
-    return Table(heads, rows, title=suite, notes=[*([caption] if caption else []), *reasons])
+    return Table(heads, rows, title=suite, notes=[*([caption] if caption else []), *reasons, *_published(results)])
+
+
+def comparison_table(evaluations: Sequence[Evaluation]) -> Table:
+    """Return a table of main scores, with a column for each model and a row for each task and average of a suite."""
+    first = evaluations[0].results
+    rows: list[tuple[str | Number, ...]] = []
+    for suite, results in first.items():
+        for i, task in enumerate(results.results):
+            if task.main is not None:
+                scores = (Number(each.results[suite].results[i].score) for each in evaluations)
+                rows.append((f"{task.task}, {task.main}", *scores))
+        if len(_averaged(results)) > 1:
+            rows.append((f"{suite}, average", *(Number(each.results[suite].average) for each in evaluations)))
+    notes = [note for results in first.values() for note in _published(results)]
+    return Table(("", *(str(each.settings["model"]) for each in evaluations)), rows, notes=notes)
+
+
+def _published(results: Results) -> list[str]:
+    found = {each.task: each.details.get("published") for each in results.results}
+    return [f"{task}, published: {scores}" for task, scores in found.items() if scores]
 
 
 def _averaged(results: Results) -> list[str]:

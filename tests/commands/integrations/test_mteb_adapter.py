@@ -97,7 +97,7 @@ class Kept:
 def mteb_scores(model, task: str, rows, vectors=None) -> dict[str, float]:
     encoder = MtebEncoder(model, name="local/tiny")
     if vectors is not None:
-        encoder._embedder = vectors
+        encoder._encode = vectors
     found = mteb.evaluate(encoder, local_task(task, rows), cache=None, show_progress_bar=False)
     (scores,) = found.task_results[0].scores["test"]
     assert np.isfinite(scores["main_score"])

@@ -14,13 +14,48 @@ import numpy as np
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import weights_hash
-from opencse.foundation.errors import OpencseError
+from opencse.evaluation.task import Encode
+from opencse.foundation.errors import imported
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-class MtebEncoder:
+class VectorEncoder:
+    """Any function from texts to vectors behind `mteb`'s encoder protocol.
+
+    Args:
+        encode: From n texts to a matrix (n, d).
+        **meta: Fields of `mteb`'s description of the model.
+
+    Raises:
+        OpencseError: The package `mteb` is not installed.
+    """
+
+    def __init__(self, encode: Encode, **meta: Any) -> None:
+        described = imported("mteb.models.model_meta", "mteb")
+        meta["similarity_fn_name"] = described.ScoringFunction.COSINE
+        self.mteb_model_meta = described.ModelMeta.create_empty(overwrites=meta)
+        self._encode = encode
+
+    def encode(self, inputs: Iterable[Mapping[str, Any]], **_: Any) -> np.ndarray:
+        """Return the vectors, float32 (n, d), of all texts of some batches `{"text": […]}`."""
+        return self._encode([text for batch in inputs for text in batch["text"]])
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Return the cosine similarities of all pairs, (n, m)."""
+        from sentence_transformers.util import cos_sim
+
+        return cos_sim(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Return the cosine similarities of corresponding rows, (n,)."""
+        from sentence_transformers.util import pairwise_cos_sim
+
+        return pairwise_cos_sim(embeddings1, embeddings2)
+
+
+class MtebEncoder(VectorEncoder):
     """A `SentenceTransformer` behind `mteb`'s encoder protocol, encoded by `Embedder`.
 
     Args:
@@ -38,38 +73,16 @@ class MtebEncoder:
     """
 
     def __init__(self, model: SentenceTransformer, *, name: str, precision: Precision = "fp32") -> None:
-        try:
-            from mteb.models.model_meta import ModelMeta, ScoringFunction
-        except ImportError as problem:
-            raise OpencseError("the package mteb is not installed", "pip install 'opencse[mteb]'.") from problem
-        self._embedder = Embedder(model, precision=precision, progress="encode")
+        embedder = Embedder(model, precision=precision, progress="encode")
         revision = weights_hash(model) if precision == "fp32" else f"{weights_hash(model)}-{precision}"
-        self.mteb_model_meta = ModelMeta.create_empty(
-            overwrites={
-                "name": mteb_name(name),
-                "revision": revision,
-                "embed_dim": self._embedder.dimension,
-                "max_tokens": model.max_seq_length,
-                "framework": ["Sentence Transformers", "PyTorch"],
-                "similarity_fn_name": ScoringFunction.COSINE,
-            }
+        super().__init__(
+            embedder,
+            name=mteb_name(name),
+            revision=revision,
+            embed_dim=embedder.dimension,
+            max_tokens=model.max_seq_length,
+            framework=["Sentence Transformers", "PyTorch"],
         )
-
-    def encode(self, inputs: Iterable[Mapping[str, Any]], **_: Any) -> np.ndarray:
-        """Return the vectors, float32 (n, d), of all texts of some batches `{"text": […]}`."""
-        return self._embedder([text for batch in inputs for text in batch["text"]])
-
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Return the cosine similarities of all pairs, (n, m)."""
-        from sentence_transformers.util import cos_sim
-
-        return cos_sim(embeddings1, embeddings2)
-
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Return the cosine similarities of corresponding rows, (n,)."""
-        from sentence_transformers.util import pairwise_cos_sim
-
-        return pairwise_cos_sim(embeddings1, embeddings2)
 
 
 def local_task(name: str, splits: Mapping[str, Mapping[str, Sequence[Any]]], *, subset: str | None = None) -> Any:
