@@ -16,7 +16,7 @@ def test_every_public_name_is_listed_and_is_what_it_says() -> None:
 
 
 def test_importing_a_package_of_the_same_kind_does_not_hide_a_function() -> None:
-    import opencse.commands.comparison
+    import opencse.commands.compare
     import opencse.evaluation
     import opencse.evaluation.probes
 

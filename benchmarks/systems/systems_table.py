@@ -10,8 +10,8 @@ from pathlib import Path
 
 from scipy import stats
 
-from opencse.commands.comparison.compare_groups import compare_groups
-from opencse.commands.comparison.run_groups import Group, RunRecord, read_run
+from opencse.commands.compare import compare_groups
+from opencse.commands.run_groups import Group, RunRecord, read_run
 from opencse.recipes import load_recipe
 
 TABLES = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))
@@ -45,11 +45,11 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     scores = [["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]]
     costs = [["system", "Cont.", "Oppn.", "paraphrase > negation"]]
     costs[0] += ["steps", "seconds", f"× {first.label}", "published ×", "peak MiB"]
-    if first.before is not None:
-        scores.append(["untouched backbone", *[""] * len(first.tasks), f"{first.before:.2f}", "", ""])
-        costs.append(["untouched backbone", *untouched, *[""] * 5])
-    averages = [[statistics.mean(run.after["sts"].values()) for run in group.runs] for group in groups]
-    for row, found in zip(comparison.rows, averages, strict=True):
+    before = json.loads((groups[0].runs[0].folder / "results.json").read_text(encoding="utf-8"))["before"]["sts"]
+    scores.append(["untouched backbone", *[""] * len(first.tasks), f"{before['average']:.2f}", "", ""])
+    costs.append(["untouched backbone", *untouched, *[""] * 5])
+    averages = [[statistics.mean(run.scores["sts"].values()) for run in group.runs] for group in groups]
+    for row, group, found in zip(comparison.rows, groups, averages, strict=True):
         recipe = wanted[row.label][0]
         own = recipe == row.label
         published = load_recipe(recipe).published.get("bert-base") if own else None
@@ -58,7 +58,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
         scores.append([row.label, *tasks, _spread(row.average), test, _number(published, 2)])
         ratio, memory_peak = cost["ratio"].get(row.label), memory[row.label]
         published_cost = TABLES["published_cost"].get(recipe) if own else None
-        spent = ["" if row.steps is None else str(row.steps), _number(row.seconds.mean, 0), _number(ratio, 2)]
+        spent = [str(group.runs[0].steps), _number(row.seconds.mean, 0), _number(ratio, 2)]
         costs.append([row.label, *bias[row.label], *spent, _number(published_cost, 2), _number(memory_peak, 0)])
     if missing := [label for label in wanted if label not in {row.label for row in comparison.rows}]:
         notes.append(f"not run: {', '.join(missing)}")
@@ -96,8 +96,8 @@ def _means(found: list[dict[str, float]]) -> list[str]:
 
 def _line(label: str, run: RunRecord, bias: dict[str, float]) -> str:
     """What a run scored, on a line."""
-    found = {"system": label, "seed": run.seed, "steps": run.steps, "seconds": round(run.seconds), "dev": run.dev}
-    found |= {"sts": {task: round(score, 2) for task, score in run.after["sts"].items()}}
+    found = {"system": label, "seed": run.seed, "steps": run.steps, "seconds": round(run.seconds)}
+    found |= {"sts": {task: round(score, 2) for task, score in run.scores["sts"].items()}}
     found |= {key: round(value, 3) for key, value in bias.items()}
     return json.dumps(found, ensure_ascii=False)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode
+from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.upgrade import IndexUpgrade, index_upgrade
@@ -35,13 +35,12 @@ _JUDGED = 40  # queries on the page
 _SHOWN = 5  # hits of each list on the page
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SearchHit:
-    """One hit of a search; `other_rank` is that in the list of the other model, from 1, or None if it is not there."""
+    """One hit of a search."""
 
     text: str
     cosine: float
-    other_rank: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +54,7 @@ class SearchPair:
     @property
     def shared(self) -> int:
         """Number of hits in both lists."""
-        return sum(hit.other_rank is not None for hit in self.new)
+        return len({hit.text for hit in self.old} & {hit.text for hit in self.new})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -126,7 +125,7 @@ def compare_search(options: SearchOptions) -> SearchComparison:
     """
     if options.out is not None:
         output_folder(options.out)
-    found = collect_passages(options.texts, column=options.column, words=options.words)
+    found = collect_passages(options.texts, column=options.column)
     rng = np.random.default_rng(0)
     searched = [found[i] for i in sorted(rng.permutation(len(found))[:_DOCUMENTS].tolist())]
     if options.queries is not None:
@@ -135,16 +134,9 @@ def compare_search(options: SearchOptions) -> SearchComparison:
         sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
         asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
     sources = [model_source(options.old), model_source(options.new)]
-    encoders = [Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources]
-    labels = short_names(sources)
-    result = compare_searches(
-        encoders[0],
-        encoders[1],
-        [passage.text for passage in searched],
-        asked,
-        names=(labels[0], labels[1]),
-        own_queries=options.queries is not None,
-    )
+    old, new = (Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources)
+    texts, own = [passage.text for passage in searched], options.queries is not None
+    result = compare_searches(old, new, texts, asked, names=short_names(sources), own_queries=own)
     if options.out is not None:
         write_page(options.out, "search", render_search_comparison(result), result.to_dict())
     return result
@@ -156,7 +148,7 @@ def compare_searches(
     texts: Sequence[str],
     queries: Sequence[str],
     *,
-    names: tuple[str, str] = ("old", "new"),
+    names: Sequence[str] = ("old", "new"),
     own_queries: bool = True,
 ) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
@@ -175,20 +167,10 @@ def compare_searches(
     texts = list(dict.fromkeys(texts))
     if len(texts) < 2:
         raise OpencseError("one text cannot be searched", "Give at least two different texts.")
-    position = {text: i for i, text in enumerate(texts)}
-    own = np.array([position.get(query, -1) for query in queries])
-    found, matrices = [], []
-    for encode in (old, new):
-        vectors = unit_rows(encode([*texts, *queries]))
-        matrices.append(vectors)
-        similarity = vectors[len(texts) :] @ vectors[: len(texts)].T
-        similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
-        order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(_TOP, max(1, len(texts) - 1))]
-        cosines = np.take_along_axis(similarity, order, axis=1)
-        found.append([dict(zip(*each, strict=True)) for each in zip(order.tolist(), cosines.tolist(), strict=True)])
+    ours, theirs = (unit_rows(encode([*texts, *queries])) for encode in (old, new))
     pairs = [
-        SearchPair(query=query, old=_hits(texts, ours, theirs), new=_hits(texts, theirs, ours))
-        for query, ours, theirs in zip(queries, *found, strict=True)
+        SearchPair(query=query, old=before, new=after)
+        for query, before, after in zip(queries, *(_hits(texts, queries, each) for each in (ours, theirs)), strict=True)
     ]
     return SearchComparison(
         old=names[0],
@@ -197,39 +179,30 @@ def compare_searches(
         own_queries=own_queries,
         overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
         same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
-        index=index_upgrade(matrices[0][: len(texts)], *np.split(matrices[1], [len(texts)])),
+        index=index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)])),
         lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
     )
 
 
-def _hits(texts: Sequence[str], found: dict[int, float], other: dict[int, float]) -> tuple[SearchHit, ...]:
-    """Return a list of hits, from the cosines by row in their order, and those of the other model."""
-    ranks = {row: rank for rank, row in enumerate(other, 1)}
-    return tuple(
-        SearchHit(text=texts[row], cosine=round(cosine, 4), other_rank=ranks.get(row)) for row, cosine in found.items()
-    )
+def _hits(texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray) -> Iterator[tuple[SearchHit, ...]]:
+    """Yield the first hits of each query; the vectors are those of the texts and, behind them, the queries."""
+    found = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1)
+    for query, rows, cosines in zip(queries, *found, strict=True):
+        hits = (SearchHit(texts[row], round(float(cosine), 4)) for row, cosine in zip(rows, cosines, strict=True))
+        yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
 
 
 def render_search_comparison(result: SearchComparison, *, seed: int = 0) -> str:
     """Return the page; for each query, the model on the left is drawn at random with the seed."""
-    rng = random.Random(seed)
-    differ = (
-        pair for pair in result.lists if [h.text for h in pair.old[:_SHOWN]] != [h.text for h in pair.new[:_SHOWN]]
-    )
-    changed = [(pair, rng.random() < 0.5) for pair in islice(differ, _JUDGED)]
-    return render_template(
-        "search.html.j2",
-        result=result,
-        lists=[(pair, (pair.new, pair.old) if swap else (pair.old, pair.new)) for pair, swap in changed],
-        data=[_record(pair, swap) for pair, swap in changed],
-        shown_hits=_SHOWN,
-    )
-
-
-def _record(pair: SearchPair, swap: bool) -> dict[str, str]:
-    """Return the data of a judgement: for each side, the first hit that has another rank in the other list."""
-    old, new = (
-        next(hit.text for rank, hit in enumerate(hits, 1) if hit.other_rank != rank) for hits in (pair.old, pair.new)
-    )
-    left, right = (new, old) if swap else (old, new)
-    return {"query": pair.query, "left": left, "right": right, "new": "left" if swap else "right"}
+    rng, data = random.Random(seed), list[dict[str, str]]()
+    lists: list[tuple[str, tuple[tuple[SearchHit, ...], tuple[SearchHit, ...]]]] = []
+    for pair in result.lists:
+        ranks = zip(pair.old[:_SHOWN], pair.new[:_SHOWN], strict=True)
+        differ = next(((old.text, new.text) for old, new in ranks if old.text != new.text), None)
+        if differ is None or len(lists) == _JUDGED:
+            continue
+        swap = rng.random() < 0.5
+        left, right = differ[::-1] if swap else differ
+        lists.append((pair.query, (pair.new, pair.old) if swap else (pair.old, pair.new)))
+        data.append({"query": pair.query, "left": left, "right": right, "new": "left" if swap else "right"})
+    return render_template("search.html.j2", result=result, lists=lists, data=data, shown_hits=_SHOWN)

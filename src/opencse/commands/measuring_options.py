@@ -185,7 +185,6 @@ class CompareOptions:
         default=None,
     )
     pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=())
-    resamples: int = option("Bootstrap samples.", default=1000, min=100)
 
 
 @options_class
@@ -209,7 +208,6 @@ class SearchOptions:
         "Folder for `search.html`, a page to judge the lists, and `search.json`.", default=None
     )
     column: str | None = option(COLUMN, default=None)
-    words: int = option("Maximum number of words in a passage, as in your index.", default=200)
 
 
 @options_class

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from opencse.commands.comparison.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeOptions, ReproduceOptions
 from opencse.commands.options import RecipeOptions, RunCommand, RunOptions, TrainCommand, TrainOptions
+from opencse.commands.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts_sources import development_file, sts_folder
 from opencse.foundation.errors import OpencseError

@@ -10,13 +10,13 @@ from pathlib import Path
 import typer
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.comparison.run_groups import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.figures import NO_FIGURES, Draw, can_draw, draw_curves, save
 from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing, draw_table
 from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
 from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
+from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.decode import unknown_name_error

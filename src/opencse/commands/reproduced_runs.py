@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from opencse.commands.comparison.run_groups import read_run
 from opencse.commands.evaluate import evaluate
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.figures import Curve
@@ -19,6 +18,7 @@ from opencse.commands.reproduction.details import Detail, find_neighbours, proje
 from opencse.commands.reproduction.entries import Entry, System
 from opencse.commands.reproduction.pairs import load_group, pair_cosines, texts_of, training_pairs
 from opencse.commands.run import run
+from opencse.commands.run_groups import read_run
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder

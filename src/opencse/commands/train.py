@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.comparison.run_groups import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
 from opencse.commands.inputs import read_validation, resolve_recipe
 from opencse.commands.options import TrainCommand, TrainOptions
+from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.evaluation.measures import TrainingGeometry
 from opencse.foundation.errors import OpencseError

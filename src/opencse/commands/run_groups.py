@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +24,19 @@ class RunRecord:
     """A finished run.
 
     Attributes:
-        settings: The resolved recipe as a flat table, without seed and descriptions.
-        corpus: Hash of the corpus.
-        weights: Hash of the backbone.
-        before: Scores of the untouched backbone by suite and task; None for undefined ones.
-        after: Scores of the trained model.
+        name: Recipe and backbone.
+        same: Everything that the result depends on but the seed, as text.
+        scores: Scores of the trained model by suite and task; None for undefined ones.
     """
 
     folder: Path
-    recipe: str
-    variant: str
-    backbone: str
+    name: str
+    same: str
     seed: int
-    settings: Mapping[str, Any]
-    corpus: str
-    weights: str
     rows: int
     steps: int
     seconds: float
-    before: Mapping[str, Mapping[str, float | None]]
-    after: Mapping[str, Mapping[str, float | None]]
+    scores: Mapping[str, Mapping[str, float | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +45,6 @@ class Group:
 
     label: str
     runs: tuple[RunRecord, ...]
-    notes: tuple[str, ...] = field(default=())
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -116,20 +109,22 @@ def read_run(folder: str | Path) -> RunRecord:
     recipe = parse_toml(read_text(folder / "recipe.toml", _REMEDY), str(folder / "recipe.toml"))
     results = read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
     try:
+        variant = "" if record["variant"] == "sound" else f" ({record['variant']})"
+        name = f"{record['recipe']}{variant}"
+        fingerprint = record["fingerprint"]
+        same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], _settings(recipe)]
         return RunRecord(
             folder=folder,
-            recipe=str(record["recipe"]),
-            variant=str(record["variant"]),
-            backbone=str(record["backbone"]),
+            name=f"{name} on {Path(record['backbone']).name}",
+            same=json.dumps(same, sort_keys=True, default=str),
             seed=int(record["seed"]),
-            settings=_settings(recipe),
-            corpus=str(record["fingerprint"]["corpus"]),
-            weights=str(record["fingerprint"]["backbone"]),
             rows=int(record["rows"]),
             steps=int(outcome["steps"]),
             seconds=float(outcome["seconds"]),
-            before=_scores(results.get("before", {})),
-            after=_scores(results.get("after", {})),
+            scores={
+                suite: {task["task"]: task["metrics"][task["main"]] for task in found["tasks"]}
+                for suite, found in results.get("after", {}).items()
+            },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise OpencseError(f"{folder}: not written by a run ({error!r})", _REMEDY) from None
@@ -138,59 +133,22 @@ def read_run(folder: str | Path) -> RunRecord:
 def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
     """Group runs that differ only in the seed, in order of first occurrence.
 
-    Of several runs with the same seed only the first is kept, with a note.
+    Of several runs with the same seed the first is kept. A label has the folder of the first run if two groups have
+    the same recipe and backbone.
     """
-    members: dict[str, list[RunRecord]] = {}
+    members: dict[str, dict[int, RunRecord]] = {}
     for run in runs:
-        key = [run.recipe, run.variant, run.weights, run.corpus, run.rows, sorted(run.settings.items())]
-        members.setdefault(json.dumps(key, default=str), []).append(run)
-    groups = []
-    for label, same in zip(_labels([runs[0] for runs in members.values()]), members.values(), strict=True):
-        seeds: dict[int, RunRecord] = {}
-        repeated = [run for run in same if seeds.setdefault(run.seed, run) is not run]
-        notes = (f"{label}: seed {run.seed} occurs again in {run.folder}, and is counted once" for run in repeated)
-        groups.append(Group(label=label, runs=tuple(seeds[seed] for seed in sorted(seeds)), notes=tuple(notes)))
-    return groups
-
-
-def _labels(first_runs: list[RunRecord]) -> list[str]:
-    """Return distinct names of groups, with what groups of the same name differ in."""
-    same_name: dict[str, list[dict[str, Any]]] = {}
-    named = []
-    for run in first_runs:
-        variant = "" if run.variant == "sound" else f" ({run.variant})"
-        name = f"{run.recipe}{variant} on {Path(run.backbone).name or run.backbone}"
-        text = {"corpus": f"{run.corpus[:6]} of {run.rows:,} rows", "weights": run.weights[:6]}
-        named.append((name, {**dict(sorted(run.settings.items())), **text}))
-        same_name.setdefault(name, []).append(named[-1][1])
-    labels = []
-    for name, facts in named:
-        others = same_name[name]
-        keys = dict.fromkeys(key for other in (facts, *others) for key in other)
-        differ = [key for key in keys if any(other.get(key) != others[0].get(key) for other in others)]
-        labels.append(", ".join([name, *(f"{key}={facts.get(key)}" for key in differ)]))
-    return labels
+        members.setdefault(run.same, {}).setdefault(run.seed, run)
+    found = [tuple(seeds[seed] for seed in sorted(seeds)) for seeds in members.values()]
+    count = Counter(same[0].name for same in found)
+    return [
+        Group(label=same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}", runs=same)
+        for same in found
+    ]
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that affect the result as a flat table, with names like `terms.info_nce.temperature`."""
-    ignored = ("title", "paper", "differs", "published", "training.seed", "training.log_every")
-    return {key: value for key, value in _flat("", recipe) if not key.startswith(ignored)}
-
-
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(f"{prefix}.{key}" if prefix else key, inner)
-    elif isinstance(value, list) and value and all(isinstance(inner, dict) for inner in value):
-        for index, inner in enumerate(value):
-            yield from _flat(f"{prefix}.{inner.get('name', index)}", inner)
-    else:
-        yield prefix, value
-
-
-def _scores(suites: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
-    return {
-        suite: {task["task"]: task["metrics"][task["main"]] for task in results["tasks"]}
-        for suite, results in suites.items()
-    }
+    """Return the settings that affect the result, without the seed."""
+    kept = {key: value for key, value in recipe.items() if key not in ("title", "paper", "differs", "published")}
+    unseeded = {key: value for key, value in recipe["training"].items() if key not in ("seed", "log_every")}
+    return kept | {"training": unseeded}

@@ -37,29 +37,18 @@ def write_run(
     record = {
         "recipe": recipe,
         "variant": variant,
-        "family": "bert-base",
         "backbone": "models/bert-base-uncased",
-        "corpus": "corpus.txt",
         "rows": 1000,
-        "blank_rows": 0,
         "seed": seed,
         "fingerprint": {"recipe": "", "corpus": corpus, "backbone": "abc123def"},
     }
     if finished:
-        best = {"best_step": 125, "best_score": 80.0 + seed, "first_score": 60.0}
-        record["outcome"] = {"steps": 250, "seconds": 100.0 + seed, **best}
+        record["outcome"] = {"steps": 250, "seconds": 100.0 + seed}
     (folder / "run.json").write_text(json.dumps(record))
     (folder / "recipe.toml").write_text(RECIPE.format(seed=seed, temperature=temperature))
     if scores is not None:
-
-        def suite(shift: float) -> dict:
-            tasks = [
-                {"task": t, "main": "spearman", "metrics": {"spearman": None if v is None else v - shift}}
-                for t, v in scores.items()
-            ]
-            return {"sts": {"tasks": tasks, "average": None}}
-
-        (folder / "results.json").write_text(json.dumps({"before": suite(7.0), "after": suite(0)}))
+        tasks = [{"task": task, "main": "spearman", "metrics": {"spearman": score}} for task, score in scores.items()]
+        (folder / "results.json").write_text(json.dumps({"before": {}, "after": {"sts": {"tasks": tasks}}}))
     return folder
 
 

@@ -1,1 +1,0 @@
-"""Comparison of runs over seeds and over test pairs, with training time."""
