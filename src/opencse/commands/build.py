@@ -16,7 +16,7 @@ from opencse.foundation.progress import progress_shown
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
-from opencse.recipes.rows.prepare import chosen_specs, with_models
+from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import choose_language
 from opencse.text.user_text import UserText
@@ -92,6 +92,7 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[
     empty = [column for column, count in present.items() if not count]
     if empty:
         yield f"warning: no sentence has {', '.join(empty)}"
+    yield from skipped_lines(built, specs)
 
 
 def statistics_tables(views: str | Path) -> Iterator[Table]:

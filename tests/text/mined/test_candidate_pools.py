@@ -62,7 +62,7 @@ def test_pools_are_unbiased(vectors, corpus):
 def test_nearest_is_the_sorted_answer(vectors, keys, corpus, size):
     candidates = without_copies(np.arange(N), keys)
     rows = np.arange(40)
-    found = nearest(rows, candidates, corpus, size=size, window=(0.3, 0.7))
+    found, _ = nearest(rows, candidates, corpus, size=size, window=(0.3, 0.7))
     for k, row in enumerate(rows):
         cosine = vectors[candidates] @ vectors[row]
         fits = (cosine >= 0.3) & (cosine <= 0.7) & (keys[candidates] != keys[row])

@@ -5,9 +5,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from sentence_transformers.util import mine_hard_negatives
 
+from opencse import build
+from opencse.encoder import load_encoder
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.views.pair_statistics import pair_statistics
-from opencse.text.views.registry import HardNegatives, build_views
+from opencse.text.views.registry import CandidateTable, HardNegatives, build_views
 from tests.text.mined.helpers import key, vectors
 
 
@@ -64,6 +68,108 @@ def test_ranks_window_and_chance(corpus, lines, encoder, tmp_path):
         assert set(drawn(random_pick[i], 2)) <= set(window)
         used |= {window.index(j) for j in drawn(random_pick[i], 2)}
     assert len(used) >= 10
+
+
+@pytest.fixture
+def positives(lines, tmp_path) -> dict[int, str]:
+    """A positive of every other sentence, in a table: the same words but one."""
+    found = {i: " ".join(lines[i].split()[:-1]) for i in range(0, 700, 2) if i not in (3, 10)}
+    rows = (f"{lines[i]}\t{text}" for i, text in found.items())
+    (tmp_path / "positives.tsv").write_text("\n".join(["text\tcandidate", *rows]))
+    return found
+
+
+def mine_below(corpus, lines, encoder, tmp_path, **options) -> list[dict]:
+    specs = {
+        "positive": CandidateTable(path=str(tmp_path / "positives.tsv"), window=(0.0, 1.0)),
+        "negative": HardNegatives(model=encoder, precision="fp32", positive="positive", search="exact", **options),
+    }
+    return pq.read_table(build_views(corpus, specs, tmp_path / "views")).to_pylist()
+
+
+def test_what_is_nearly_as_near_as_the_positive_is_skipped(corpus, lines, encoder, positives, tmp_path) -> None:
+    rows = mine_below(corpus, lines, encoder, tmp_path, max_ratio=0.95, count=3, window=(-1.0, 0.99))
+    matrix = vectors(encoder, lines)
+    model, skipped = load_encoder(encoder), 0
+    for i in range(0, 700, 9):
+        cosine = matrix @ matrix[i]
+        allowed = [j for j in ranked(matrix, lines, i) if cosine[j] <= 0.99]
+        if i in positives:
+            assert rows[i]["positive"] == positives[i]
+            limit = 0.95 * float(unit_rows(model.encode([positives[i]]))[0] @ matrix[i])
+            below = [j for j in allowed if cosine[j] <= limit]
+            assert rows[i]["negative_1.skipped"] == len(allowed) - len(below)
+            skipped += len(allowed) - len(below)
+            allowed = below
+        else:  # no positive, no limit
+            assert rows[i]["negative_1.skipped"] == 0
+        np.testing.assert_allclose(cosine[drawn(rows[i], 3)], cosine[allowed[:3]], atol=1e-6)
+    assert skipped > 20
+
+
+def test_it_draws_what_sentence_transformers_draws(corpus, lines, encoder, positives, tmp_path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = mine_below(corpus, lines, encoder, tmp_path, max_ratio=0.9, count=1)
+    pairs = datasets.Dataset.from_dict(
+        {"anchor": [lines[i] for i in positives], "positive": [positives[i] for i in positives]}
+    )
+    theirs = mine_hard_negatives(
+        pairs,
+        load_encoder(encoder),
+        corpus=[line for i, line in enumerate(lines) if i != 10],
+        num_negatives=1,
+        range_max=1000,
+        relative_margin=0.1,
+        sampling_strategy="top",
+        verbose=False,
+    )
+    negatives = dict(zip(theirs["anchor"], theirs["negative"], strict=True))
+    own = {lines[i]: rows[i]["negative_1"] for i in positives}
+    number, matrix = {line: i for i, line in enumerate(lines)}, unit_rows(load_encoder(encoder).encode(lines))
+    # Theirs has the positives of all rows among the candidates, and ours rounds the vectors of the corpus.
+    pairs = [(number[a], number[own[a]], number[n]) for a, n in negatives.items() if n in number and own[a]]
+    assert len(pairs) > 200
+    for anchor, one, other in pairs:
+        assert matrix[anchor] @ matrix[one] == pytest.approx(matrix[anchor] @ matrix[other], abs=1.5e-3)
+
+
+def test_the_run_says_how_many_were_skipped(corpus, lines, encoder, positives, tmp_path) -> None:
+    (tmp_path / "mined.toml").write_text(f"""
+extends = "simcse"
+[build.positive]
+kind = "candidate_table"
+path = "{tmp_path / "positives.tsv"}"
+window = [0.0, 1.0]
+[build.negative]
+kind = "hard_negatives"
+model = "{encoder}"
+count = 1
+positive = "positive"
+max_ratio = 0.95
+""")
+    notes: list[str] = []
+    built = build(
+        str(tmp_path / "mined.toml"), str(corpus), backbone=encoder, out=tmp_path / "out", notify=notes.append
+    )
+    counts = pq.read_table(built)["negative_1.skipped"].to_numpy()
+    assert counts.sum() > 100
+    said = (
+        f"negative: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as likely false negatives"
+    )
+    assert any(said in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"max_ratio": 0.9}, "go together"),
+        ({"positive": "p"}, "go together"),
+        ({"positive": "p", "max_ratio": 1.5}, "up to 1"),
+    ],
+)
+def test_a_ratio_needs_a_positive(options, match) -> None:
+    with pytest.raises(ValueError, match=match):
+        HardNegatives(model="m", **options)
 
 
 def test_impossible_values():

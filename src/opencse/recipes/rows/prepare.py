@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.recipes.rows.sampling import sample
 from opencse.text.corpus import Corpus
 from opencse.text.languages import LanguagePack
+from opencse.text.mined.hard_negatives import HardNegatives
 from opencse.text.mined.vectors import EmbeddingSpec, Pooling
 from opencse.text.views.builder import build_views
 from opencse.text.views.constructor import ConstructorSpec
@@ -117,6 +118,19 @@ def add_columns(corpus: Corpus, built: Path, columns: Sequence[str]) -> Corpus:
     with replaced_file(built / "joined.parquet") as path:
         pq.write_table(table, path, write_page_checksum=True)
     return Corpus(built / "joined.parquet")
+
+
+def skipped_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:
+    """Yield how many candidates mining skipped as likely false negatives, from a folder that `build_views` wrote."""
+    for name, spec in specs.items():
+        if isinstance(spec, HardNegatives) and spec.max_ratio is not None:
+            column = f"{spec.columns(name)[0]}.skipped"
+            parts = [read_parquet(part, columns=[column]) for part in sorted(built.glob("part-*.parquet"))]
+            counts = pa.concat_tables(parts)[column].to_numpy()
+            yield (
+                f"{name}: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as likely false "
+                f"negatives, with a cosine above {spec.max_ratio:g} times that of the positive"
+            )
 
 
 def recipe_for_corpus(
@@ -235,4 +249,6 @@ def _with_columns(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources
     specs = sources.pack.localise(with_models(missing, sources.models, pooling))
     models = list(sources.models.values())
     built = build_views(corpus.path, specs, out, seed=recipe.training.seed, resume=sources.keep, models=models)
+    for line in skipped_lines(built, specs):
+        notify(line)
     return add_columns(corpus, built, list(recipe.columns))

@@ -111,24 +111,45 @@ def in_window(
 
 
 def nearest(
-    rows: np.ndarray, candidates: np.ndarray, corpus: SearchedCorpus, *, size: int, window: tuple[float, float]
-) -> CandidatePools:
+    rows: np.ndarray,
+    candidates: np.ndarray,
+    corpus: SearchedCorpus,
+    *,
+    size: int,
+    window: tuple[float, float],
+    limits: np.ndarray | None = None,
+) -> tuple[CandidatePools, np.ndarray]:
     """Return for each row the `size` candidates with the highest cosine in the window, the nearest first.
 
-    Arguments as in `in_window`; the candidates may be in any order.
+    Args:
+        rows: As in `in_window`.
+        candidates: As in `in_window`, but in any order.
+        corpus: As in `in_window`.
+        size: As in `in_window`.
+        window: As in `in_window`.
+        limits: Maximum cosine of the candidates of each row, float32 (a,), as if its window ended there.
+
+    Returns:
+        The candidates, and how many in the window were skipped because of the limit, int64 (a,).
     """
     anchors, anchor_keys = corpus.take(rows), corpus.keys[rows]
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.full((len(rows), size), -np.inf, dtype=np.float32)
     low, high = np.nextafter(np.float32(window[0]), np.float32(-np.inf)), np.float32(window[1])
+    tops = np.full(len(rows), high) if limits is None else np.minimum(high, limits)
+    skipped = np.zeros(len(rows), dtype=np.int64)
     for start in range(0, len(candidates), CHUNK):
         numbers = candidates[start : start + CHUNK]
         keys, vectors = corpus.keys[numbers], corpus.take(numbers)
         for first in range(0, len(rows), TILE):
             tile = slice(first, first + TILE)
             scores = anchors[tile] @ vectors.T
+            if limits is not None:
+                row, column = _found((scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high))
+                other = keys[column] != anchor_keys[tile][row]
+                skipped[tile] += np.bincount(row[other], minlength=len(scores))
             bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]  # the cosine that a candidate has to exceed
-            row, column = _found((scores > bar) & (scores <= high))
+            row, column = _found((scores > bar) & (scores <= tops[tile][:, None]))
             other = keys[column] != anchor_keys[tile][row]
             row, column = row[other], column[other]
             if len(row):
@@ -140,7 +161,7 @@ def nearest(
                 ids[tile] = np.take_along_axis(more, best, axis=1)
                 cosine[tile] = np.take_along_axis(more_cosine, best, axis=1)
     found = CandidatePools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
-    return found.at(np.lexsort((ids, -cosine), axis=1))
+    return found.at(np.lexsort((ids, -cosine), axis=1)), skipped
 
 
 def _found(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

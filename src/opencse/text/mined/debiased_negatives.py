@@ -10,7 +10,7 @@ import numpy as np
 
 from opencse.foundation.numbers import check_least
 from opencse.text.mined.candidate_pools import CandidatePools, in_window
-from opencse.text.mined.mined_spec import CorpusIndex, MinedSpec, open_bounds
+from opencse.text.mined.mined_spec import CorpusIndex, Counts, MinedSpec, open_bounds
 from opencse.text.mined.selection import DebiasedDraw, gumbel_noise
 from opencse.text.surface import edit_units
 from opencse.text.views.constructor import SourceRow
@@ -57,7 +57,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
         super().__post_init__()
         check_least(self, 1, "pool", "block")
 
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, np.ndarray]:
+    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         block = self.random_block(self.block, rows, index, seed)
         ids, size = np.array([row.id for row in rows]), min(self.pool, len(block))
@@ -69,7 +69,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
             part = slice(start, start + step)
             part_pools = CandidatePools(ids=pools.ids[part], cosine=pools.cosine[part])
             places[part] = self._places(ids[part], part_pools, seeds[part], index)
-        return pools.at(places), pools.sizes
+        return pools.at(places), {"candidates": pools.sizes}
 
     def _places(self, ids: np.ndarray, pools: CandidatePools, seeds: np.ndarray, index: CorpusIndex) -> np.ndarray:
         """Return the positions that are drawn from the pool of each row, (a, m)."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from opencse.foundation.numbers import check_least
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.mined.candidate_pools import CandidatePools, nearest, without_copies
-from opencse.text.mined.mined_spec import CorpusIndex, MinedSpec, check_cosine_window, open_bounds
+from opencse.text.mined.mined_spec import CorpusIndex, Counts, MinedSpec, check_cosine_window, open_bounds
 from opencse.text.mined.selection import draw, gumbel_noise
 from opencse.text.views.constructor import SourceRow
+
+if TYPE_CHECKING:
+    from opencse.encoder.embedder import Embedder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +35,10 @@ class HardNegatives(MinedSpec):
         search: "block" searches a random block of the corpus, which 4,096 rows share; "exact" searches the whole
             corpus, in quadratic time.
         block: Size of the random block.
+        positive: A column that is built before, with the positive of each sentence, for `max_ratio`.
+        max_ratio: Candidates whose cosine exceeds this share of the positive's are skipped as likely false negatives,
+            and have no rank (`relative_margin` of sentence-transformers is 1 minus it; TopK-PercPos of NV-Retriever,
+            Moreira et al., 2024, uses 0.95). A sentence without a positive has no limit.
 
     Example:
         [build.related]
@@ -47,12 +56,15 @@ class HardNegatives(MinedSpec):
     """
 
     kind: ClassVar[str] = "hard_negatives"
+    scores: ClassVar[Mapping[str, str]] = {**MinedSpec.scores, "skipped": "int"}
 
     ranks: tuple[int, int] = (0, 0)
     window: tuple[float, float] = (-1.0, 1.0)
     pick: Literal["top", "random"] = "top"
     search: Literal["block", "exact"] = "block"
     block: int = 10_000
+    positive: str = ""
+    max_ratio: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,8 +72,31 @@ class HardNegatives(MinedSpec):
         if self.ranks != (0, 0) and not 0 <= self.ranks[0] <= self.ranks[1] - self.count:
             raise ValueError(f"ranks {list(self.ranks)} must be a range that holds at least count = {self.count}")
         check_least(self, 1, "block")
+        if bool(self.positive) != (self.max_ratio is not None):
+            raise ValueError("max_ratio and positive, the column whose cosine it is a share of, go together")
+        if self.max_ratio is not None and not 0 < self.max_ratio <= 1:
+            raise ValueError(f"max_ratio must be a share above 0, up to 1, not {self.max_ratio}")
 
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, np.ndarray]:
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The column of the positives."""
+        return (self.positive,) if self.positive else ()
+
+    @cached_property
+    def _opened(self) -> Embedder:
+        return self.embedder()
+
+    def _limits(self, rows: Sequence[SourceRow], anchors: np.ndarray) -> np.ndarray | None:
+        """Return the maximum cosine of each row's candidates, float32 (a,), given the vectors of the rows."""
+        if self.max_ratio is None:
+            return None
+        limits = np.full(len(rows), np.inf, dtype=np.float32)
+        texts = {i: text for i, row in enumerate(rows) if (text := row.views[self.positive]) is not None}
+        cosine = (anchors[[*texts]] * unit_rows(self._opened([*texts.values()]))).sum(axis=1)
+        limits[[*texts]] = cosine - np.abs(cosine) * np.float32(1 - self.max_ratio)
+        return limits
+
+    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         ids, corpus = np.array([row.id for row in rows]), index.searched
         if self.search == "block":
@@ -69,11 +104,13 @@ class HardNegatives(MinedSpec):
         else:
             candidates = without_copies(np.arange(len(corpus.keys)), corpus.keys)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
-        found = nearest(ids, candidates, corpus, size=last, window=open_bounds(self.window))
+        limits = self._limits(rows, corpus.take(ids))
+        window = open_bounds(self.window)
+        found, skipped = nearest(ids, candidates, corpus, size=last, window=window, limits=limits)
         pools = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
         if self.pick == "random":
             even, noise = np.zeros(pools.ids.shape), gumbel_noise(self.row_seeds(seed, rows), pools.ids)
             drawn = pools.at(draw(even, pools.valid, noise, count=self.count, temperature=1.0))
         else:
             drawn = CandidatePools(ids=pools.ids[:, : self.count], cosine=pools.cosine[:, : self.count])
-        return drawn, pools.sizes
+        return drawn, {"candidates": pools.sizes, "skipped": skipped}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -14,6 +14,8 @@ from opencse.text.mined.vectors import EmbeddingSpec, Vectors, open_vectors
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.constructor import BuiltView, FunctionConstructor, SourceRow, row_seed
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
+
+Counts = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +49,12 @@ class MinedSpec(EmbeddingSpec):
             build=partial(self._mined, index=prepared, seed=seed), digest=prepared.vectors.weights_hash
         )
 
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, np.ndarray]:
+    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
         """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed.
 
         Returns:
-            The sentences drawn for each row, up to m, and the size of the pool that they were drawn from, int64 (a,).
+            The sentences drawn for each row, up to m, and counts that are recorded as scores, int64 (a,) each;
+            `candidates` is the size of the pool that they were drawn from.
         """
         raise NotImplementedError
 
@@ -62,17 +65,18 @@ class MinedSpec(EmbeddingSpec):
 
     def _mined(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> list[list[BuiltView]]:
         """Draw for each row."""
-        drawn, pool_sizes = self.draw(rows, index, seed)
+        drawn, counts = self.draw(rows, index, seed)
         row, place = np.nonzero(drawn.valid)  # positions are filled from the first
-        ids, sizes = drawn.ids[row, place], pool_sizes.tolist()
+        ids = drawn.ids[row, place]
+        counted = [dict(zip(counts, each, strict=True)) for each in np.stack([*counts.values()], axis=1).tolist()]
         texts = index.sentences.take(ids)
         out: list[list[BuiltView]] = [[] for _ in rows]
         scored = surface_scores([rows[i].text for i in row.tolist()], texts, drawn.cosine[row, place])
         for i, number, text, values in zip(row.tolist(), ids.tolist(), texts, scored, strict=True):
-            out[i].append(BuiltView(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]}))
-        for views, size in zip(out, sizes, strict=True):
-            rule = "pool exhausted" if size else "empty pool"
-            none = BuiltView(text=None, rule=rule, scores={"candidates": size})
+            out[i].append(BuiltView(text=text, rule=f"row {number}", scores={**values, **counted[i]}))
+        for views, scores in zip(out, counted, strict=True):
+            rule = "pool exhausted" if scores["candidates"] else "empty pool"
+            none = BuiltView(text=None, rule=rule, scores=scores)
             views += [none] * (self.count - len(views))
         return out
 
