@@ -7,14 +7,12 @@ import statistics
 from pathlib import Path
 
 import numpy as np
-from wording import Development, quads, table
+from wording import Development
 
-import opencse
 from opencse.evaluation import load_guard
 from opencse.evaluation.probes import ProbeSuite, load_probe_data
 from opencse.evaluation.task import Encode, evaluate_tasks
 from opencse.evaluation.triplets import load_development
-from opencse.text.english.lexicon import is_held_out_opposite
 
 MEASURES = {
     "Negated antonyms, affirmed, %": "antonyms, affirmed",
@@ -52,17 +50,16 @@ class Measures:
     Args:
         data: The folder of the evaluation sets.
         views: Held-out sentences for wording.py's word order, if any.
-        held_out: `hold_out` of the opposites in training; 0 for none.
     """
 
-    def __init__(self, data: Path, views: Path | None, held_out: int = 0) -> None:
-        self.development, self.held_out = Development(data, views), held_out
+    def __init__(self, data: Path, views: Path | None) -> None:
+        self.development = Development(data, views)
         self.tasks = [*load_development(), *load_guard()]
         self.suite = ProbeSuite(load_probe_data(data=data))
 
     def __call__(self, encode: Encode, *, final: bool = False) -> dict[str, float | None]:
         """Return the values by name; with `final` those of the test sets as well."""
-        found = self.development.measure(encode) | _seen_and_unseen(encode, self.held_out)
+        found = self.development.measure(encode)
         for result in evaluate_tasks(encode, self.tasks).results:
             found[result.task] = result.score
             found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
@@ -108,19 +105,6 @@ def test_sets(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:
         "Cont.": split.consistent.value,
         "Average of the seven STS": statistics.mean(task.score for task in found.sts),
     }
-
-
-def _seen_and_unseen(encode: Encode, parts: int) -> dict[str, float]:
-    """Accuracy on affirmed predicates, by whether their opposites were held out of training."""
-    if not parts:
-        return {}
-    quadruples = table(Path(opencse.__file__).parent / "assets" / "probe" / "antonyms.tsv")
-    predicates = [row for row in quadruples if row["form"] == "predicate"]
-    unseen = np.repeat([is_held_out_opposite(row["word"], row["opposite"], parts) for row in predicates], 2)
-    sentences = [encode([quad[i] for quad in quads()["affirmed"]]) for i in range(4)]
-    same, *others = ([*map(cosine, sentences[0], each)] for each in sentences[1:])
-    right = 100 * (np.array(same) > np.max(others, axis=0))
-    return {"antonyms, seen": right[~unseen].mean(), "antonyms, unseen": right[unseen].mean()}
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:

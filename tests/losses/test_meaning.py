@@ -151,4 +151,4 @@ def test_sharpening_loss_counts_near_pairs_again():
                 if e[i] @ e[j] > 0.35:
                     near.append(far[-1])
     expected = np.mean(far) + 0.3 * np.mean(near)
-    assert float(sharpening_loss(torch.tensor(topic), torch.tensor(e), TERM)) == pytest.approx(expected)
+    assert float(sharpening_loss(torch.tensor(topic), torch.tensor(e))) == pytest.approx(expected)

@@ -205,21 +205,6 @@ def test_one_sentence_many_times_is_no_corpus(tmp_path) -> None:
         UserText(path).corpus()
 
 
-def test_a_field_within_a_field_of_a_chat(tmp_path) -> None:
-    path = tmp_path / "chat.jsonl"
-    path.write_text(
-        "".join(
-            json.dumps({"id": i, "messages": [{"role": "user", "content": a}, {"content": b}], "to": {"name": a}})
-            + "\n"
-            for i, (a, b) in enumerate([SENTENCES[:2], SENTENCES[2:4]])
-        )
-    )
-    assert list(UserText(path, column="messages.content").corpus().texts()) == SENTENCES[:4]
-    assert list(UserText(path, column="to.name").corpus().texts()) == [SENTENCES[0], SENTENCES[2]]
-    with pytest.raises(OpencseError, match="no column 'chat'"):
-        UserText(path, column="chat").corpus()
-
-
 def test_pdf_and_docx_are_named_with_the_extra_where_it_is_missing(tmp_path, monkeypatch) -> None:
     for package in ("pypdf", "docx"):
         monkeypatch.setitem(sys.modules, package, None)

@@ -195,7 +195,7 @@ class Trainer:
             near = self.nearest[torch.randint(len(e), (16,), device=self.device)].flatten().long().clamp(min=0)
             some = e[torch.cat([torch.randint(len(e), (512,), device=self.device), near])].float()
             hidden = F.relu(F.linear(some * d**0.5, first.weight[:, :d], first.bias))
-            loss = sharpening_loss(F.normalize(last(hidden), dim=-1), some, LOSS)
+            loss = sharpening_loss(F.normalize(last(hidden), dim=-1), some)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

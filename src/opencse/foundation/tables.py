@@ -43,8 +43,7 @@ _LINE_ENDS = r"tr '\r' '\n'"
 def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
     """Yield the file, the number and the named columns of every row of a table, or of a folder of them.
 
-    A `.txt` file has one column, `text`. In `.jsonl`, a column such as `messages.content` is a field within a field;
-    each item of a list is a row then.
+    A `.txt` file has one column, `text`.
 
     Args:
         path: A file that `read_table` reads, a `.txt` file, a Parquet file or a folder of them, or one of `datasets`.
@@ -56,9 +55,6 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
     present = table_columns(path)
     if _is_arrow(path):
         yield from arrow_rows(path, columns)
-    elif len(columns) == 1 and nested_field(columns[0], present, path):
-        for line, row in read_table(path):
-            yield from ((path, line, [cell]) for cell in _items(row, columns[0].split(".")))
     else:
         if present:  # an empty file has no rows either
             require_columns(columns, present, path)
@@ -68,22 +64,6 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
 
 def _is_arrow(path: Path) -> bool:
     return path.is_dir() or file_extension(path) == ".parquet"
-
-
-def nested_field(column: str, columns: Sequence[str], path: Path) -> bool:
-    """Return whether a column such as `messages.content` is a field within a column of a `.jsonl` file."""
-    return file_extension(path) == ".jsonl" and column not in columns and column.partition(".")[0] in columns
-
-
-def _items(value: object, keys: Sequence[str]) -> Iterator[object]:
-    """Yield the values of a field within fields; those of each item of a list."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _items(each, keys)
-    elif not keys:
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _items(value.get(keys[0]), keys[1:])
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:

@@ -26,6 +26,15 @@ _QUERY = -3
 _NEAR = (0.3, 0.9)
 """Cosines of the untouched model from which texts of different rows are near, and from which they may say the same."""
 _SMOOTH = 0.05
+_LINEAR, _POWER = 0.45, 6.0
+"""λ and k of f."""
+_AT_LEAST, _AT_MOST, _MARGIN, _STRENGTH = 0.85, 0.8, 0.12, 0.5
+"""s, o and m; and β of v in the ranking and the search."""
+_WEIGHTS = {
+    "far": 30.0, "near": 60.0, "related": 30.0, "same": 3.0, "opposed": 3.0, "exchanged": 4.0, "ranking": 6.0,
+    "search": 0.7, "code": 1.0, "topic": 1.0, "sharpness": 10.0,
+}  # fmt: skip
+"""λ of the parts of the loss: f, n, r, s, o, x, m, q, p, t and φ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,23 +151,6 @@ class MeaningLoss(Term):
         exchanged: Views that say something else in nearly the same words.
         related: Views that claim neither the same nor the opposite.
         queries: Views that search for the sentence; related ones, too.
-        linear: λ of f.
-        power: k of f.
-        at_least: s.
-        at_most: o, above 0: opposed pairs get -o at most.
-        margin: m.
-        strength: β of v in the ranking and the search.
-        far_weight: λ of far pairs.
-        near_weight: λ of near pairs.
-        related_weight: λ of related pairs.
-        same_weight: λ of pairs that say the same.
-        opposed_weight: λ of opposed pairs.
-        exchanged_weight: λ of exchanged pairs.
-        ranking_weight: λ of the ranking.
-        search_weight: λ of the search.
-        code_weight: λ of the code.
-        topic_weight: λ of φ for pairs of a row.
-        sharpness_weight: λ of φ for texts of different rows.
     """
 
     kind: ClassVar[str] = "meaning"
@@ -169,23 +161,6 @@ class MeaningLoss(Term):
     exchanged: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
-    linear: float = 0.45
-    power: float = 6.0
-    at_least: float = 0.85
-    at_most: float = 0.8
-    margin: float = 0.12
-    strength: float = 0.5
-    far_weight: float = 30.0
-    near_weight: float = 60.0
-    related_weight: float = 30.0
-    same_weight: float = 3.0
-    opposed_weight: float = 3.0
-    exchanged_weight: float = 4.0
-    ranking_weight: float = 6.0
-    search_weight: float = 0.7
-    code_weight: float = 1.0
-    topic_weight: float = 1.0
-    sharpness_weight: float = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,32 +204,32 @@ class MeaningLoss(Term):
             related: How the texts are related.
         """
         c, g, agreement, topics = e @ e.T, z @ z.T, code @ code.T, topic @ topic.T
-        target = expected(c, self.linear, self.power)
+        target = expected(c)
         beyond, blurred = (g - target) ** 2, (topics - target) ** 2
-        mixed = (c + self.strength**2 * g) / (1 + self.strength**2)  # the cosines of v
+        mixed = (c + _STRENGTH**2 * g) / (1 + _STRENGTH**2)  # the cosines of v
         same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
-        gaps = (mixed[i, k] - mixed[i, j] + self.margin) / _SMOOTH
+        gaps = (mixed[i, k] - mixed[i, j] + _MARGIN) / _SMOOTH
         of_topic = [_least(topics[pairs], c[pairs] + more) for pairs, more in ((same, 0.25), (opposed, 0.15))]
         query, text = related.searched
         counted = related.generic & (c < _NEAR[1])
         others = (mixed / _SMOOTH).masked_fill(~counted, -1e4).logsumexp(dim=1)
         far, near = counted & (c <= _NEAR[0]), counted & (c > _NEAR[0])
         parts = {
-            "far": (self.far_weight, _mean(beyond * far, far)),
-            "near": (self.near_weight, _mean(beyond * near, near)),
-            "related": (self.related_weight, _mean(beyond[related.related])),
-            "same": (self.same_weight, _mean(F.relu((c[same] + 0.5).clamp(max=self.at_least) - g[same]) ** 2)),
-            "opposed": (self.opposed_weight, _mean(F.relu(g[opposed] + self.at_most) ** 2)),
-            "exchanged": (self.exchanged_weight, _mean(F.relu(g[related.exchanged]) ** 2)),
-            "ranking": (self.ranking_weight, _mean(_SMOOTH * F.softplus(gaps))),
-            "search": (self.search_weight, _mean(F.softplus(others[query] - mixed[query, text] / _SMOOTH))),
-            "code": (self.code_weight, code_loss(code, related)),
-            "topic": (self.topic_weight, of_topic[0] + of_topic[1]),
-            "sharpness": (self.sharpness_weight, _mean(blurred * far, far) + _mean(blurred * near, near)),
+            "far": _mean(beyond * far, far),
+            "near": _mean(beyond * near, near),
+            "related": _mean(beyond[related.related]),
+            "same": _mean(F.relu((c[same] + 0.5).clamp(max=_AT_LEAST) - g[same]) ** 2),
+            "opposed": _mean(F.relu(g[opposed] + _AT_MOST) ** 2),
+            "exchanged": _mean(F.relu(g[related.exchanged]) ** 2),
+            "ranking": _mean(_SMOOTH * F.softplus(gaps)),
+            "search": _mean(F.softplus(others[query] - mixed[query, text] / _SMOOTH)),
+            "code": code_loss(code, related),
+            "topic": of_topic[0] + of_topic[1],
+            "sharpness": _mean(blurred * far, far) + _mean(blurred * near, near),
         }
-        loss = torch.stack([weight * value for weight, value in parts.values()]).sum()
+        loss = torch.stack([_WEIGHTS[name] * value for name, value in parts.items()]).sum()
         signs = torch.cat([agreement[same], -agreement[opposed]])
-        reports = {name: value.detach() for name, (_, value) in parts.items()}
+        reports = {name: value.detach() for name, value in parts.items()}
         return LossOutput(loss, reports | {"right": _mean((signs > 0).to(g.dtype))})
 
 
@@ -270,16 +245,16 @@ def code_loss(code: Tensor, related: Relations) -> Tensor:
     return (_mean(F.softplus(-5 * same)) + _mean(F.softplus(5 * opposed))) / 2
 
 
-def expected(c: Tensor, linear: float, power: float) -> Tensor:
+def expected(c: Tensor) -> Tensor:
     """Return f(c): what z·z' is to be of texts that say neither the same nor the opposite."""
-    return linear * c + (1 - linear) * c.clamp(min=0) ** power
+    return _LINEAR * c + (1 - _LINEAR) * c.clamp(min=0) ** _POWER
 
 
-def sharpening_loss(topic: Tensor, e: Tensor, term: MeaningLoss, near: float = 0.35) -> Tensor:
+def sharpening_loss(topic: Tensor, e: Tensor, near: float = 0.35) -> Tensor:
     """Return the squared error of φ·φ' against f(e·e'), near pairs counted again; φ and e have unit rows."""
     c = e @ e.T
     off = ~torch.eye(len(e), dtype=torch.bool, device=e.device)
-    error = (topic @ topic.T - expected(c, term.linear, term.power)) ** 2
+    error = (topic @ topic.T - expected(c)) ** 2
     return _mean(error[off]) + 0.3 * _mean(error[off & (c > near)])
 
 

@@ -18,7 +18,7 @@ from opencse.foundation.reading import (
     translate_errors,
     unknown_format,
 )
-from opencse.foundation.tables import TABLES, column_rows, nested_field, table_columns
+from opencse.foundation.tables import TABLES, column_rows, table_columns
 
 TEXT_COLUMNS = (
     "text",
@@ -75,8 +75,6 @@ class Corpus:
 
     def text_column(self, wanted: str | None = None) -> str:
         """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
-        if wanted is not None and nested_field(wanted, self.columns, self.path):
-            return wanted
         return text_column(self.columns, self.path, wanted)
 
     def texts(self, column: str = "text") -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,10 +127,8 @@ def consistency_opposition(sentences1: Sequence[str], sentences2: Sequence[str],
     return Split(consistent=consistent, median_score=middle, median_error_rate=middle_rate)
 
 
-def edit_units(texts: Sequence[str], unit: Literal["word", "character"] = "word") -> list[str]:
-    """Return lower-cased texts with one character for each unit of an edit, as rapidfuzz compares strings fastest."""
-    if unit == "character":
-        return [text.lower() for text in texts]
+def edit_units(texts: Sequence[str]) -> list[str]:
+    """Return texts with one character for each lower-cased word, as rapidfuzz compares strings fastest."""
     characters: defaultdict[str, str] = defaultdict(map(chr, count()).__next__)
     return ["".join([characters[word] for word in text.lower().split()]) for text in texts]
 

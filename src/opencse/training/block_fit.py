@@ -37,8 +37,7 @@ def fit_block(network: Network, assembler: Callable[[Any], Batch], rows: int, re
         recipe: A recipe with a block and a term of kind `meaning`.
     """
     block, settings = block_of(network.encoder), recipe.block
-    term = next((term for term in recipe.terms if isinstance(term, MeaningLoss)), None)
-    if block is None or settings is None or term is None:
+    if block is None or settings is None or not any(isinstance(term, MeaningLoss) for term in recipe.terms):
         raise OpencseError(f"{recipe.name}: a recipe with a [block] needs a term of the kind 'meaning'")
     sampler = BatchSampler(rows, min(recipe.training.batch_size, rows), recipe.training.seed)
     network.eval()
@@ -49,7 +48,7 @@ def fit_block(network: Network, assembler: Callable[[Any], Batch], rows: int, re
             read += _read(network, block, assembler(sampler.batch(step)))
         e, frozen, copied = map(torch.cat, zip(*read, strict=True))
         block.standardise(copied, frozen)
-        _fit_topic(block, e, term, settings.fit_steps)
+        _fit_topic(block, e, settings.fit_steps)
 
 
 @torch.no_grad()
@@ -63,7 +62,7 @@ def _read(network: Network, block: MeaningBlock, batch: Batch) -> Iterator[tuple
             yield (*block.read(features), block.copied(features))
 
 
-def _fit_topic(block: MeaningBlock, e: Tensor, term: MeaningLoss, steps: int) -> None:
+def _fit_topic(block: MeaningBlock, e: Tensor, steps: int) -> None:
     """Fit φ to f(c); its weights of all that it reads but e become 0."""
     rng = np.random.default_rng(0)
     first, last = cast(nn.Linear, block.sharpen[0]), block.sharpen[2]
@@ -73,7 +72,7 @@ def _fit_topic(block: MeaningBlock, e: Tensor, term: MeaningLoss, steps: int) ->
         near = (e @ e[int(rng.integers(len(e)))]).topk(min(_NEAREST, len(e))).indices
         chosen = torch.cat([torch.from_numpy(rng.permutation(len(e))[:_RANDOM]).to(near.device), near])
         hidden = F.relu(F.linear(e[chosen] * d**0.5, first.weight[:, :d], first.bias))
-        loss = sharpening_loss(F.normalize(last(hidden), dim=-1), e[chosen], term)
+        loss = sharpening_loss(F.normalize(last(hidden), dim=-1), e[chosen])
         for group in optimizer.param_groups:
             group["lr"] = _LR * min(1, (step + 1) / _WARMUP) * (1 - step / steps)
         optimizer.zero_grad()

@@ -37,14 +37,6 @@ def test_complementary_opposites_are_marked():
     assert not lexicon.is_complementary("summer", "NOUN")
 
 
-def test_a_third_of_the_pairs_is_held_out_in_both_directions():
-    pairs = [(word, opposite) for (word, _), opposite in lexicon.opposites().items()]
-    held = [pair for pair in pairs if lexicon.is_held_out_opposite(*pair, 3)]
-    assert 0.28 < len(held) / len(pairs) < 0.38
-    assert all(lexicon.is_held_out_opposite(opposite, word, 3) for word, opposite in held)
-    assert not any(lexicon.is_held_out_opposite(*pair, 0) for pair in pairs)
-
-
 RULES = ["classes", "contexts", "infinitives", "irregular_verbs", "negative_words", "topic_questions"]
 
 

@@ -114,13 +114,6 @@ def test_several_predicates_of_a_long_sentence_are_rewritten():
     assert len({view.text.replace("n't", " not") for view in NegatedAntonym().open()(rows)}) > 3
 
 
-def test_pairs_that_are_held_out_are_never_used():
-    rows = [SourceRow(id=0, text="The drug is safe.")]
-    held = [parts for parts in range(1, 12) if NegatedAntonym(hold_out=parts).open()(rows)[0].text is None]
-    assert 1 in held
-    assert 1 < len(held) < 11
-
-
 # sentence, paraphrase, negation, antonym ("" for null)
 QUADRUPLES = """
 The drug is safe.|The drug is not dangerous.|The drug is not safe.|The drug is dangerous.

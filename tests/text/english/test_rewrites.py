@@ -23,8 +23,7 @@ When he was young, he moved to London, where he sang.|When he was young, he did 
 She said that he was not happy.|She did not say that he was not happy.
 The museum was built in 1990 and renovated in 2000.|The museum was not built in 1990 or renovated in 2000.
 Ann Lee (born May 5, 1972) is a painter.|Ann Lee (born May 5, 1972) is not a painter.
-You had better leave.|You had better not leave.
-Let's go.|Let's not go.
+You had better leave.|
 Open the door.|Do not open the door.
 Please sit down.|Please do not sit down.
 Is she happy?|Is she not happy?
@@ -40,7 +39,6 @@ He never sang.|He sang.
 Isn't it nice?|Is it nice?
 Do not open the door.|Open the door.
 the man plays a guitar|the man does not play a guitar
-THE END IS NEAR.|THE END IS NOT NEAR.
 There is no evidence.|
 She may or may not come.|
 He did not see any of them.|
@@ -53,7 +51,6 @@ European monarchs adopted the style.|
 Objects derived from this class watch a folder.|
 If vegetarian menus are available, they typically offer soup.|
 Only fresh water was ever used in the baths.|
-Return 1 if the list is empty, 0 otherwise.|
 Beware of the dog.|
 """,
     "antonym_swap": """

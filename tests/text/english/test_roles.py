@@ -46,13 +46,10 @@ def test_subject_and_object_change_places(opened, case):
 PAIRS = """
 The lawyer sued the baker.|The baker was sued by the lawyer.|The baker sued the lawyer.
 I know that he beat the bank.|I know that the bank was beaten by him.|I know that the bank beat him.
-The lake is larger than the forest.|The forest is smaller than the lake.|The forest is larger than the lake.
-The novel is more famous than the film.|The film is less famous than the novel.|The film is more famous than the novel.
 She left before the train arrived.|Before the train arrived, she left.|The train arrived before she left.
 After the guests left, the cook washed the plates.|The cook washed the plates after the guests left.|After the cook washed the plates, the guests left.
 The cook slept soon after we left.||
 They walked from Bern to Basel.|They walked to Basel from Bern.|They walked from Basel to Bern.
-Anna sent Paul a letter.|Anna sent a letter to Paul.|Paul sent Anna a letter.
 The dog barks.||
 The price ranges from Monday to Friday.||
 Did the lawyer sue the baker?||

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from opencse.text.english.antonym_swap import AntonymSwap
 from opencse.text.english.grammar_view import Rewrite
-from opencse.text.english.lexicon import LexiconTable, is_held_out_opposite
+from opencse.text.english.lexicon import LexiconTable
 from opencse.text.english.predicates import AntonymQuadruple, NegatedAntonym
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits, match_case
@@ -41,8 +41,8 @@ class GermanAntonymSwap(AntonymSwap):
         """Replace one word."""
         if any(token.text.lower() in (w.NEGATIVES | w.VAGUE) - {"ohne", "selten", "nie"} for token in tokens):
             return None, "negative words"
-        predicates = [(edits, "antonym predicate") for edits, *_ in _predicates(main_clause(tokens), self.hold_out)]
-        others = list(_words(tokens, self.hold_out))
+        predicates = [(edits, "antonym predicate") for edits, *_ in _predicates(main_clause(tokens))]
+        others = list(_words(tokens))
         opposites = predicates if predicates and self.predicate_first else [*predicates, *others]
         if not opposites:
             return None, "no antonym"
@@ -58,7 +58,7 @@ class GermanNegatedAntonym(NegatedAntonym):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposite of the predicate of one sentence."""
-        return _quadruple(text, tokens, self.hold_out)[0]
+        return _quadruple(text, tokens)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class GermanAntonymQuadruple(AntonymQuadruple):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""
-        return _quadruple(text, tokens, self.hold_out)
+        return _quadruple(text, tokens)
 
 
 def opposed_words(text: str) -> dict[str, str]:
@@ -82,12 +82,12 @@ def opposed_words(text: str) -> dict[str, str]:
     return words
 
 
-def _quadruple(text: str, tokens: Sequence[Token], hold_out: int) -> list[Rewrite]:
+def _quadruple(text: str, tokens: Sequence[Token]) -> list[Rewrite]:
     none: list[Rewrite] = [(None, "no antonym")] * 3
     turned, rule = negation_edits(tokens)
     if turned is None:
         return [(None, rule)] * 3
-    for swap, entry, clause in _predicates(_without_negation(tokens), hold_out):
+    for swap, entry, clause in _predicates(_without_negation(tokens)):
         if any(a < end and start < b for a, b, _ in turned for start, end, _ in swap):
             continue
         paraphrase: Rewrite = (apply_edits(text, [*turned, *swap]), "negated antonym")
@@ -110,7 +110,7 @@ def _states(clause: GermanClause) -> bool:
     return finite in w.COPULAS | w.WERDEN and not degree and not manner
 
 
-def _predicates(clause: GermanClause | None, hold_out: int) -> Iterator[tuple[list[Edit], Opposed, GermanClause]]:
+def _predicates(clause: GermanClause | None) -> Iterator[tuple[list[Edit], Opposed, GermanClause]]:
     """Yield the edit that turns the predicate of a clause into its opposite."""
     if clause is None or clause.predicate is None:
         return
@@ -121,7 +121,7 @@ def _predicates(clause: GermanClause | None, hold_out: int) -> Iterator[tuple[li
     )
     entry = lexicon.adjectives().get(token.text) if finite in w.COPULAS | w.WERDEN else None
     entry = entry or (lexicon.verbs().get(token.text) if finite in w.AUXILIARIES - _POSSIBLE else None)
-    if entry is None or not single or _held_out(entry, hold_out) or not _fits(clause, entry):
+    if entry is None or not single or not _fits(clause, entry):
         return
     yield [(token.start, token.end, entry.opposite)], entry, clause
 
@@ -138,13 +138,13 @@ def _fits(clause: GermanClause, entry: Opposed) -> bool:
     )
 
 
-def _words(tokens: Sequence[Token], hold_out: int) -> Iterator[tuple[list[Edit], str]]:
+def _words(tokens: Sequence[Token]) -> Iterator[tuple[list[Edit], str]]:
     """Yield the edits that turn an attribute, a preposition, an adverb or a separated prefix into its opposite."""
     clause = main_clause(tokens)
     for i, token in enumerate(tokens[:-1]):
         later = tokens[i + 1].text
         entry = lexicon.attributes().get(token.text)
-        if entry is not None and i and w.is_noun(later) and not _held_out(entry, hold_out):
+        if entry is not None and i and w.is_noun(later):
             yield [(token.start, token.end, entry.opposite)], "antonym attribute"
         opposite = lexicon.function_words().get(token.text.lower())
         if opposite is not None and _has_opposite(tokens, i):
@@ -174,7 +174,3 @@ def _has_opposite(tokens: Sequence[Token], i: int) -> bool:
     if word in ("mindestens", "höchstens"):
         return w.is_number(later)
     return i > 0 and later not in _NO_OPPOSITE_BEFORE and tokens[i - 1].text.lower() not in _NO_OPPOSITE_BEFORE
-
-
-def _held_out(entry: Opposed, parts: int) -> bool:
-    return is_held_out_opposite(*entry.base, parts)

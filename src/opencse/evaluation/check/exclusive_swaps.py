@@ -93,7 +93,7 @@ class ExclusiveOpposite(AntonymSwap):
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
         """Return the words whose opposite cannot be true of the same subject."""
-        found = find_predications(text, tokens, hold_out=self.hold_out)
+        found = find_predications(text, tokens)
         return [each.opposite for each in found if _excludes_opposite(text, tokens, each)]
 
 

@@ -30,7 +30,6 @@ class AntonymSwap(GrammarView):
     Attributes:
         predicate_first: Prefer a predicate adjective ("is safe"): the negation of its opposite
             ("is not dangerous") is a paraphrase, which `negated_antonym` builds.
-        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
 
     Example:
         [build.antonym]
@@ -45,11 +44,10 @@ class AntonymSwap(GrammarView):
     tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
     predicate_first: bool = False
-    hold_out: int = 0
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
         """Return the words that may be replaced, with their opposites."""
-        return list(find_opposites(text, tokens, hold_out=self.hold_out))
+        return list(find_opposites(text, tokens))
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Replace one word, drawn by the weight of its part of speech."""

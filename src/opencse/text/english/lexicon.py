@@ -17,7 +17,6 @@ The others belong to the rules and change with the code: `classes.tsv` (words by
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -134,12 +133,6 @@ def is_complementary(word: str, pos: str) -> bool:
         pos: Its part of speech, as in `opposites`.
     """
     return _complementary().get((word, pos), pos == "ADJ")
-
-
-def is_held_out_opposite(word: str, opposite: str, parts: int) -> bool:
-    """Whether a pair of opposites falls into the first of `parts` equal parts, by its hash; False if there are none."""
-    digest = hashlib.blake2b(" ".join(sorted((word, opposite))).encode(), digest_size=4).digest()
-    return parts > 0 and int.from_bytes(digest, "big") % parts == 0
 
 
 @cache

@@ -121,8 +121,7 @@ def negation_edits(text: str, clause: Clause, *, contract: bool = False) -> Nega
     if word_at(tokens, 0) == "the" and len(tokens) > 1 and tokens[1].tag in ("RBR", "JJR"):
         return None, "the more the more"
     if word_at(tokens, clause.finite) == "had" and word_at(tokens, clause.finite + 1) == "better":
-        end = tokens[clause.finite + 1].end
-        return [(end, end, " not")], "had better"
+        return None, "had better"
     negate = _after_auxiliary if clause.auxiliary else _do_support
     return negate(text, clause, clause.finite, clause.subject, contract)
 
@@ -144,9 +143,8 @@ def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contr
     if contract and adjacent and word.replace("’", "'") not in _NO_CONTRACTION:
         negation = replaced(verb, _CONTRACTED.get(word, word + "n't"))
     else:
-        inserted = "NOT" if verb.text.isupper() and len(verb.text) > 1 and rule != "question" else "not"
         glue = "" if word == "can" and place == finite else " "
-        negation = (tokens[place].end, tokens[place].end, glue + inserted)
+        negation = (tokens[place].end, tokens[place].end, f"{glue}not")
     shared = [i for i in clause.shared_verbs() if tokens[i].tag not in FINITE]  # "was not built or tested"
     return [negation, *(edit for i in shared for edit in _or(clause, i))], rule
 
@@ -200,8 +198,6 @@ def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: 
     if any(word_at(tokens, i) in word_class("limiting") for i in (first, finite - 1, finite + 1)):
         return None, "not only"
     helper = _SUPPORT[clause.tag] + ("n't " if contract else " not ")
-    if verb.text.isupper() and len(verb.text) > 1:
-        helper, base = helper.upper(), base.upper()
     edits: list[Edit] = [(verb.start, verb.end, helper + base)]
     if first < finite:
         edits = [(tokens[first].start, tokens[first].start, helper), (verb.start, verb.end, base)]
@@ -267,12 +263,8 @@ def _imperative(text: str, clause: Clause) -> Negated:
     opened = word_at(tokens, start - 1) in ("", "please", ",", ":", '"', "“")
     if not opened or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
         return None, "no subject"
-    if any(token.text.lower() in ("else", "otherwise") for token in tokens[start:]):
-        return None, "alternative"  # "Return 1 if it is empty, 0 otherwise."
     if word in word_class("remarks") or re.search(r"[^s]s$", word):  # "Roads in ..." is a mistagged noun
         return None, "remark"
-    if word == "let" and word_at(tokens, start + 1) in ("'s", "’s", "us"):
-        return [(tokens[start + 1].end, tokens[start + 1].end, " not")], "let us"
     edits: list[Edit] = [(verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))]
     return [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))], "imperative"
 
@@ -307,8 +299,8 @@ def _remove(text: str, clause: Clause) -> Negated:
     following = tokens[place + 1]
     if clause.subject is None and stem == "do":  # "Do not open"
         return [(helper.start, following.end, match_case(following.text, helper.text))], "imperative not removed"
-    if clause.shared_verbs():  # "did not sing or dance": emphatic "did sing or dance"
-        return [removed], "not removed"
+    if clause.shared_verbs():  # "did not sing or dance"
+        return None, "negative words"
     new = inflect(verb.text.lower(), next(tag for tag, helper in _SUPPORT.items() if helper == stem))
     return [(helper.start, following.start, ""), replaced(verb, new)], "do-support removed"
 

@@ -59,11 +59,10 @@ class Opposite:
     new_particle: str = ""
 
 
-def find_opposites(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Opposite]:
+def find_opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
     """Yield every word of a sentence that its opposite can replace in this context.
 
-    A word is left out if its opposite occurs in the sentence as well ("forward or backward"), and so is one of
-    `hold_out` pairs of opposites, chosen by their hash; 0 for none.
+    A word is left out if its opposite occurs in the sentence as well ("forward or backward").
     """
     words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):
@@ -71,7 +70,7 @@ def find_opposites(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> 
         if not token.text.isalpha() or (i and not token.text.islower()) or any(mark in around for mark in "-–'’\"“”/"):
             continue
         opposite = _degree(tokens, i) or _opposite(tokens, i)
-        if opposite is None or lexicon.is_held_out_opposite(*opposite.pair, hold_out):
+        if opposite is None:
             continue
         if (opposite.word if opposite.word != token.text.lower() else opposite.new_particle) not in words:
             yield opposite

@@ -39,9 +39,6 @@ class NegatedAntonym(GrammarView):
     Each further predicate that has an opposite is rewritten in half of the sentences, and half of them have "isn't" for
     "is not".
 
-    Attributes:
-        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
-
     Example:
         [build.negated_antonym]
         kind = "negated_antonym"
@@ -53,8 +50,6 @@ class NegatedAntonym(GrammarView):
     kind: ClassVar[str] = "negated_antonym"
     tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
-    hold_out: int = 0
-
     def accepts(self, opposite: Opposite) -> bool:
         """Return whether the negated opposite of a word says the same as the word."""
         return opposite.complementary
@@ -62,7 +57,7 @@ class NegatedAntonym(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposites of one or several predicates."""
         contract = rng.random() < _CONTRACTED
-        places = find_predications(text, tokens, hold_out=self.hold_out)
+        places = find_predications(text, tokens)
         predications = [one for one in places if self.accepts(one.opposite)]
         rng.shuffle(predications)
         edits: list[Edit] = []
@@ -98,9 +93,6 @@ class AntonymQuadruple(GrammarView):
     antonym in all three, so that the number of negations does not tell which sentences agree. Half of the sentences
     have "isn't" for "is not".
 
-    Attributes:
-        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
-
     Example:
         [build.place]
         kind = "antonym_quadruple"
@@ -116,12 +108,10 @@ class AntonymQuadruple(GrammarView):
     parts: ClassVar[tuple[str, ...]] = ("paraphrase", "negation", "antonym")
     tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
-    hold_out: int = 0
-
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""
         contract = rng.random() < _CONTRACTED
-        predications = list(find_predications(text, tokens, hold_out=self.hold_out))
+        predications = list(find_predications(text, tokens))
         rng.shuffle(predications)
         for place in predications:
             made = [
@@ -160,11 +150,11 @@ class Predication:
     to: int | None = None
 
 
-def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Predication]:
-    """Yield all places of a statement where a predicate has an opposite; arguments as in `find_opposites`."""
+def find_predications(text: str, tokens: Sequence[Token]) -> Iterator[Predication]:
+    """Yield all places of a statement where a predicate has an opposite."""
     if is_question(text):
         return
-    for opposite in find_opposites(text, tokens, hold_out=hold_out):
+    for opposite in find_opposites(text, tokens):
         if opposite.pos in ("ADJ", "NOUN"):
             copula = find_copula(tokens, opposite)
             if copula is not None:

@@ -3,10 +3,8 @@
 | pattern | sentence | same roles | roles exchanged |
 |---|---|---|---|
 | voice | The lawyer sued the baker. | The baker was sued by the lawyer. | The baker sued the lawyer. |
-| comparison | Anna is taller than Ben. | Ben is shorter than Anna. | Ben is taller than Anna. |
 | order | She slept before she ate. | Before she ate, she slept. | She ate before she slept. |
 | direction | They flew from Rome to Oslo. | They flew to Oslo from Rome. | They flew from Oslo to Rome. |
-| recipient | Anna sent Ben a card. | Anna sent a card to Ben. | Ben sent Anna a card. |
 """
 
 from __future__ import annotations
@@ -16,13 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.text.english import lexicon
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, SYMMETRIC_VERBS, LexiconTable, word_class
 from opencse.text.english.parse import (
-    Span,
     as_span,
-    base_relation,
     capitalised,
     characters,
     children,
@@ -49,10 +44,6 @@ from opencse.text.views.text_edits import apply_edits
 RolePair = tuple[str | None, str]
 """The paraphrase (None if there is none), and the sentence with exchanged roles."""
 
-_COPULAS = ("is", "are", "was", "were", "am")
-_WITHIN = ("acl", "advcl", "conj", "parataxis", "appos", "mark", "punct", "ccomp")
-_SHORT = 5  # tokens of a recipient that stands before the object
-
 
 @dataclass(frozen=True, kw_only=True)
 class RolePairs(GrammarView):
@@ -65,9 +56,8 @@ class RolePairs(GrammarView):
       pronouns change their case, and the verb its number. Subject and object must be names, personal pronouns, people
       or groups of people, so that the result makes sense.
 
-    Besides the voice, the patterns are comparisons ("Anna is taller than Ben"), the order of two clauses ("before",
-    "after", "because"), directions ("from Rome to Oslo") and recipients ("Anna sent Ben a card"). Both are null if
-    none applies.
+    Besides the voice, the patterns are the order of two clauses ("before", "after", "because") and directions ("from
+    Rome to Oslo"). Both are null if none applies.
 
     Example:
         [build.roles]
@@ -88,7 +78,7 @@ class RolePairs(GrammarView):
         """Return both views of one pattern, drawn at random; one with a paraphrase if there is any."""
         pairs = [(*pair, "voice") for pair in _voice(text, tokens)]
         if not any(token.text in (".", "?", ";") for token in tokens[:-1]) and not is_question(text):
-            patterns = {"comparison": _comparison, "order": _order, "direction": _direction, "recipient": _recipient}
+            patterns = {"order": _order, "direction": _direction}
             pairs[:0] = [(*pair, rule) for rule, pattern in patterns.items() for pair in pattern(text, tokens)]
         if not pairs:
             return [(None, "no roles")] * len(self.parts)
@@ -119,43 +109,6 @@ def _voice(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
                 new = base if number or subject == "I" else inflect(base, "VBZ")
             edits.append((finite.start, finite.end, new))
         yield other_voice(text, tokens, roles)[0], apply_edits(text, edits)
-
-
-def _phrase(tokens: Sequence[Token], head: int, *, without: int | None = None) -> Span | None:
-    """Return a noun phrase with its "of" phrases; None if it is no span, has clauses or refers back."""
-    places = subtree(tokens, head) - (subtree(tokens, without) if without is not None else set())
-    span, noun = as_span(places), tokens[head]
-    nominal = noun.pos in ("NOUN", "PROPN", "PRON") and noun.tag not in ("EX", "WP", "WDT", "DT")
-    inner = any(base_relation(tokens[i]) in _WITHIN for i in places - {head})
-    verbal = any(tokens[i].tag in ("PRP$", "VBZ", "VBD", "VBP", "MD") for i in places)
-    return span if nominal and not inner and not verbal else None
-
-
-def _comparison(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
-    """Exchange what is compared: "Anna is taller than Ben"; a comparative of the opposite keeps the meaning."""
-    for i, token in enumerate(tokens):
-        copulas = children(tokens, i, "cop") if token.tag in ("JJR", "JJ") else []
-        subjects = children(tokens, i, "nsubj") if copulas else []
-        if len(subjects) != 1 or children(tokens, i, "conj"):
-            continue
-        cases = [(k, c) for k in children(tokens, i, "obl") for c in children(tokens, k, "case")]
-        thans = {k: c for k, c in reversed(cases) if word_at(tokens, c) == "than"}
-        degrees = [tokens[k] for k in children(tokens, i, "advmod") if word_at(tokens, k) in ("more", "less")]
-        if len(thans) != 1 or (token.tag == "JJ" and len(degrees) != 1):
-            continue
-        ((compared, than),), verb = thans.items(), tokens[copulas[0]]
-        subject, other = _phrase(tokens, subjects[0]), _phrase(tokens, compared, without=than)
-        if subject is None or other is None or not subject[1] < copulas[0] < i < other[0]:
-            continue
-        plural = is_plural(tokens, compared, other)
-        if tokens[other[0]].tag == "IN" or plural is None or verb.text.lower() not in _COPULAS:
-            continue
-        edits = [*exchange(text, tokens, subject, other), (verb.start, verb.end, agreeing(verb.text, plural))]
-        word, new = token, lexicon.opposites().get((token.text.lower(), "ADJ"), "")
-        if degrees:
-            word, new = degrees[0], "less" if degrees[0].text.lower() == "more" else "more"
-        paraphrase = apply_edits(text, [*edits, (word.start, word.end, new)]) if new else None
-        yield paraphrase, apply_edits(text, edits)
 
 
 def _order(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
@@ -219,24 +172,3 @@ def _direction(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
         one, other, place = text_of(text, tokens, start), text_of(text, tokens, end), characters(tokens, (i, end[1]))
         kept, exchanged = f"to {other} from {one}", f"from {other} to {one}"
         yield apply_edits(text, [(*place, kept)]), apply_edits(text, [(*place, exchanged)])
-
-
-def _recipient(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
-    """Exchange giver and recipient: "Anna sent Ben a card", where "sent a card to Ben" keeps the meaning."""
-    for i, verb in enumerate(tokens):
-        if verb.tag != "VBD" or verb.lemma.lower() not in word_class("giving"):
-            continue  # in the present tense the verb would have to agree
-        roles = [children(tokens, i, relation) for relation in ("nsubj", "iobj", "obj")]
-        if any(len(dependents) != 1 for dependents in roles) or children(tokens, i, "conj", "aux", "xcomp", "ccomp"):
-            continue
-        heads = [tokens[dependents[0]] for dependents in roles]
-        giver, recipient, thing = (_phrase(tokens, dependents[0]) for dependents in roles)
-        if giver is None or recipient is None or heads[0].relation != "nsubj":
-            continue
-        if not giver[1] < i < recipient[0] or not (can_act(heads[0]) and can_act(heads[1])):
-            continue
-        paraphrase = None
-        if thing is not None and thing[0] == recipient[1] + 1 and recipient[1] - recipient[0] < _SHORT:
-            moved = f"{text_of(text, tokens, thing)} to {text_of(text, tokens, recipient)}"
-            paraphrase = apply_edits(text, [(*characters(tokens, (recipient[0], thing[1])), moved)])
-        yield paraphrase, apply_edits(text, exchange(text, tokens, giver, recipient))

@@ -74,7 +74,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
     def _places(self, ids: np.ndarray, pools: CandidatePools, seeds: np.ndarray, index: CorpusIndex) -> np.ndarray:
         """Return the positions that are drawn from the pool of each row, (a, m)."""
         used, place = np.unique(np.concatenate((ids, pools.ids[pools.valid])), return_inverse=True)
-        texts = edit_units(index.sentences.take(used), self.edits)
+        texts = edit_units(index.sentences.take(used))
         anchors, members = place[: len(ids)], np.full(pools.ids.shape, -1)
         members[pools.valid] = place[len(ids) :]
         return self.places(texts, anchors, members, pools.cosine, gumbel_noise(seeds, pools.ids))

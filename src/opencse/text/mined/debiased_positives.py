@@ -108,5 +108,5 @@ class PositiveDrawer:
         valid &= (cosine >= low) & (cosine <= high)
         members = np.where(valid, members, -1)
         noise = gumbel_noise(spec.row_seeds(self._seed, rows), np.tile(np.arange(n), (len(rows), 1)))
-        places = spec.places(edit_units(texts, spec.edits), np.arange(len(rows)), members, cosine, noise)
+        places = spec.places(edit_units(texts), np.arange(len(rows)), members, cosine, noise)
         return places, cosine, valid

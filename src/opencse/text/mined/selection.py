@@ -38,7 +38,6 @@ class DebiasedDraw(EmbeddingSpec):
         weight: λ, the share of meaning in the selection score (DebCSE: 0.8).
         mode: "sound", or "faithful" for the paper's literal scores.
         temperature: Temperature of the draw; 0 takes the best. By default 1 for "faithful", as published, else 0.1.
-        edits: Unit of the edit distance, "word" or "character".
     """
 
     role: ClassVar[Role] = "negative"
@@ -47,7 +46,6 @@ class DebiasedDraw(EmbeddingSpec):
     weight: float = 0.8
     mode: Mode = "sound"
     temperature: float | None = None
-    edits: Literal["word", "character"] = "word"
 
     def __post_init__(self) -> None:
         super().__post_init__()
