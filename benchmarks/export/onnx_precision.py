@@ -1,4 +1,4 @@
-"""What fp16 and int8 cost and gain: size, speed, and meaning of the exported graph in each precision.
+"""What int8 costs and gains: size, speed, and meaning of the exported graph in each precision.
 
     OMP_NUM_THREADS=1 python benchmarks/export/onnx_precision.py MODEL DATA [--rounds 5] [--out FILE.csv]
 

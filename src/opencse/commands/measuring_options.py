@@ -257,7 +257,7 @@ class ExportOptions:
 
     Pooling and normalisation are part of the graph; batch size and length are dynamic. It runs with onnxruntime and
     tokenizers, without PyTorch. Its vectors are compared with PyTorch's before anything is written: fp32 may differ by
-    1e-4 in a coordinate, fp16 must keep a cosine of 0.999, int8 of 0.9. Needs `pip install "opencse[onnx]"`.
+    1e-4 in a coordinate, int8 must keep a cosine of 0.9. Needs `pip install "opencse[onnx]"`.
 
     opencse export out/ -o onnx/
 
@@ -268,7 +268,7 @@ class ExportOptions:
 
     model: str = option(_MODEL, kw_only=False)
     out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=OUT)
-    precision: Literal["fp32", "fp16", "int8"] = option("Number format of the weights.", default="fp32")
+    precision: Literal["fp32", "int8"] = option("Number format of the weights.", default="fp32")
     pooling: str | None = option(_POOLING, default=None)
     overwrite: bool = option("Replace an earlier export.", default=False)
 

@@ -70,7 +70,7 @@ def test_a_meaning_block_is_part_of_the_graph(tmp_path, bert) -> None:
 
 
 def run_by_hand(folder, texts) -> list[np.ndarray]:
-    """Both outputs, with onnxruntime and tokenizers alone."""
+    """The outputs, with onnxruntime and tokenizers alone."""
     from tokenizers import Tokenizer
 
     session = ort.InferenceSession(folder / "model.onnx")
@@ -100,9 +100,7 @@ def test_normalised_mean_with_prompts_in_any_batch(normalised):
     assert np.abs(plain - expected).max() > 1e-3
     np.testing.assert_allclose(onnx_model.encode(TEXTS, prompt=""), plain, atol=1e-5)
     assert onnx_model.encode([]).shape == (0, 32)
-    vectors, hidden = run_by_hand(export.folder, TEXTS)
-    np.testing.assert_allclose(vectors, plain, atol=1e-5)
-    assert hidden.shape == (len(TEXTS), 64, 32)
+    np.testing.assert_allclose(run_by_hand(export.folder, TEXTS)[0], plain, atol=1e-5)
 
 
 def test_roberta_whose_inputs_are_two_and_whose_padding_is_not_zero_truncated(roberta, tmp_path):
@@ -137,8 +135,8 @@ def same_graph(normalised, monkeypatch):
 @pytest.mark.parametrize(
     ("precision", "pooling", "problem"),
     [
-        ("fp32", "mean", r"vectors differ from PyTorch's by .*, more than 1e-04"),
-        ("int8", "cls", r"in int8, a vector has a cosine of only .*export this model in fp32"),
+        ("fp32", "mean", r"in fp32, onnxruntime's vectors differ from PyTorch's by "),
+        ("int8", "cls", r"in int8, .* the least cosine is .*export this model in fp32"),
     ],
 )
 def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path, precision, pooling, problem):
@@ -149,19 +147,18 @@ def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path, 
 
 
 @pytest.mark.usefixtures("same_graph")
-@pytest.mark.parametrize(("precision", "least"), [("fp16", 0.9999), ("int8", 0.97)])
-def test_lower_precisions_are_smaller_and_near(normalised, tmp_path, precision, least):
+def test_int8_is_smaller_and_near(normalised, tmp_path):
     model, fp32 = normalised
-    export = export_onnx(model, tmp_path / "onnx", precision=precision)
+    export = export_onnx(model, tmp_path / "onnx", precision="int8")
     assert sorted(p.name for p in export.folder.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
-    assert json.loads((export.folder / "encoder.json").read_text())["precision"] == precision
+    assert json.loads((export.folder / "encoder.json").read_text())["precision"] == "int8"
     assert export.size < fp32.size
     expected = SentenceTransformer(model, device="cpu").encode(TEXTS, prompt="")
-    vectors, hidden = run_by_hand(export.folder, TEXTS)
-    assert vectors.dtype == hidden.dtype == np.float32
+    (vectors,) = run_by_hand(export.folder, TEXTS)
+    assert vectors.dtype == np.float32
     cosines = (vectors * expected).sum(axis=1) / np.linalg.norm(vectors, axis=1)
-    assert cosines.min() > least
-    assert least < export.min_cosine <= 1
+    assert cosines.min() > 0.97
+    assert 0.97 < export.min_cosine <= 1
     assert np.abs(vectors - expected).max() > 1e-5, "not the fp32 graph"
 
 
@@ -178,7 +175,7 @@ def test_a_missing_package_comes_with_its_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "onnxscript" else find(name))
     with pytest.raises(OpencseError, match=r'onnxscript is not installed. pip install "opencse\[onnx\]"'):
         export_onnx("minilm", tmp_path / "onnx")
-    with pytest.raises(OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, fp16, int8"):
+    with pytest.raises(OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, int8"):
         export_onnx("minilm", tmp_path / "onnx", precision="int4")
 
 
