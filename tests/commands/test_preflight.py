@@ -81,7 +81,6 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
         (["evaluate", absent, "--tasks", "development"], lambda: evaluate(absent, tasks=["development"])),
         (["probe", "mini-mlm", "--sentences", missing], lambda: probe("mini-mlm", sentences=missing)),
         (["check", "mini-mlm", "--texts", missing], lambda: check("mini-mlm", missing)),
-        (["check", "mini-mlm", "--queries", missing], lambda: check("mini-mlm", queries=missing)),
         (["compare", missing], lambda: compare([missing])),
         (
             ["compare", "mini-mlm", "mini-mlm", "--texts", missing],

@@ -26,7 +26,7 @@ from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import choose_language
-from opencse.text.user_text import collect_passages, collect_queries
+from opencse.text.user_text import collect_passages
 
 _TIMED = 24  # passages whose encoding is timed
 _EXAMPLES = 12  # on the page
@@ -53,7 +53,6 @@ def check(options: CheckOptions) -> TextCheck:
     if options.out is not None:
         output_folder(options.out)
     found = collect_passages(options.texts, column=options.column, words=options.words)
-    asked = collect_queries(options.queries) if options.queries is not None else []
     source = model_source(options.model)
     encoder = load_encoder(source)
     embedder = Embedder(encoder, precision="auto", progress="encoding")
@@ -68,7 +67,6 @@ def check(options: CheckOptions) -> TextCheck:
         embedder,
         found,
         SentenceRewriter(options.seed, language),
-        queries=asked,
         limit=limit,
         documents=documents,
         deadline=started + 0.45 * 60 * options.minutes,

@@ -133,7 +133,7 @@ class CheckOptions:
 
     opencse check minilm --texts docs/ -o check/
 
-    opencse check out/model --texts articles.csv --column body --queries log.txt
+    opencse check out/model --texts articles.csv --column body
     """
 
     model: Any = option(_MODEL, kw_only=False)
@@ -144,7 +144,6 @@ class CheckOptions:
         flags=("--texts",),
         kw_only=False,
     )
-    queries: Any = option(QUERIES, default=None, shown=Path)
     out: str | Path | None = option("Folder for check.html and check.json.", default=None, flags=OUT, shown=Path)
     column: str | None = option(COLUMN, default=None)
     words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)

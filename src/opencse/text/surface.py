@@ -101,11 +101,6 @@ class Split:
     median_score: float
     median_error_rate: float
 
-    @property
-    def balanced(self) -> bool:
-        """Whether the median score lies in [2, 3.5]; OssCSE leaves out other sets (footnote 3)."""
-        return 2.0 <= self.median_score <= 3.5
-
 
 def consistency_opposition(sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]) -> Split:
     """Split pairs by the medians of their data set, as in OssCSE, Table 2.

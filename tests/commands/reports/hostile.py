@@ -36,7 +36,6 @@ def probe_scores(*names: str) -> dict[str, ProbeScores]:
         split_sets=[toy],
         pairs=[pairs([("a", "b", 3.0), ("c", "d", 3.0)], "flat")],
         sentences=sentences,
-        views=sentences,
         triplets=[TripletSet(name=SCRIPT, triplets=tuple(triplets))],
     )
 

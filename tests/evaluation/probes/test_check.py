@@ -56,7 +56,7 @@ def single(texts):
 
 @pytest.fixture(scope="module")
 def found():
-    return replace(checked(by_words, single(TEXTS), queries=["open shop"]), model="words")
+    return replace(checked(by_words, single(TEXTS)), model="words")
 
 
 def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
@@ -75,10 +75,8 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
     assert "words finds the contradiction" in enough.headline()
 
 
-def test_passages_and_queries(found) -> None:
+def test_passages(found) -> None:
     assert found.contradiction_first_in_passages is None
-    assert found.queries is not None
-    assert found.queries.still_first.rows == 1
     whole = checked(by_words, [DocumentPassage("a.md", tuple(TEXTS[:3])), DocumentPassage("b.md", tuple(TEXTS[3:]))])
     assert whole.contradiction_first_in_passages is not None
     assert whole.contradiction_first_in_passages.rows == whole.contradiction_first.rows > 0

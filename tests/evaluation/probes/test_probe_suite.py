@@ -8,11 +8,11 @@ import pytest
 
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks
 from opencse.evaluation.probes import ProbeData, probe_encoders, read_sentences
-from opencse.evaluation.probes.scored_pairs import LengthProbe, SuppressionProbe
-from opencse.evaluation.probes.sentence_versions import RetrievalProbe, TrainingPairsProbe, TransformationProbe
+from opencse.evaluation.probes.scored_pairs import SuppressionProbe
+from opencse.evaluation.probes.sentence_versions import RetrievalProbe, TransformationProbe
 from opencse.evaluation.probes.triplet_sets import TripletProbe
 from opencse.foundation.errors import OpencseError
-from opencse.text.surface import lexical_overlap, match_error_rate
+from opencse.text.surface import match_error_rate
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, embedded, pairs, write_sentences
 
 
@@ -81,32 +81,6 @@ def test_suppression_takes_high_scores_and_low_overlap_once():
     assert "lexical overlap below 0.6" in nothing.measure(embedded(nothing)).cosine.undefined
 
 
-def test_length_bias_of_a_model_that_sees_only_length():
-    rng = np.random.default_rng(0)
-    rows = [(" ".join("w" * int(a)), " ".join("w" * int(b)), float(s)) for a, b, s in rng.integers(1, 9, (200, 3))]
-    part = LengthProbe([pairs(rows, "lengths")])
-
-    def angle(texts):
-        turns = np.array([len(text.split()) for text in texts]) / 8
-        return np.column_stack([np.cos(turns), np.sin(turns)])
-
-    found = part.measure(embedded(part, angle))
-    assert found.length.value < -0.8
-
-
-def test_training_pairs_are_counted_whole(sentences):
-    part = TrainingPairsProbe(sentences)
-    kinds = {kind.column: kind for kind in part.measure(embedded(part))}
-    assert {name: kind.role for name, kind in kinds.items()} == {
-        "paraphrase": "positive",
-        "negation": "negative",
-        "another sentence": "negative",
-    }, "a substitution that was not built for training is a probe"
-    assert all(kind.overlap.rows == kind.cosine.rows == 4 for kind in kinds.values())
-    expected = lexical_overlap([r[0] for r in ROWS], [r[2] for r in ROWS]).mean()
-    assert kinds["negation"].overlap.value == pytest.approx(expected)
-
-
 def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate(sentences):
     rng = np.random.default_rng(1)
     words = [row[0] for row in ROWS] + [row[1] for row in ROWS]
@@ -118,7 +92,7 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
         return bag_of_words(texts)
 
     own = pairs(list(zip(words[:4], words[:4], range(4), strict=True)), "own")
-    data = ProbeData(sts=[toy], split_sets=[toy], pairs=[own], sentences=sentences, views=sentences)
+    data = ProbeData(sts=[toy], split_sets=[toy], pairs=[own], sentences=sentences)
     found = probe_encoders({"one": encode}, data)["one"]
     assert len(calls) == 1
     assert len(calls[0]) == len(set(calls[0]))

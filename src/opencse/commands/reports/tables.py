@@ -120,24 +120,21 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
 
 def _splits(labels: list[str], parts: list[Any]) -> Table:
     rows: list[Row] = []
-    for same in zip(*((*part.sets, *part.averages) for part in parts), strict=True):
+    for same in zip(*((*part.sets, part.average) for part in parts), strict=True):
         first, pairs = same[0], f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
-        head: Row = (f"average: {first.name}", pairs, "", "")
-        if len(rows) < len(parts[0].sets):
-            name = shown(first.name, 40) + ("" if first.balanced else " *")
-            head = (name, pairs, Number(first.median_score), Number(first.median_error_rate, 3))
-        rows.append((*head, *(Number(getattr(each, side).value, 3) for side in _SIDES for each in same)))
-    notes = [
+        medians: Row = (Number(first.median_score), Number(first.median_error_rate, 3))
+        if first.median_score is None:
+            medians = ("", "")
+        sides = (Number(getattr(each, side).value, 3) for side in _SIDES for each in same)
+        rows.append((shown(first.name, 40), pairs, *medians, *sides))
+    note = (
         "Spearman with human scores. Cont.: score above the set's median and match error rate below, or the reverse; "
-        "Oppn.: all other pairs. Averages are weighted by pairs. SimCSE on BERT-base, as published for sixteen sets: "
+        "Oppn.: all other pairs. The average is weighted by pairs. SimCSE on BERT-base, as published for sixteen sets: "
         f"{_of_simcse(WEIGHTED_UNSUPERVISED)}; supervised {_of_simcse(WEIGHTED_SUPERVISED)} (OssCSE Table 3)."
-    ]
-    if not all(each.balanced for each in parts[0].sets):
-        notes.append("*: median score outside 2 to 3.5, OssCSE's range.")
-    sides = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
-    heads = ("set", "pairs", "median score", "median MER", *sides)
+    )
+    heads = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
     title = "Where wording agrees with meaning, and where it misleads"
-    return Table(heads, rows, title, notes, len(parts[0].averages))
+    return Table(("set", "pairs", "median score", "median MER", *heads), rows, title, [note], 1)
 
 
 def _of_simcse(averages: tuple[float, float]) -> str:
@@ -201,34 +198,6 @@ def _suppression(labels: list[str], parts: list[Any]) -> Table:
     return Table(("", *labels), rows, "Feature suppression: same meaning, different words", notes)
 
 
-def _length(labels: list[str], parts: list[Any]) -> Table:
-    rows: list[Row] = [
-        (shown(name, 40), *(Number(part.by_set[name][side].value, 3) for side in (0, 1) for part in parts))
-        for name in parts[0].by_set
-    ]
-    average = [Number(each.value, 3) for each in (*(p.length for p in parts), *(p.wording for p in parts))]
-    note = (
-        "Partial rank correlation of cosine with the relative difference of length (in words), and with the match "
-        "error rate, given the human score. 0 means no bias; below 0 the model scores pairs that differ in length or "
-        "in words lower than people do."
-    )
-    heads = ("set", *(f"{label} {bias}" for bias in ("length", "wording") for label in labels))
-    return Table(heads, [*rows, ("weighted average", *average)], "Bias that human scores do not explain", [note], 1)
-
-
-def _training_pairs(labels: list[str], parts: list[Any]) -> Table:
-    rows = []
-    for kinds in zip(*parts, strict=True):
-        numbers = [Number(each.value) for each in (kinds[0].overlap, *(kind.cosine for kind in kinds))]
-        rows.append((shown(kinds[0].column, 40), kinds[0].role, kinds[0].cosine.rows, *numbers))
-    note = (
-        "Mean lexical overlap (shared words over the longer length) and mean cosine. Published overlap of positives "
-        "and negatives: supervised NLI 0.38 and 0.28, SimCSE 1.0 and 0.09, DebCSE 0.56 and 0.21 (DebCSE Tables 1, 4)."
-    )
-    heads = ("column", "role", "pairs", "overlap", *(f"{label} cosine" for label in labels))
-    return Table(heads, rows, "Training pairs", [note])
-
-
 _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "sts": _sts,
     "splits": _splits,
@@ -237,7 +206,5 @@ _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "retrieval": _retrieval,
     "triplets": _triplets,
     "suppression": _suppression,
-    "length": _length,
-    "training_pairs": _training_pairs,
 }
 """What makes the table of each part of the scores."""

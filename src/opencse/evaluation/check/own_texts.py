@@ -22,7 +22,7 @@ from opencse.evaluation.check.contradictions import (
     replace_sentence,
     rewrite_sentences,
 )
-from opencse.evaluation.check.text_check import ContradictionKind, QueryCheck, SearchExample, TextCheck
+from opencse.evaluation.check.text_check import ContradictionKind, SearchExample, TextCheck
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_ROWS
@@ -54,7 +54,6 @@ def check_texts(
     passages: Sequence[DocumentPassage],
     rewriter: SentenceRewriter,
     *,
-    queries: Sequence[str] = (),
     limit: int = 400,
     documents: int = 2000,
     deadline: float | None = None,
@@ -65,7 +64,6 @@ def check_texts(
         encode: From n texts to a matrix of shape (n, dim).
         passages: The user's texts.
         rewriter: Contradicts and rewords sentences of their language; its seed is that of all sampling.
-        queries: Searches that users make.
         limit: Maximum number of sentences with both a contradiction and a rewording.
         documents: Maximum number of passages searched; more are sampled at random.
         deadline: `time.perf_counter()` after which no more sentences are rewritten.
@@ -89,7 +87,7 @@ def check_texts(
         text for s in (*both, *contradicted) for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
     ]
     in_passages = [text for case in cases for text in case.in_passage]
-    vectors = _encoded(encode, [*texts, *queries, *versions, *in_passages])
+    vectors = _encoded(encode, [*texts, *versions, *in_passages])
     examples = _searches(cases, searched, vectors)
     same = _cosines([(s.text, s.rewordings) for s in both], REWORDINGS, vectors)
     far = _cosines([(s.text, s.contradictions) for s in (*both, *contradicted)], CONTRADICTIONS, vectors)
@@ -115,7 +113,6 @@ def check_texts(
             for name, values in far.items()
         ),
         rewordings=_rates([case.rewording for case in cases], first),
-        queries=_queries(queries, searched, rewriter, vectors, encode) if queries else None,
         examples=tuple(_worst_first(examples)),
         notes=tuple(_notes(rewriter.language, len(both))),
         seconds=time.perf_counter() - started,
@@ -250,38 +247,6 @@ def _accepted(cosines: Sequence[np.ndarray], threshold: float | None) -> Estimat
         return Estimate(value=None, rows=0, undefined="no sentence could be reworded")
     values = np.concatenate([np.zeros(0), *cosines])
     return rate_estimate(int((values >= threshold).sum()), len(values))
-
-
-def _queries(
-    queries: Sequence[str],
-    searched: Sequence[DocumentPassage],
-    rewriter: SentenceRewriter,
-    vectors: TextEmbeddings,
-    encode: Encode,
-) -> QueryCheck:
-    """Replace the first hit of each query by a contradiction of it, and search again."""
-    asked = vectors(queries)
-    similarity = asked @ vectors([passage.text for passage in searched]).T
-    first = similarity.argmax(axis=1)
-    positions = list(dict.fromkeys((int(p), s) for p in first for s in range(len(searched[int(p)].sentences))))
-    sentences = [each for each in rewriter(positions, searched) if each.contradictions]
-    encoded = _encoded(encode, [each.text for each in sentences])
-    changed: dict[int, str] = {}
-    for row, hit in enumerate(first.tolist()):
-        own = [each for each in sentences if each.passage == hit]
-        if own:
-            best = own[int((encoded([each.text for each in own]) @ asked[row]).argmax())]
-            new = next(iter(best.contradictions.values()))
-            changed[row] = replace_sentence(searched[hit], best.position, new)
-    rows, rest = list(changed), similarity[list(changed)]
-    values = (_encoded(encode, changed.values())(list(changed.values())) * asked[rows]).sum(axis=1)
-    hits = rest.max(axis=1, initial=-np.inf)
-    rest[np.arange(len(rows)), first[rows]] = -np.inf
-    return QueryCheck(
-        asked=len(queries),
-        above=rate_estimate(int((values > hits).sum()), len(rows)),
-        still_first=rate_estimate(int((values > rest.max(axis=1, initial=-np.inf)).sum()), len(rows)),
-    )
 
 
 def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:

@@ -67,21 +67,6 @@ class ContradictionKind:
         return (self.name, first.rows, first.percent(), self.accepted.percent(), Number(self.cosine.value))
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryCheck:
-    """Results on the user's own queries.
-
-    Attributes:
-        asked: Number of queries given.
-        above: Share of queries for which a contradiction of the first hit ranks above the first hit.
-        still_first: Share for which the contradiction ranks first once it replaces the first hit.
-    """
-
-    asked: int
-    above: Estimate
-    still_first: Estimate
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TextCheck(JupyterMixin):
     """How often a model ranks a contradiction above a rewording, on the user's texts.
@@ -100,7 +85,6 @@ class TextCheck(JupyterMixin):
         reworded: Mean cosine of a sentence and its rewording.
         kinds: Results by kind of contradiction.
         rewordings: Share of searches that find the contradiction first, by kind of rewording; Wilson intervals.
-        queries: Results on the user's queries; None without any.
         examples: Searches, worst first.
         notes: Remarks for the reader.
         seconds: Time taken.
@@ -117,7 +101,6 @@ class TextCheck(JupyterMixin):
     reworded: Estimate
     kinds: tuple[ContradictionKind, ...]
     rewordings: dict[str, Estimate]
-    queries: QueryCheck | None
     examples: tuple[SearchExample, ...] = field(repr=False)
     notes: tuple[str, ...]
     seconds: float
@@ -169,9 +152,6 @@ class TextCheck(JupyterMixin):
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
             yield f"within passages: {_of(share)} sentences"
-        if self.queries is not None and self.queries.still_first.value is not None:
-            first = _of(self.queries.still_first)
-            yield f"your queries: a contradiction of the first hit, in its place, ranks first for {first}"
 
 
 def _of(share: Estimate) -> str:

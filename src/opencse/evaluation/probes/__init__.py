@@ -5,8 +5,6 @@
 | `SplitProbe` | OssCSE Tables 2, 3 and 6 |
 | `TransformationProbe` | OssCSE Figures 1 and 2 |
 | `SuppressionProbe` | SAN Figure 4 |
-| `TrainingPairsProbe` | DebCSE Figures 1 and 4, Tables 1 and 4 |
-| `LengthProbe` | DebCSE §2.2 |
 | `RetrievalProbe` | after DiffCSE Table 9 |
 | `TripletProbe` | written for opencse (docs/data/development-sets.md) |
 """

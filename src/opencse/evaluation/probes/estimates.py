@@ -1,13 +1,12 @@
-"""Estimates with their confidence intervals (bootstrap, Wilson), and partial rank correlation."""
+"""Estimates with their confidence intervals (bootstrap, Wilson)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binomtest, rankdata
+from scipy.stats import binomtest
 
-from opencse.evaluation.correlation import pearson, why_undefined
 from opencse.foundation.result_table import Number
 
 _RESAMPLES = 2000
@@ -73,25 +72,6 @@ def rate_estimate(hits: int, rows: int) -> Estimate:
         return Estimate(value=None, rows=0, undefined="no row")
     interval = binomtest(hits, rows).proportion_ci(method="wilson")
     return Estimate(value=hits / rows, rows=rows, low=float(interval.low), high=float(interval.high))
-
-
-def partial_spearman(x: np.ndarray, y: np.ndarray, given: np.ndarray) -> Estimate:
-    """Return the partial Spearman correlation of x and y, controlling for `given`.
-
-    On ranks, r_xy.z = (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2)(1 - r_yz^2)). All arguments have shape (n,).
-    """
-    rows = len(x)
-    if rows < 3:
-        return Estimate(value=None, rows=rows, undefined="fewer than 3 pairs")
-    ranks = [rankdata(values) for values in (x, y, given)]
-    for name, values in zip(("similarities", "surface differences", "gold scores"), (x, y, given), strict=True):
-        if why_undefined(values, np.arange(rows)):
-            return Estimate(value=None, rows=rows, undefined=f"all {name} are equal")
-    xy, xz, yz = (pearson(ranks[a], ranks[b]) or 0.0 for a, b in ((0, 1), (0, 2), (1, 2)))
-    rest = (1 - xz**2) * (1 - yz**2)
-    if rest <= 1e-12:
-        return Estimate(value=None, rows=rows, undefined="the gold scores determine one of the two completely")
-    return Estimate(value=float(np.clip((xy - xz * yz) / np.sqrt(rest), -1, 1)), rows=rows)
 
 
 def weighted(estimates: list[Estimate]) -> Estimate:

@@ -70,9 +70,8 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
 
     Args:
         path: Any format of `opencse.text.corpus` that has columns, or a folder of built views. The column `sentence` or
-            `text` holds the sentences, columns named as in `KINDS` their transformations, and further text columns may
-            be given to training-pair statistics. Without a column `random`, another sentence of the file takes its
-            place.
+            `text` holds the sentences, and columns named as in `KINDS` their transformations. Without a column
+            `random`, another sentence of the file takes its place.
         limit: Maximum number of rows; more are sampled at random.
         seed: Seed of the sampling.
 
@@ -85,7 +84,9 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
     anchor = next((name for name in _ANCHORS if name in names), None)
     if anchor is None:
         raise OpencseError(f"{path}: no column 'sentence' or 'text' among {', '.join(names) or 'none'}", "Name it so.")
-    columns = [name for name in names if _is_version(name)]
+    columns = [name for name in names if name in KINDS]
+    if {"substitution.overlap", "substitution.tokens_in"} & {*names}:  # SAN's hard negative, not OssCSE's
+        columns.remove("substitution")
     if not columns:
         raise OpencseError(
             f"{path}: no transformed version of the sentences", f"Add at least one of the columns {', '.join(KINDS)}."
@@ -97,9 +98,6 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
     if total > limit:
         rows = [rows[i] for i in np.sort(np.random.default_rng(seed).choice(total, limit, replace=False))]
     anchors, *cells = zip(*rows, strict=True)
-    # A substitution that was built with an overlap, or by a language model, is SAN's hard negative, not OssCSE's.
-    if {"substitution.overlap", "substitution.tokens_in"} & {*names}:
-        columns = ["negative.substitution" if name == "substitution" else name for name in columns]
     versions: dict[str, Sequence[str | None]] = dict(zip(columns, cells, strict=True))
     if "random" not in versions and len(anchors) > 1:
         versions["random"] = _another_row(anchors, seed)
@@ -107,12 +105,6 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
     if not {*columns} & {*found}:
         raise OpencseError(f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them.")
     return ProbeSentences(name=path.name, anchors=anchors, versions=found, total=total)
-
-
-def _is_version(name: str) -> bool:
-    """Return whether a column holds a transformation or a training view (`positive`, `negative.1`), not a score."""
-    stem, _, rest = name.partition(".")
-    return name in KINDS or (stem in ("positive", "negative") and (not rest or rest.isdigit()))
 
 
 def _another_row(anchors: Sequence[str], seed: int) -> list[str | None]:
@@ -136,7 +128,6 @@ class ProbeData:
         split_sets: STS sets that are split into consistent and opposed pairs.
         pairs: The user's scored pairs; split too, but not averaged with the others.
         sentences: Sentences with transformations.
-        views: Training views; the same as `sentences` or others.
         triplets: Sets of triplets: a text, its paraphrase and its contradiction.
         negated_antonyms: Whether the written negated antonyms are measured (`NegatedAntonymProbe`).
         notes: Remarks on the data for the reader of a report.
@@ -146,7 +137,6 @@ class ProbeData:
     split_sets: Sequence[ScoredPairs] = ()
     pairs: Sequence[ScoredPairs] = ()
     sentences: ProbeSentences | None = None
-    views: ProbeSentences | None = None
     triplets: Sequence[TripletSet] = ()
     negated_antonyms: bool = False
     notes: tuple[str, ...] = ()
@@ -187,7 +177,6 @@ def load_probe_data(
         split_sets=sets.split_sets,
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
-        views=None if sentences is None else own,
         triplets=[development_set(name) for name in DEVELOPMENT_SETS] if sentences is None else (),
         negated_antonyms=sentences is None,
         notes=tuple(notes),
@@ -200,8 +189,7 @@ class ProbeSets:
 
     Attributes:
         tasks: The seven STS tasks.
-        split_sets: Their subsets that OssCSE's rule admits (the median score lies within [2, 3.5]), and both parts of
-            STS-B. The sixteen sets of OssCSE Table 2 are among them.
+        split_sets: The sets of OssCSE Table 2 that the source has: subsets of the tasks, and two parts of STS-B.
         missing: Sets of Table 2 that the source lacks, with the reason.
     """
 
@@ -231,7 +219,7 @@ def load_probe_sts(source: str | Path, *, text: TextVariant = "senteval") -> Pro
     except OpencseError as error:
         missing["STS-B train"] = error.problem
     parts = [replace(part, name="STS-B test") if part.name == "STS-B" else part for part in parts]
-    parts = [part for part in parts if part.name in SPLITS or 2 <= np.median(part.gold) <= 3.5]
+    parts = [part for part in parts if part.name in SPLITS]
     found = {part.name for part in parts}
     missing |= {name: "the source has no such subset" for name in SPLITS if name not in found | missing.keys()}
     return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), missing=missing)

@@ -20,19 +20,15 @@ from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.evaluation import Encode, PairsTask, TaskResult, TextEmbeddings, distinct_texts
 from opencse.evaluation.probes.probe_data import ProbeData
 from opencse.evaluation.probes.scored_pairs import (
-    LengthBias,
-    LengthProbe,
+    SPLITS,
     SplitProbe,
     SplitResults,
     Suppression,
     SuppressionProbe,
-    published_averages,
 )
 from opencse.evaluation.probes.sentence_versions import (
-    PairKind,
     Retrieval,
     RetrievalProbe,
-    TrainingPairsProbe,
     TransformationProbe,
     Transformations,
 )
@@ -52,8 +48,6 @@ class ProbeScores:
         transformations: Cosines by transformation of a sentence.
         retrieval: Retrieval among paraphrases and negations.
         suppression: Cosines of pairs with the same meaning in different words.
-        length: Bias by length and by wording.
-        training_pairs: Overlap and cosine of training pairs.
         triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
         seconds: Time for encoding and measuring.
     """
@@ -64,8 +58,6 @@ class ProbeScores:
     transformations: Transformations | None = None
     retrieval: Retrieval | None = None
     suppression: Suppression | None = None
-    length: LengthBias | None = None
-    training_pairs: tuple[PairKind, ...] = ()
     seconds: float
     triplets: tuple[TripletResult, ...] = ()
 
@@ -88,7 +80,8 @@ class ProbeSuite:
         self._tasks = [PairsTask(pairs=each) for each in scored]
         self._probes: dict[str, Any] = {}
         if data.split_sets:
-            self._probes["splits"] = SplitProbe(data.split_sets, published_averages(data.split_sets))
+            average = f"{len(data.split_sets)} of the {len(SPLITS)} sets of OssCSE Table 2"
+            self._probes["splits"] = SplitProbe(data.split_sets, average)
         if data.pairs:
             self._probes["own_splits"] = SplitProbe(data.pairs)
         if data.sentences is not None:
@@ -96,9 +89,6 @@ class ProbeSuite:
             self._probes["retrieval"] = RetrievalProbe(data.sentences)
         if scored:
             self._probes["suppression"] = SuppressionProbe([*scored, *data.split_sets])
-            self._probes["length"] = LengthProbe(scored)
-        if data.views is not None:
-            self._probes["training_pairs"] = TrainingPairsProbe(data.views)
         if data.triplets or data.negated_antonyms:
             self._probes["triplets"] = TripletProbe(data.triplets, negated_antonyms=data.negated_antonyms)
         if not self._probes:

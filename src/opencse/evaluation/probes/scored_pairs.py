@@ -1,18 +1,38 @@
-"""Probes of scored pairs: misleading wording (OssCSE §3.3), length (DebCSE §2.2), different words (SAN §5.2)."""
+"""Probes of scored pairs: misleading wording (OssCSE §3.3), different words (SAN §5.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from opencse.evaluation import ScoredPairs, TextEmbeddings
-from opencse.evaluation.correlation import spearman, why_undefined
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate, partial_spearman, weighted
-from opencse.evaluation.probes.pair_probe import PairProbe
-from opencse.text.surface import Split, consistency_opposition, lexical_overlap, match_error_rate
+from opencse.evaluation.correlation import paired_cosine, spearman, why_undefined
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate, weighted
+from opencse.text.surface import consistency_opposition, lexical_overlap
+
+
+class PairProbe:
+    """A probe of the cosines of some groups of pairs.
+
+    Args:
+        groups: The first and the second texts of the pairs of each group.
+    """
+
+    def __init__(self, groups: Sequence[tuple[Sequence[str], Sequence[str]]]) -> None:
+        self._groups = groups
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text whose vector `measure` needs."""
+        for first, second in self._groups:
+            yield from first
+            yield from second
+
+    def cosines(self, embeddings: TextEmbeddings) -> list[np.ndarray]:
+        """Return the cosines of the pairs of each group."""
+        return [paired_cosine(embeddings(first), embeddings(second)) for first, second in self._groups]
 
 
 class PublishedSplit(NamedTuple):
@@ -66,7 +86,6 @@ class SplitResult:
         opposed: On pairs where it misleads.
         median_score: Median human score, at which a set was split; None for an average.
         median_error_rate: Median match error rate, at which it was split.
-        balanced: Whether the median score lies in OssCSE's range.
     """
 
     name: str
@@ -74,132 +93,63 @@ class SplitResult:
     opposed: Estimate
     median_score: float | None = None
     median_error_rate: float | None = None
-    balanced: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResults:
-    """Both parts of several sets, and averages (OssCSE Table 3); the first average is the headline."""
+    """Both parts of several sets, and their average (OssCSE Table 3)."""
 
     sets: tuple[SplitResult, ...]
-    averages: tuple[SplitResult, ...]
+    average: SplitResult
 
     @property
     def consistent(self) -> Estimate:
-        """The headline average over consistent parts."""
-        return self.averages[0].consistent
+        """The average over consistent parts."""
+        return self.average.consistent
 
     @property
     def opposed(self) -> Estimate:
-        """The headline average over opposed parts."""
-        return self.averages[0].opposed
+        """The average over opposed parts."""
+        return self.average.opposed
 
 
 class SplitProbe(PairProbe):
     """Correlation on the consistent and the opposed pairs of sets of scored pairs.
 
     Args:
-        sets: The sets. The published rule leaves out those whose median score is outside [2, 3.5] of a 0 to 5 scale;
-            this probe only sets `SplitResult.balanced`, since a user's scores may be on another scale.
-        averages: The sets of each average by its name; by default one average over all sets.
+        sets: The sets.
+        average: Name of the average over all sets.
     """
 
-    def __init__(self, sets: Sequence[ScoredPairs], averages: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(self, sets: Sequence[ScoredPairs], average: str = "all sets") -> None:
         super().__init__([(each.sentence1, each.sentence2) for each in sets])
-        self._sets, self._averages = sets, averages or {"all sets": [each.name for each in sets]}
+        self._sets, self._average = sets, average
         self._splits = [consistency_opposition(each.sentence1, each.sentence2, each.scores) for each in sets]
 
     def measure(self, embeddings: TextEmbeddings) -> SplitResults:
         """Return the correlation of cosines and human scores on both parts of every set."""
-        sets = tuple(map(_split_result, self._sets, self._splits, self.cosines(embeddings)))
-        members = {name: [each for each in sets if each.name in names] for name, names in self._averages.items()}
-        averages = (
+        sets = tuple(
             SplitResult(
-                name=name,
-                consistent=weighted([each.consistent for each in found]),
-                opposed=weighted([each.opposed for each in found]),
+                name=pairs.name,
+                consistent=_correlation(pairs.gold, cosine, split.consistent),
+                opposed=_correlation(pairs.gold, cosine, ~split.consistent),
+                median_score=split.median_score,
+                median_error_rate=split.median_error_rate,
             )
-            for name, found in members.items()
+            for pairs, split, cosine in zip(self._sets, self._splits, self.cosines(embeddings), strict=True)
         )
-        return SplitResults(sets=sets, averages=tuple(averages))
-
-
-def published_averages(sets: Sequence[ScoredPairs]) -> dict[str, list[str]]:
-    """Return the sets of each average: those of OssCSE Table 2, and all test sets that its rule admits.
-
-    The rule (median score within [2, 3.5]) admits four subsets that are not in the table: STS12 MSRpar, and STS14
-    deft-news, OnWN and tweet-news.
-    """
-    table = [each.name for each in sets if each.name in SPLITS]
-    count = f"{len(table)} of {len(SPLITS)} sets" if len(table) < len(SPLITS) else f"{len(SPLITS)} sets"
-    tests = [each.name for each in sets if each.name != "STS-B train"]
-    return {f"OssCSE Table 2, {count}": table, f"all test sets by its rule, {len(tests)} sets": tests}
-
-
-def _split_result(pairs: ScoredPairs, split: Split, cosine: np.ndarray) -> SplitResult:
-    return SplitResult(
-        name=pairs.name,
-        consistent=_correlation(pairs.gold, cosine, split.consistent),
-        opposed=_correlation(pairs.gold, cosine, ~split.consistent),
-        median_score=split.median_score,
-        median_error_rate=split.median_error_rate,
-        balanced=split.balanced,
-    )
+        average = SplitResult(
+            name=self._average,
+            consistent=weighted([each.consistent for each in sets]),
+            opposed=weighted([each.opposed for each in sets]),
+        )
+        return SplitResults(sets=sets, average=average)
 
 
 def _correlation(gold: np.ndarray, cosine: np.ndarray, part: np.ndarray) -> Estimate:
     gold, cosine = gold[part], cosine[part]
     reason = why_undefined(gold, cosine) or ""
     return Estimate(value=spearman(gold, cosine), rows=len(gold), undefined=reason)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LengthBias:
-    """Partial rank correlations given the gold score, averaged over sets with their numbers of pairs as weights.
-
-    Attributes:
-        length: Correlation of cosine and relative length difference. Below 0, the model gives a lower similarity to
-            pairs that differ more in length, though people score them the same.
-        wording: Correlation of cosine and match error rate.
-        by_set: Both correlations for each set.
-    """
-
-    length: Estimate
-    wording: Estimate
-    by_set: dict[str, tuple[Estimate, Estimate]]
-
-
-class LengthProbe(PairProbe):
-    """Partial correlation of cosine with length difference and with wording difference.
-
-    Args:
-        sets: Sets of scored pairs, each on its own scale.
-    """
-
-    def __init__(self, sets: Sequence[ScoredPairs]) -> None:
-        super().__init__([(each.sentence1, each.sentence2) for each in sets])
-        self._sets = sets
-        self._length = [_length_difference(first, second) for first, second in self._groups]
-        self._wording = [match_error_rate(first, second) for first, second in self._groups]
-
-    def measure(self, embeddings: TextEmbeddings) -> LengthBias:
-        """Return the correlations."""
-        by_set = {
-            each.name: (partial_spearman(cosine, length, each.gold), partial_spearman(cosine, wording, each.gold))
-            for each, cosine, length, wording in zip(
-                self._sets, self.cosines(embeddings), self._length, self._wording, strict=True
-            )
-        }
-        return LengthBias(
-            length=weighted([length for length, _ in by_set.values()]),
-            wording=weighted([wording for _, wording in by_set.values()]),
-            by_set=by_set,
-        )
-
-
-def _length_difference(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    a, b = (np.array([len(text.split()) for text in side], dtype=np.float64) for side in (first, second))
-    return np.abs(a - b) / np.maximum(np.maximum(a, b), 1)
 
 
 SCORE, OVERLAP = 4.0, 0.6

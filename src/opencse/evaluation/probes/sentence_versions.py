@@ -1,4 +1,4 @@
-"""Probes of sentences and their versions: cosines (OssCSE §3.1), retrieval (DiffCSE Table 9), training pairs."""
+"""Probes of sentences and their versions: cosines (OssCSE §3.1), retrieval (DiffCSE Table 9)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
-from opencse.evaluation.probes.pair_probe import PairProbe
 from opencse.evaluation.probes.probe_data import ProbeSentences
+from opencse.evaluation.probes.scored_pairs import PairProbe
 from opencse.foundation.unit_rows import unit_rows
-from opencse.text.surface import lexical_overlap, match_error_rate
+from opencse.text.surface import match_error_rate
 
 _NO_ROW = "no sentence has a paraphrase and a negation"
 
@@ -178,53 +178,3 @@ class RetrievalProbe:
 
 def _rate(values: list[bool]) -> Estimate:
     return mean_estimate(np.array(values, dtype=np.float64), empty=_NO_ROW)
-
-
-_NEGATIVE = ("negation", "negative", "random")
-_PROBES = ("insertion", "deletion", "substitution")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairKind:
-    """Pairs of each sentence with one of its versions.
-
-    Attributes:
-        column: The version; `another sentence` for sentences drawn at random, as in-batch negatives are.
-        role: `positive` or `negative` in training.
-        overlap: Mean lexical overlap.
-        cosine: Mean cosine.
-    """
-
-    column: str
-    role: str
-    overlap: Estimate
-    cosine: Estimate
-
-
-class TrainingPairsProbe(PairProbe):
-    """Overlap and cosine of the training pairs in a file of views.
-
-    A `paraphrase` or a `positive` is a positive; a `negation`, a `negative`, the `substitution` that SAN builds and
-    another sentence of the file are negatives. OssCSE's insertion, deletion and substitution are probes, not training
-    views.
-
-    Args:
-        sentences: The views.
-    """
-
-    def __init__(self, sentences: ProbeSentences) -> None:
-        self._columns = [column for column in sentences.versions if column not in _PROBES]
-        super().__init__([sentences.pairs(column)[1:] for column in self._columns])
-        self._overlap = [lexical_overlap(first, second) for first, second in self._groups]
-
-    def measure(self, embeddings: TextEmbeddings) -> tuple[PairKind, ...]:
-        """Return overlap and cosine of every kind of pair."""
-        return tuple(
-            PairKind(
-                column="another sentence" if column == "random" else column,
-                role="negative" if column.partition(".")[0] in _NEGATIVE else "positive",
-                overlap=mean_estimate(overlap),
-                cosine=mean_estimate(cosine),
-            )
-            for column, overlap, cosine in zip(self._columns, self._overlap, self.cosines(embeddings), strict=True)
-        )
