@@ -85,10 +85,9 @@ def building_on_ray(corpus: Path, folder: Path) -> Work:
 def mining(corpus: Path, _: Path) -> Work:
     import numpy as np
 
-    from opencse.foundation.unit_rows import unit_rows
+    from opencse.foundation.numbers import unit_rows
     from opencse.text.corpus import Corpus
-    from opencse.text.mined.mined_spec import CorpusIndex
-    from opencse.text.mined.vectors import find_vectors
+    from opencse.text.mined.vectors import CorpusIndex, find_vectors
     from opencse.text.views.constructor import SourceRow
     from opencse.text.views.registry import DebiasedNegatives
     from opencse.text.views.sentence_store import open_sentence_store, texts_hash

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import opencse
-from opencse.encoder import blocks, load_encoder, save_encoder
+from opencse.encoder import backbone as blocks
+from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.foundation.errors import OpencseError
 from opencse.training.strength import StrengthCurve

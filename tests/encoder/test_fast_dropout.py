@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from opencse.encoder.fast_dropout import FastDropout, fast_dropout, use_fast_dropout
+from opencse.encoder.dropout import FastDropout, fast_dropout, use_fast_dropout
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from opencse.losses import AngularInfoNCELoss, Context, InfoNCELoss, MarginInfoNCELoss, Objective
-from opencse.losses.angular_info_nce import add_angle
+from opencse.losses.info_nce import add_angle
 from tests.losses.checks import draw, run
 
 N, VIEWS = 5, ("anchor", "twin", "negative", "second")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from opencse.encoder import load_encoder
 from opencse.encoder.packing import prepare_for_training
-from opencse.encoder.projectors import build_projector
+from opencse.encoder.pooling import build_projector
 from opencse.encoder.prompts import Frame
 from opencse.losses import InfoNCELoss, Objective, TwoWayMarginLoss
 from opencse.training.batches import Assembler, ViewTokens

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opencse.recipes.settings import Schedule
-from opencse.training.optimizer import rate_factor
+from opencse.training.loop import rate_factor
 
 
 def test_linear_with_warmup() -> None:

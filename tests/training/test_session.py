@@ -14,7 +14,7 @@ from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
-from opencse.training import first_stages
+from opencse.training import train as training
 from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
 from tests.tiny import WORDS, tiny_bert
@@ -91,8 +91,8 @@ def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
         seen.append(other.training.precision)
         return TrainingRun(tmp_path, other, None)
 
-    monkeypatch.setattr(first_stages, "train_encoder", trained)
-    first_stages.train_first_stages(recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path))
+    monkeypatch.setattr(training, "train_encoder", trained)
+    training.train_first_stages(recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path))
     assert seen == ["fp32"]
 
 

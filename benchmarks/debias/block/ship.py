@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from opencse.encoder import load_encoder
-from opencse.encoder.blocks import BLOCKS, MEASURED, append_block, block_key
+from opencse.encoder.backbone import BLOCKS, MEASURED, append_block, block_key
 from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation import load_development, load_guard
 from opencse.evaluation.measures import TaskScores

@@ -22,9 +22,9 @@ from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import show
 from opencse.recipes.rows.labels import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
-from opencse.training.first_stages import train_first_stages
 from opencse.training.folder import check_folder
 from opencse.training.session import RunControl
+from opencse.training.train import train_first_stages
 
 
 @takes(RunOptions)

@@ -21,7 +21,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from opencse.encoder.fast_dropout import fast_dropout, use_fast_dropout
+from opencse.encoder.dropout import fast_dropout, use_fast_dropout
 from opencse.foundation.tensors import move
 
 ATTENTION = "opencse_packed"

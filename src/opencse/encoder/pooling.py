@@ -1,10 +1,14 @@
-"""Pooling of token vectors to one sentence vector, with core sentence-transformers modules."""
+"""Modules after the transformer: pooling to one sentence vector, and projectors between it and the loss."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
+
+if TYPE_CHECKING:
+    from sentence_transformers.sentence_transformer.modules import Dense
 
 POOLINGS = ("cls", "mean", "first_last", "embeddings_last", "mask")
 
@@ -43,3 +47,45 @@ def pools_the_mask(module: torch.nn.Module) -> bool:
     """Return whether a module is the word weighting of `mask` pooling: one token id has a weight."""
     weight = getattr(getattr(module, "emb_layer", None), "weight", None)
     return type(module).__name__ == "WordWeights" and weight is not None and int((weight != 0).sum()) == 1
+
+
+def build_projector(kind: str, width: int) -> nn.Module:
+    """Return a new projector from (rows, width) to (rows, width).
+
+    Args:
+        kind: `none`; `simcse`, Linear + Tanh (SimCSE §3, `mlp_only_train`); or `diffcse`, two layers with BatchNorm
+            over all rows of all views together (DiffCSE §3 and its code), which needs at least two rows.
+        width: Size of the sentence vector.
+    """
+    if kind == "none":
+        return nn.Identity()
+    if kind == "simcse":
+        layers = nn.Sequential(nn.Linear(width, width), nn.Tanh())
+    else:
+        layers = nn.Sequential(
+            nn.Linear(width, 2 * width, bias=False),
+            nn.BatchNorm1d(2 * width),
+            nn.ReLU(),
+            nn.Linear(2 * width, width, bias=False),
+            nn.BatchNorm1d(width, affine=False),
+        )
+    _initialise(layers)
+    return layers
+
+
+def exported_projector(width: int) -> Dense:
+    """Return the `simcse` projector as a module of sentence-transformers, which is saved with the encoder."""
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    dense = Dense(width, width, activation_function=nn.Tanh())
+    _initialise(dense)
+    return dense
+
+
+def _initialise(network: nn.Module) -> None:
+    """Give new layers the weights that BERT begins with."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=0.02)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)

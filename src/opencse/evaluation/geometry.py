@@ -10,7 +10,7 @@ import numpy as np
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import PairsTask
 from opencse.evaluation.task import TaskResult, TextEmbeddings
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 
 POSITIVE = 4.0
 """A pair with a score above this is a positive pair, as in SimCSE (Gao et al. 2021)."""

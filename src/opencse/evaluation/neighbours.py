@@ -9,7 +9,7 @@ import numpy as np
 
 from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 
 _BLOCK = 512  # queries at a time: bounds the memory of the similarities
 _TOP = 10

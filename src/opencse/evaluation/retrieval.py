@@ -14,7 +14,7 @@ import numpy as np
 from opencse.evaluation.correlation import ROUNDING
 from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 
 
 def relevant_ranks(scores: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

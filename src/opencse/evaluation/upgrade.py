@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.encoder.meaning_block import upgrade
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 
 _SAME = 1e-2  # of a coordinate: the old vector in half precision, or in bf16
 _TOP = 10

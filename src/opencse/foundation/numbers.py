@@ -1,8 +1,10 @@
-"""Checks of numbers that users give."""
+"""Checks of numbers that users give, and rows scaled to length 1."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from opencse.foundation.errors import OpencseError
 
@@ -28,3 +30,9 @@ def check_minutes(minutes: float) -> None:
     """Raise an `OpencseError` if a time limit is not a positive, finite number."""
     if not 0 < minutes < math.inf:
         raise OpencseError(f"{minutes:g} minutes are not a time limit", "Give a number of minutes, such as 15.")
+
+
+def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.ndarray:
+    """Return the rows of a matrix, (n, d), divided by their Euclidean norm; a zero row stays zero."""
+    matrix = np.asarray(matrix, dtype=dtype)
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)

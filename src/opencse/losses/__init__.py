@@ -9,10 +9,9 @@ from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
-    from opencse.losses.angular_info_nce import AngularInfoNCELoss
     from opencse.losses.dclr import DCLRLoss, FalseNegatives, NoiseNegatives
     from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss
-    from opencse.losses.info_nce import InfoNCELoss
+    from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss
     from opencse.losses.margin_info_nce import MarginInfoNCELoss
     from opencse.losses.masked_language_model import MaskedLanguageModelLoss
     from opencse.losses.meaning import MeaningLoss
@@ -28,7 +27,7 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
     {
         "info_nce": "opencse.losses.info_nce:InfoNCELoss",
         "margin_info_nce": "opencse.losses.margin_info_nce:MarginInfoNCELoss",
-        "angular_info_nce": "opencse.losses.angular_info_nce:AngularInfoNCELoss",
+        "angular_info_nce": "opencse.losses.info_nce:AngularInfoNCELoss",
         "dclr": "opencse.losses.dclr:DCLRLoss",
         "momentum_contrastive": "opencse.losses.momentum:MomentumContrastiveLoss",
         "two_way_margin": "opencse.losses.two_way_margin:TwoWayMarginLoss",

@@ -180,7 +180,7 @@ class CorpusSettings:
         language: Code of the language whose rules build the views (`opencse.text.languages`); `auto` for the likeliest
             one of the text.
         syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
-        parts: The sorts of rows that training mixes, by name (`data/mixture.py`); where absent, every sentence is one
+        parts: The sorts of rows that training mixes, by name (`opencse.recipes.rows.prepare`); where absent, every sentence is one
             row with all its views.
     """
 

@@ -1,14 +1,15 @@
-"""The model card of a trained encoder."""
+"""The model card of a trained encoder, and what the card of its base model says."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from huggingface_hub import ModelCardData
 
 from opencse.encoder.export import OLDEST
-from opencse.encoder.provenance import base_model
 from opencse.recipes import Recipe
 from opencse.training.session import TrainingOutcome
 
@@ -118,3 +119,35 @@ def encoder_card(
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,
     )
+
+
+_BUNDLED = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")}
+
+
+def base_model(name: str | Path) -> tuple[str | None, str | None]:
+    """Return the hub id of the base model and the licence; None if unknown.
+
+    Args:
+        name: A hub id, a bundled name, or a folder, whose model card is read.
+    """
+    if str(name) in _BUNDLED:
+        return _BUNDLED[str(name)]
+    folder = Path(name)
+    if not folder.is_dir():
+        return (str(name) if re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", str(name)) else None), None
+    for card in (folder / "README.md", folder / "model" / "README.md"):
+        if card.is_file():
+            return _of_card(card)
+    return None, None
+
+
+def _of_card(card: Path) -> tuple[str | None, str | None]:
+    import yaml
+    from huggingface_hub import ModelCard
+
+    try:
+        found: Any = ModelCard(card.read_text(encoding="utf-8"), ignore_metadata_errors=True).data
+    except (ValueError, yaml.YAMLError):
+        return None, None
+    base = found.base_model[0] if isinstance(found.base_model, list) and found.base_model else found.base_model
+    return (base if isinstance(base, str) else None), (found.license if isinstance(found.license, str) else None)

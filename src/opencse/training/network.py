@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,12 @@ from torch.utils.checkpoint import checkpoint
 
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rate
+from opencse.encoder.loading import load_masked_lm
 from opencse.encoder.meaning_block import block_of
-from opencse.encoder.packing import Packing
+from opencse.encoder.packing import Packing, use_packed_attention
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses import Context, Objective, Processes, TermModule
+from opencse.losses import Context, Objective, Processes, Term, TermBuildContext, TermModule
 from opencse.losses.term import truncated_embeddings
 from opencse.training.batches import Batch
 from opencse.training.gather import gather_detached, gather_mask, gather_rows, mean, own_rows
@@ -176,3 +178,66 @@ def encode(
             rows = rows.index_add(0, move(chosen, rows.device), -delta.to(rows.dtype))
     slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
     return slotted.index_copy(0, move(slots, rows.device), rows).view(len(batch.views), batch.rows, -1)
+
+
+def term_modules(
+    terms: Sequence[Term],
+    encoder: SentenceTransformer,
+    projector: nn.Module,
+    tokenizer: Any,
+    backbone: str,
+    seed: int,
+    device: torch.device,
+) -> dict[str, TermModule]:
+    """Return the modules of the terms, by term name.
+
+    Args:
+        terms: The terms.
+        encoder: The encoder with its initial weights.
+        projector: The projector after the encoder.
+        tokenizer: The tokenizer of the model, without any template.
+        backbone: Name of the model that the encoder was loaded from.
+        seed: Seed of the run.
+        device: The device of the training steps.
+
+    Raises:
+        OpencseError: A term cannot be built with this encoder; the message names it.
+    """
+    build = TermBuildContext(
+        width=encoder.get_embedding_dimension() or 0,
+        encoder=encoder,
+        projector=projector,
+        transformer=getattr(encoder[0], "auto_model", None),
+        tokenizer=tokenizer,
+        masked_lm=partial(_masked_lm, tokenizer, backbone, device),
+        seed=seed,
+    )
+    modules = {}
+    for term in terms:
+        try:
+            module = term.module(build)
+        except (OpencseError, ValueError) as error:
+            problem, remedy = getattr(error, "problem", str(error)), getattr(error, "remedy", "")
+            raise OpencseError(f"term '{term.name}': {problem}", remedy) from error
+        if module is not None:
+            modules[term.name] = module
+    return modules
+
+
+def _masked_lm(tokenizer: Any, backbone: str, device: torch.device, name: str) -> nn.Module:
+    """Return a masked language model with the vocabulary of the tokenizer; `backbone` names the model of the run."""
+    remedy = "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
+    try:
+        model, own = load_masked_lm(backbone if name == "backbone" else name)
+    except OpencseError as error:
+        raise OpencseError(error.problem, f"{remedy} ({error.remedy})") from error
+    if own.get_vocab() != tokenizer.get_vocab():
+        raise OpencseError(
+            f"the masked language model '{name}' has another vocabulary ({len(own)} tokens) than the encoder "
+            f"({len(tokenizer)} tokens)",
+            remedy,
+        )
+    assert isinstance(model, nn.Module)
+    if device.type != "cpu":
+        use_packed_attention(model)  # transformers' own would read every mask from the device
+    return model

@@ -12,8 +12,7 @@ import torch
 from accelerate.utils import set_seed
 
 from opencse.encoder import build_projector, exported_projector, save_encoder, special_frame, template_frame
-from opencse.encoder.backbone import Backbone
-from opencse.encoder.blocks import append_block
+from opencse.encoder.backbone import Backbone, append_block
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.meaning_block import MeaningBlock, block_of
@@ -24,19 +23,19 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
-from opencse.recipes import Block, Recipe, ViewSettings, dump_recipe
+from opencse.recipes import Block, FirstStage, Recipe, ViewSettings, dump_recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS, likely_language
+from opencse.text.mined.debiased import DebiasedPositives
+from opencse.text.mined.vectors import MinedSpec
 from opencse.training.batches import Assembler, ViewTokens
-from opencse.training.block_fit import fit_block
 from opencse.training.card import encoder_card
 from opencse.training.loop import TrainingLoop
-from opencse.training.network import LossHead, Network
+from opencse.training.network import LossHead, Network, term_modules
 from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, joined
-from opencse.training.strength import find_strength
+from opencse.training.strength import find_strength, fit_block
 from opencse.training.teachers import load_teachers, teacher_vectors
-from opencse.training.term_modules import term_modules
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -332,3 +331,46 @@ def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> d
     found |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
     modules = model.network.head.modules_by_term
     return found | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}
+
+
+def train_first_stages(
+    recipe: Recipe,
+    specs: Mapping[str, Any],
+    corpus: Corpus,
+    backbone: Backbone,
+    measures: Measures,
+    control: RunControl,
+) -> dict[str, Path]:
+    """Train the first stages of a recipe that its constructors use, and return their models; resume unfinished ones.
+
+    Args:
+        recipe: Recipe of the run, with its `first_stages`, family, variant and seed.
+        specs: The constructors to build, by name.
+        corpus: As for `train_encoder`, before any column is built.
+        backbone: As for `train_encoder`.
+        measures: As for `train_encoder`.
+        control: That of the run; the models are trained in `first_stages/` below its folder.
+    """
+    models = {}
+    miners = (spec for spec in specs.values() if isinstance(spec, MinedSpec | DebiasedPositives))
+    for name in dict.fromkeys(miner.model for miner in miners):
+        if name not in recipe.first_stages:
+            continue
+        stage, folder = _stage_recipe(recipe, recipe.first_stages[name]), control.folder / "first_stages" / name
+        resume = not control.overwrite and (folder / "run.json").is_file()
+        control.notify(f"training {stage.name} first, for mining")
+        own = replace(control, folder=folder, resume=resume, deadline=None)
+        models[name] = train_encoder(stage, corpus, backbone, measures, own).model
+    return models
+
+
+def _stage_recipe(recipe: Recipe, stage: FirstStage) -> Recipe:
+    """Return the recipe of a first stage with the family, variant, seed, precision and maximum steps of the run."""
+    seed = f"training.seed={recipe.training.seed}"
+    other = load_recipe(stage.recipe, family=recipe.family, variant=recipe.variant, overrides=[*stage.set, seed])
+    if other.training.precision == "auto" or other.variant == "faithful":
+        other = replace(other, training=replace(other.training, precision=recipe.training.precision))
+    if recipe.training.max_steps is None:
+        return other
+    steps = min(recipe.training.max_steps, other.training.max_steps or recipe.training.max_steps)
+    return replace(other, training=replace(other.training, max_steps=steps))

@@ -8,7 +8,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import MixturePart
-from opencse.recipes.rows.mixture import mix_rows
+from opencse.recipes.rows.prepare import mix_rows
 from opencse.text.corpus import Corpus
 
 SENTENCES = 60

@@ -9,7 +9,7 @@ from sentence_transformers.util import mine_hard_negatives
 
 from opencse import build
 from opencse.encoder import load_encoder
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 from opencse.text.views.pair_statistics import pair_statistics
 from opencse.text.views.registry import CandidateTable, HardNegatives, build_views
 from tests.text.mined.helpers import key, vectors

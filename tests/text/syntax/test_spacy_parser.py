@@ -6,8 +6,8 @@ from transformers import AutoTokenizer
 from opencse.foundation.errors import OpencseError
 from opencse.text import syntax
 from opencse.text.english.parse import parse_without_asides
+from opencse.text.generated.substitution import cache_folder, static_lexicon
 from opencse.text.syntax import SpacyParser, Token, bundled_path, load_parser
-from opencse.text.syntax.vocabulary_tags import cache_folder, static_lexicon
 from tests.tiny import tiny_bert, tiny_roberta
 
 

@@ -25,7 +25,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_folder, write_json
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

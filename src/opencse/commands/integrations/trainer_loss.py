@@ -20,8 +20,7 @@ from opencse.losses import Objective
 from opencse.recipes import Recipe, Teacher, family_of, load_recipe
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
-from opencse.training.network import LossHead, encode
-from opencse.training.term_modules import term_modules
+from opencse.training.network import LossHead, encode, term_modules
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

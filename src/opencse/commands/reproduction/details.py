@@ -24,7 +24,7 @@ from opencse.commands.reproduction.entries import Entry, Query
 from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs
 from opencse.commands.reproduction.tables import ReproducedTable
 from opencse.evaluation import ScoredPairs, TextEmbeddings
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_data import ProbeSentences
 from opencse.evaluation.probes.scored_pairs import PairProbe
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import unit_rows
 from opencse.text.surface import match_error_rate
 
 _NO_ROW = "no sentence has a paraphrase and a negation"

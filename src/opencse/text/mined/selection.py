@@ -17,8 +17,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from opencse.text.mined.mined_spec import check_cosine_window
-from opencse.text.mined.vectors import EmbeddingSpec
+from opencse.text.mined.vectors import EmbeddingSpec, check_cosine_window
 from opencse.text.surface import pool_distance
 
 SOUND_TEMPERATURE = 0.1

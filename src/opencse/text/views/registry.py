@@ -42,8 +42,8 @@ _CLASSES = {
     "deletion": "opencse.text.perturbed.random_changes:Deletion",
     "random": "opencse.text.perturbed.random_changes:RandomSentence",
     "next_sentence": "opencse.text.perturbed.document_order:NextSentence",
-    "debiased_negatives": "opencse.text.mined.debiased_negatives:DebiasedNegatives",
-    "debiased_positives": "opencse.text.mined.debiased_positives:DebiasedPositives",
+    "debiased_negatives": "opencse.text.mined.debiased:DebiasedNegatives",
+    "debiased_positives": "opencse.text.mined.debiased:DebiasedPositives",
     "hard_negatives": "opencse.text.mined.hard_negatives:HardNegatives",
 }
 
