@@ -180,8 +180,8 @@ class CorpusSettings:
         language: Code of the language whose rules build the views (`opencse.text.languages`); `auto` for the likeliest
             one of the text.
         syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
-        parts: The sorts of rows that training mixes, by name (`opencse.recipes.rows.prepare`); where absent, every sentence is one
-            row with all its views.
+        parts: The sorts of rows that training mixes, by name; where absent, every sentence is one row with all its
+            views.
     """
 
     clauses: float = 0.0
