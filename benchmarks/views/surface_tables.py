@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.text.surface import align, consistency_opposition, lexical_overlap
+from opencse.text.surface import align, consistency_opposition, lexical_overlap, match_error_rate
 
 PUBLISHED = {  # consistent pairs, opposed pairs, median human score, median MER
     "STS12 MSRvid": (406, 344, 2.4, 0.444),
@@ -95,12 +95,18 @@ def overlaps(data: Path, views: Path | None) -> None:
         print(f"| {name} ({len(rows)}) | {pair[0].mean():.2f} | {pair[1].mean():.2f} |")
     print("| SimCSE, published | 1.0 | 0.09 |\n| DebCSE, published | 0.56 | 0.21 |")
     if views is not None:
-        from opencse.text.views.pair_statistics import pair_statistics
+        import pyarrow.parquet as pq
 
-        for one in pair_statistics(views):
-            if one.overlap is not None:
-                made = one.rows - one.nulls
-                print(f"| built: {one.column} ({made}) | {one.overlap.mean:.2f} (MER {one.error_rate.mean:.2f}) | |")
+        from opencse.text.views.storage import built_columns
+
+        table = pq.read_table(sorted(views.glob("part-*.parquet")))
+        for name in built_columns(next(views.glob("part-*.parquet"))):
+            made = [(row["text"], row[name]) for row in table.select(["text", name]).to_pylist() if row[name]]
+            if made:
+                overlap, rate = (
+                    measure(*zip(*made, strict=True)).mean() for measure in (lexical_overlap, match_error_rate)
+                )
+                print(f"| built: {name} ({len(made)}) | {overlap:.2f} (MER {rate:.2f}) | |")
 
 
 def main() -> None:

@@ -44,7 +44,8 @@ def test_builds_and_reports(run, tmp_path):
     rows = pq.read_table(tmp_path / "views").to_pylist()
     assert [row["negation"] for row in rows] == ["The drug is not safe.", "She does not have a red car."]
     assert "negation" in result.stdout
-    assert "supervised NLI" in result.stdout
+    assert "match error rate" in result.stdout
+    assert "copula 1, do-support VBZ 1" in result.stdout
 
 
 def test_only_brings_what_is_needed(run):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opencse.commands.command_line import apply, takes
@@ -22,7 +24,9 @@ from opencse.text.languages import choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.builder import build_views
 from opencse.text.views.constructor import ConstructorSpec
-from opencse.text.views.pair_statistics import PUBLISHED, pair_statistics
+from opencse.text.views.storage import built_columns
+
+_SCORES = {"mer": "match error rate", "overlap": "lexical overlap", "cosine": "cosine"}
 
 
 @takes(BuildOptions)
@@ -71,7 +75,7 @@ def command(options: BuildCommand) -> None:
     """Build, and print statistics of the pairs if they are asked for."""
     apply(build, replace(options, engine=_engine(options)))
     if options.stats:
-        show(*statistics_tables(options.out))
+        show(statistics_table(Path(options.out)))
 
 
 def _engine(options: BuildCommand) -> Engine:
@@ -95,19 +99,19 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[
     yield from skipped_lines(built, specs)
 
 
-def statistics_tables(views: str | Path) -> Iterator[Table]:
-    """Yield overlap and recorded cosines of the pairs in a folder of built views, and the published figures."""
+def statistics_table(views: Path) -> Table:
+    """Return the share of nulls, the means of the recorded scores and the rules of each column of built views."""
+    files = sorted(views.glob("part-*.parquet"))
+    table, names = pq.read_table(files), built_columns(files[0])
+    kept = [score for score in _SCORES if any(f"{name}.{score}" in table.column_names for name in names)]
     rows: list[list[Cell]] = []
     notes = []
-    for column in pair_statistics(views):
-        row: list[Cell] = [column.column, column.rows, Number(100 * column.nulls / max(column.rows, 1), 1, " %")]
-        for values in (column.overlap, column.error_rate, column.cosine):
-            row += [Number(values.mean, 3), values.bar_chart()] if values else ["", ""]
-        rows.append(row)
-        if column.rules:
-            notes.append(f"{column.column}: {', '.join(f'{rule} {count:,}' for rule, count in column.rules.items())}")
-    heads = ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1")
-    yield Table(heads, rows, "Pairs of each sentence with its views", notes)
-    published = [(name, Number(values[0]), Number(values[1])) for name, values in PUBLISHED.items()]
-    title = "Mean lexical overlap as published (DebCSE, Tables 1 and 4)"
-    yield Table(("training pairs", "positive", "negative"), published, title)
+    for name in names:
+        nulls = 100 * table[name].null_count / max(len(table), 1)
+        present = [f"{name}.{score}" if f"{name}.{score}" in table.column_names else "" for score in kept]
+        means = [pc.mean(table[score]).as_py() if score else None for score in present]
+        rows.append([name, len(table), Number(nulls, 1, " %"), *("" if m is None else Number(m, 3) for m in means)])
+        rules = Counter(rule if not rule.startswith("row ") else "row" for rule in table[f"{name}.rule"].to_pylist())
+        notes.append(f"{name}: {', '.join(f'{rule} {count:,}' for rule, count in rules.most_common())}")
+    heads = ("column", "rows", "null", *(_SCORES[score] for score in kept))
+    return Table(heads, rows, "Built columns, and the means of their scores", notes)

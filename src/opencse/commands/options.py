@@ -167,4 +167,4 @@ class BuildCommand(BuildOptions):
     )
     workers: int | None = option("Processes; one per core by default. The output is the same.", default=None)
     address: str = option("With --engine ray: address of a running cluster, or `auto`.", default="")
-    stats: bool = option("Then show overlap and cosine of the pairs, beside published figures.", default=False)
+    stats: bool = option("Then show nulls, rules and mean scores of each column.", default=False)

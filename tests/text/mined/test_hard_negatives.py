@@ -10,7 +10,6 @@ from sentence_transformers.util import mine_hard_negatives
 from opencse import build
 from opencse.encoder import load_encoder
 from opencse.foundation.numbers import unit_rows
-from opencse.text.views.pair_statistics import pair_statistics
 from opencse.text.views.registry import CandidateTable, HardNegatives, build_views
 from tests.text.mined.helpers import key, vectors
 
@@ -34,14 +33,6 @@ def ranked(matrix: np.ndarray, lines: list[str], row: int) -> list[int]:
 def drawn(row: dict, count: int) -> list[int]:
     rules = [row[f"negative_{k + 1}.rule"] for k in range(count)]
     return [int(rule.removeprefix("row ")) for rule in rules if rule.startswith("row ")]
-
-
-def test_the_recorded_cosines_are_described(corpus, encoder, tmp_path) -> None:
-    rows = mine(corpus, tmp_path / "v", encoder, window=(0.5, 1.0))
-    values = [row["negative_1.cosine"] for row in rows if row["negative_1"]]
-    described = next(pair_statistics(tmp_path / "v"))
-    assert (described.column, described.nulls) == ("negative_1", len(rows) - len(values))
-    assert described.cosine.mean == pytest.approx(sum(values) / len(values), abs=1e-5)
 
 
 @pytest.mark.parametrize("options", [{"search": "exact"}, {"search": "block", "block": 10_000}])
