@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import ModelCardData, metadata_load
+from huggingface_hub.repocard_data import model_index_to_eval_results
+from huggingface_hub.utils import validate_repo_id
 
 import opencse
 from opencse.encoder import backbone as blocks
@@ -60,11 +64,28 @@ def test_the_block_is_appended_with_its_measured_strength(tmp_path, backbone) ->
     assert result.run.outcome.curve == CURVE
     assert "0.3" in (out / "report.html").read_text()
     assert {change.measure for change in result.outcome.changes} == {"guard long", "meaning"}
-    card = (out / "model" / "README.md").read_text()
-    assert "trust_remote_code=True" in card
+    assert "trust_remote_code=True" in (out / "model" / "README.md").read_text()
     with pytest.raises(OpencseError, match="already holds a run"):
         opencse.run("debias", backbone=backbone, out=out)
     opencse.run("debias", backbone=backbone, out=out, overwrite=True)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_card_passes_the_checks_of_a_model_hub(tmp_path, backbone) -> None:
+    (backbone / "README.md").write_text("---\nbase_model: me/tiny\nlicense: apache-2.0\n---\n# Tiny\n")
+    opencse.run("debias", backbone=backbone, out=tmp_path / "out")
+    written = metadata_load(tmp_path / "out" / "model" / "README.md")
+    card = ModelCardData(**deepcopy(written))
+    assert card.to_dict() == written
+    assert (card.base_model, card.license, card.language) == ("me/tiny", "apache-2.0", "en")
+    assert (card.library_name, card.pipeline_tag) == ("sentence-transformers", "sentence-similarity")
+    assert len(set(card.tags)) == len(card.tags)
+    validate_repo_id(card.base_model)
+    name, results = model_index_to_eval_results(written["model-index"])
+    assert name == "opencse debias"
+    (result,) = results
+    assert (result.task_type, result.dataset_type, result.dataset_name) == ("triplet", "unknown", "opencse dev-meaning")
+    assert (result.metric_type, result.metric_value) == ("cosine_accuracy", 0.6)
 
 
 def test_a_model_without_a_block_is_told_to_train_one(tmp_path, backbone) -> None:

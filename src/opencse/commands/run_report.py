@@ -169,7 +169,8 @@ def _with_results(text: str, found: ProbeScores) -> str:
     card = ModelCard(text, ignore_metadata_errors=True)
     data: Any = card.data
     data.model_name = data.model_name or "opencse"
-    data.eval_results = [
+    others = [result for result in data.eval_results or [] if result.metric_type != "spearman_cosine"]
+    data.eval_results = others + [
         EvalResult(
             task_type="semantic-similarity",
             task_name="Semantic Similarity",

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelCardData
+from huggingface_hub import EvalResult, ModelCardData
 
 from opencse.encoder.export import OLDEST
 from opencse.recipes import Recipe
 from opencse.training.session import TrainingOutcome
+from opencse.training.strength import StrengthCurve
 
 _HEADER = """---
 {metadata}
@@ -89,6 +90,8 @@ def encoder_card(
         pipeline_tag="sentence-similarity",
         tags=["sentence-transformers", "sentence-similarity", "opencse"],
         base_model=name,
+        model_name=f"opencse {recipe.name}",
+        eval_results=None if outcome.curve is None else _results(outcome.curve),
     )
     header = _HEADER.format(
         metadata=metadata.to_yaml().strip(),
@@ -119,6 +122,22 @@ def encoder_card(
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,
     )
+
+
+def _results(curve: StrengthCurve) -> list[EvalResult]:
+    """Return what the block gains, as a model hub reads it: shares of triplets at the chosen strength."""
+    return [
+        EvalResult(
+            task_type="triplet",
+            task_name="Triplet",
+            dataset_type="unknown",
+            dataset_name=f"opencse {name}",
+            metric_type="cosine_accuracy",
+            metric_name="Cosine Accuracy",
+            metric_value=round(after / 100, 4),
+        )
+        for name, (_, after) in curve.before_and_after(curve.meaning).items()
+    ]
 
 
 _BUNDLED = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")}
