@@ -3,7 +3,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 PIP := $(PIP_INSTALL) --constraint constraints.txt
 
-.PHONY: help install hooks demo test test-all coverage lint types docs notebooks pages trials fuzz kill-trials lock audit sbom reproducible check clean
+.PHONY: help install hooks demo test test-all coverage lint types docs notebooks pages trials fuzz kill-trials lock audit sbom reproducible release-check check clean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -91,7 +91,7 @@ kill-trials: .venv/.dev  ## kill commands at random moments, go on, compare with
 # In an environment of its own, so that the tools' own dependencies are not what is audited.
 .venv/audit: .venv/.dev
 	$(PYTHON) -m venv $@
-	$@/bin/python -m pip --disable-pip-version-check install --quiet pip-audit pip-licenses cyclonedx-bom build hatchling
+	$@/bin/python -m pip --disable-pip-version-check install --quiet pip-audit pip-licenses cyclonedx-bom
 
 COPYLEFT := GNU General Public License v3 (GPLv3);GNU Affero General Public License v3
 
@@ -103,11 +103,18 @@ sbom: .venv/audit  ## the list of materials, dist/sbom.json (CycloneDX)
 	mkdir -p dist
 	.venv/audit/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible --of JSON -o dist/sbom.json
 
-reproducible: .venv/audit  ## build wheel and sdist twice, and compare their bytes
+.venv/build:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check install --quiet build hatchling
+
+reproducible: .venv/build  ## build wheel and sdist twice, and compare their bytes
 	rm -rf build/first build/second
-	SOURCE_DATE_EPOCH=1700000000 .venv/audit/bin/python -m build --no-isolation --outdir build/first
-	SOURCE_DATE_EPOCH=1700000000 .venv/audit/bin/python -m build --no-isolation --outdir build/second
+	SOURCE_DATE_EPOCH=1700000000 .venv/build/bin/python -m build --no-isolation --outdir build/first
+	SOURCE_DATE_EPOCH=1700000000 .venv/build/bin/python -m build --no-isolation --outdir build/second
 	cd build/first && for file in *; do cmp $$file ../second/$$file && sha256sum $$file; done
+
+release-check: reproducible  ## install wheel and sdist into empty environments, and run the first command there
+	.venv/build/bin/python scripts/release_check.py build/first/*
 
 check: lint types audit test  ## everything that can be checked without hours of time
 
