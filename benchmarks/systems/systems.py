@@ -38,7 +38,7 @@ from systems_table import TABLES, folder_of, peak, write_table
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import dump_recipe, load_recipe, recipe_names
-from opencse.recipes.changes import stand_ins
+from opencse.recipes.load import stand_ins
 
 COST_STEPS, COST_WARM = 30, 10
 AS_PUBLISHED = ", as published"
@@ -85,7 +85,7 @@ def _own_settings(options: argparse.Namespace, recipe: str, variant: str = "") -
     found = _filled(options, TABLES["settings"].get(recipe, []), variant)
     found += [] if options.published else TABLES["mixed"].get(recipe, [])
     if table is not None:
-        from opencse.recipes.rows.paraphrases import paraphrase_columns
+        from opencse.recipes.rows.sampling import paraphrase_columns
 
         text, candidate = paraphrase_columns(table)
         columns = {"text_column": text, "candidate_column": candidate}
@@ -154,7 +154,7 @@ def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
 
 def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
     """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
-    from opencse.recipes.rows.paraphrases import paraphrase_columns
+    from opencse.recipes.rows.sampling import paraphrase_columns
     from opencse.text.corpus import Corpus
 
     column, _ = paraphrase_columns(options.paraphrases)

@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
 from opencse.encoder import Frame, build_projector, load_encoder
-from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.loading import load_masked_lm
+from opencse.encoder.prompts import TemplateDenoising
 from opencse.losses import (
     AlternatingNormalizationLoss,
     AngularInfoNCELoss,

@@ -17,8 +17,8 @@ from opencse.foundation.evidence import few_sentences
 from opencse.foundation.measure import Measures
 from opencse.recipes import Recipe, shortened
 from opencse.recipes.rows.labels import Labels, read_labels, with_labels
-from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.recipes.rows.prepare import missing_specs, recipe_for_corpus
+from opencse.recipes.rows.sampling import Paraphrases
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import ChosenLanguage, choose_language

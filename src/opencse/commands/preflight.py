@@ -21,7 +21,7 @@ from opencse.foundation.reading import existing_path, file_extension, regular_fi
 from opencse.foundation.tables import TABLES
 from opencse.foundation.toml_tables import parse_override
 from opencse.recipes.load import RecipeFile
-from opencse.recipes.rows.paraphrases import tables_of_kind
+from opencse.recipes.rows.sampling import tables_of_kind
 from opencse.text import demo
 from opencse.text.generated.back_translation import BackTranslation
 from opencse.training.folder import check_folder

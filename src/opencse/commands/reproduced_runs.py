@@ -29,10 +29,9 @@ from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
 from opencse.recipes import Recipe, dump_recipe, load_recipe
-from opencse.recipes.changes import stand_ins
-from opencse.recipes.load import RecipeFile
-from opencse.recipes.rows.paraphrases import Paraphrases, llm_settings
+from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus
+from opencse.recipes.rows.sampling import Paraphrases, llm_settings
 from opencse.text.corpus import Corpus
 
 SENTENCES = 2000

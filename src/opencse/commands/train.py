@@ -17,7 +17,7 @@ from opencse.foundation.evidence import few_sentences
 from opencse.foundation.measure import Measures
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
-from opencse.recipes.rows.paraphrases import Paraphrases
+from opencse.recipes.rows.sampling import Paraphrases
 from opencse.text.corpus import Corpus
 from opencse.text.user_text import UserText
 from opencse.training.folder import check_flags

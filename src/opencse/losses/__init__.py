@@ -10,14 +10,13 @@ from opencse.foundation.lazy import Kinds, public_names
 if TYPE_CHECKING:
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
     from opencse.losses.dclr import DCLRLoss, FalseNegatives, NoiseNegatives
-    from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss
+    from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss, RankingConsistencyLoss
     from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss
     from opencse.losses.margin_info_nce import MarginInfoNCELoss
     from opencse.losses.masked_language_model import MaskedLanguageModelLoss
     from opencse.losses.meaning import MeaningLoss
     from opencse.losses.momentum import MomentumContrastiveLoss
     from opencse.losses.objective import Objective
-    from opencse.losses.ranking_consistency import RankingConsistencyLoss
     from opencse.losses.recall import RecallLoss
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
     from opencse.losses.term import Context, Embeddings, LossOutput, Processes, Term, TermBuildContext, TermModule
@@ -36,7 +35,7 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
         "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModelLoss",
         "meaning": "opencse.losses.meaning:MeaningLoss",
-        "ranking_consistency": "opencse.losses.ranking_consistency:RankingConsistencyLoss",
+        "ranking_consistency": "opencse.losses.distillation:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",
         "list_mle": "opencse.losses.distillation:ListMLELoss",
     }

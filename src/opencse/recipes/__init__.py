@@ -1,8 +1,7 @@
 """Recipes: training systems as short TOML files that read like the papers' formulas."""
 
 from opencse.encoder.names import FAMILIES, family_of
-from opencse.recipes.changes import shortened
-from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
+from opencse.recipes.load import dump_recipe, load_recipe, recipe_names, shortened
 from opencse.recipes.schema import Encoder, FirstStage, Recipe, Teacher, ViewSettings
 from opencse.recipes.settings import Block, CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
 

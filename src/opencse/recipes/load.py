@@ -11,7 +11,7 @@ import copy
 import importlib.resources
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -21,6 +21,8 @@ from opencse.foundation.reading import LARGEST_SETTINGS, read_text
 from opencse.foundation.toml_tables import Table, format_toml, merge_tables, nested_table, parse_override, parse_toml
 from opencse.losses import TERMS
 from opencse.recipes.schema import Recipe
+from opencse.text.generated.likely_words import Insertion, WordSubstitution
+from opencse.text.generated.substitution import Substitution
 from opencse.text.views.registry import CONSTRUCTORS
 
 _LAYERS = ("faithful", "for", "with")
@@ -216,3 +218,50 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
         if isinstance(value, Mapping) and "kind" in value:  # one constructor as the source of another
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
     return decode(kinds[kind], fields, where)
+
+
+STEPS = 20
+SENTENCES = 400
+
+
+def shortened(recipe: Recipe) -> Recipe:
+    """Return the recipe with few steps and few sentences.
+
+    The model that comes out has learned next to nothing; the point is to see every stage work within a minute or two.
+
+    Args:
+        recipe: Any resolved recipe.
+    """
+    corpus, training = recipe.corpus, recipe.training
+    most = max((part.rows for part in corpus.parts.values()), default=0)
+    return replace(
+        recipe,
+        corpus=replace(
+            corpus,
+            rows=min(corpus.rows or SENTENCES, SENTENCES),
+            opposites=min(corpus.opposites, SENTENCES),
+            parts={
+                name: replace(part, rows=-(-part.rows * SENTENCES // most)) if part.rows else part
+                for name, part in corpus.parts.items()
+            },
+        ),
+        training=replace(training, max_steps=min(training.max_steps or STEPS, STEPS)),
+        selection=replace(recipe.selection, every=min(recipe.selection.every, STEPS)),
+    )
+
+
+def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
+    """Return the settings with which the backbone takes the place of other models, which would not fit it.
+
+    These are the generators of terms, the teachers, and the masked language models that write columns.
+
+    Args:
+        recipe: The recipe with the settings of a family that the backbone does not belong to.
+        backbone: A folder or name.
+    """
+    writers = (Insertion, WordSubstitution, Substitution)
+    return [
+        *(f"terms.{term.name}.generator=backbone" for term in recipe.terms if hasattr(term, "generator")),
+        *(f"teachers.{name}.model=backbone" for name in recipe.teachers),
+        *(f"build.{name}.model='{backbone}'" for name, spec in recipe.build.items() if isinstance(spec, writers)),
+    ]

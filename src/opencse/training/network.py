@@ -1,4 +1,15 @@
-"""Encoder, projector and the parameters of the terms as one trainable module."""
+"""Encoder, projector and the parameters of the terms as one trainable module.
+
+Every process computes the objective on the same global batch, so all have the same gradient for every row. The gradient
+of the gathering is the sum over processes, which is W times the gradient of a process's own rows: no communication is
+needed. Averaged over the W processes, as DistributedDataParallel does, the encoder's gradient is
+exactly that of one process with the whole batch, and so is that of projectors and terms, which work on gathered rows.
+
+A term with much computation per row (a discriminator over tokens) takes its own rows out of the gathered embeddings
+instead (`own_rows`) and averages over the processes at its end (`mean`). Both keep the rule above: every process has
+the complete gradient with respect to the gathered embeddings, and the gradient of the term's parameters is correct once
+averaged.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +18,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from opencse.encoder.denoising import TemplateDenoising
+from opencse.encoder.device import world_size
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.loading import load_masked_lm
 from opencse.encoder.meaning_block import block_of
 from opencse.encoder.packing import Packing, use_packed_attention
+from opencse.encoder.prompts import TemplateDenoising
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context, Objective, Processes, Term, TermBuildContext, TermModule
 from opencse.losses.term import truncated_embeddings
 from opencse.training.batches import Batch
-from opencse.training.gather import gather_detached, gather_mask, gather_rows, mean, own_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -241,3 +253,72 @@ def _masked_lm(tokenizer: Any, backbone: str, device: torch.device, name: str) -
     if device.type != "cpu":
         use_packed_attention(model)  # transformers' own would read every mask from the device
     return model
+
+
+class _GatherRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        ctx.count = rows.shape[0]
+        return _gathered(rows)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        start = dist.get_rank() * ctx.count
+        return gradients[0][start : start + ctx.count] * dist.get_world_size()
+
+
+class _OwnRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        count = rows.shape[0] // dist.get_world_size()
+        return rows[dist.get_rank() * count :][:count].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        # `mean` scales the gradient by the number of processes, so that the term's parameters get theirs.
+        return _gathered(gradients[0]) / dist.get_world_size()
+
+
+def gather_rows(rows: Tensor) -> Tensor:
+    """Concatenate the rows of all processes in the order of their ranks; with one process, return the same tensor.
+
+    Args:
+        rows: Shape (n, ...), the same in every process.
+    """
+    if world_size() == 1:
+        return rows
+    if rows.requires_grad:
+        return _GatherRows.apply(rows)  # type: ignore[no-untyped-call]
+    return _gathered(rows)
+
+
+def gather_detached(rows: Tensor) -> Tensor:
+    """Return `gather_rows` of the rows, without a gradient."""
+    return gather_rows(rows.detach())
+
+
+def gather_mask(mask: Tensor, device: torch.device) -> Tensor:
+    """Return a mask (n, ...) of the rows of all processes, gathered on a device; both are on the CPU."""
+    return mask if world_size() == 1 else _gathered(move(mask, device)).cpu()
+
+
+def own_rows(rows: Tensor) -> Tensor:
+    """Return this process's part of a tensor (B, ...) over the global batch; the reverse of `gather_rows`."""
+    return rows if world_size() == 1 else _OwnRows.apply(rows)  # type: ignore[no-untyped-call]
+
+
+def mean(total: Tensor, count: Tensor) -> Tensor:
+    """Return the mean over all processes from the sum and count of each; its gradient is correct once averaged."""
+    if world_size() == 1:
+        return total / count.clamp(min=1)
+    sums = torch.stack([total.detach(), count.to(total.dtype)])
+    dist.all_reduce(sums)
+    count = sums[1].clamp(min=1)
+    share = total * dist.get_world_size() / count
+    return share + (sums[0] / count - share).detach()
+
+
+def _gathered(rows: Tensor) -> Tensor:
+    parts = [torch.empty_like(rows, memory_format=torch.contiguous_format) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, rows.contiguous())
+    return torch.cat(parts)

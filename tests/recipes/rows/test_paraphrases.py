@@ -4,7 +4,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes.load import RecipeFile
-from opencse.recipes.rows.paraphrases import Paraphrases, paraphrase_columns
+from opencse.recipes.rows.sampling import Paraphrases, paraphrase_columns
 
 
 def test_a_folder_is_refused_at_once(tmp_path) -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.english.articles import article_edits, indefinite_article
 from opencse.text.english.lexicon import names
+from opencse.text.english.verbs import article_edits, indefinite_article
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import apply_edits
 

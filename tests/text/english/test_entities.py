@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from opencse.text.english.articles import indefinite_article
 from opencse.text.english.lexicon import names
+from opencse.text.english.verbs import indefinite_article
 from opencse.text.views.registry import EntitySwap, NumberSwap, SourceRow
 
 

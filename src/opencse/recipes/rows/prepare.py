@@ -22,8 +22,7 @@ from opencse.foundation.progress import Notify
 from opencse.recipes import MixturePart, Recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.labels import Labels, join_labels
-from opencse.recipes.rows.paraphrases import Paraphrases
-from opencse.recipes.rows.sampling import sample
+from opencse.recipes.rows.sampling import Paraphrases, sample
 from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
 from opencse.text.mined.hard_negatives import HardNegatives

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.text.english.articles import article_edits
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, names
 from opencse.text.english.parse import replaced, word_at
+from opencse.text.english.verbs import article_edits
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits
 

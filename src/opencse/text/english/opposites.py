@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from opencse.text.english import lexicon
-from opencse.text.english.articles import article_edits
 from opencse.text.english.lexicon import OpposedVerb, lexicon_rows, word_class
 from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.verbs import inflect, third_person, verb_base
+from opencse.text.english.verbs import article_edits, inflect, third_person, verb_base
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, match_case
 

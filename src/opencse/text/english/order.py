@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-from opencse.text.english.articles import indefinite_article
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import word_class
@@ -26,6 +25,7 @@ from opencse.text.english.parse import (
     word_at,
 )
 from opencse.text.english.phrases import exchange_phrases
+from opencse.text.english.verbs import indefinite_article
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import decapitalise
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
-from opencse.text.english.articles import indefinite_article
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import SYMMETRIC_VERBS
 from opencse.text.english.parse import (
@@ -22,6 +21,7 @@ from opencse.text.english.parse import (
     text_of,
     word_at,
 )
+from opencse.text.english.verbs import indefinite_article
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import apply_edits
 
