@@ -40,7 +40,6 @@ def found_by_check(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, estimate in result["rewordings"].items():
         yield f"before a rewording: {name}, %", percent(estimate)
     yield "inside passages, %", percent(result["contradiction_first_in_passages"])
-    yield "your queries: still first, %", percent((result["queries"] or {}).get("still_first"))
     yield "contradictions above the threshold, %", percent(result["accepted"])
 
 

@@ -50,18 +50,6 @@ def test_json_on_screen_is_nothing_but_json(model, pairs):
     assert (document["precision"], document["text"], document["suite"]) == ("bf16", "given", "pairs")
 
 
-def test_whitening_is_part_of_the_identity(model, pairs, tmp_path):
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("".join(f"{a} {b}\n" for a in ("a dog", "red", "the cat") for b in ("runs", "sits", "eats", "")))
-    plain = json.loads(run(model, "--pairs", pairs, "--format", "json").stdout)
-    result = run(model, "--pairs", pairs, "--whiten", corpus, "--whiten-dimension", 4, "--format", "json")
-    white = json.loads(result.stdout)
-    assert white["whitening"]["dimension"] == white["dimension"] == 4
-    assert white["weights_sha256"] == plain["weights_sha256"]
-    assert white["revision"] != plain["revision"]
-    assert run(model, "--pairs", pairs, "--whiten-dimension", 4).exception.problem.startswith("--whiten-dimension")
-
-
 def test_without_data_it_says_how_to_get_some(model):
     error = run(model).exception
     assert isinstance(error, OpencseError)

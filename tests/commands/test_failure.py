@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import errno
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -26,24 +24,6 @@ def test_shortages_are_known(error, words) -> None:
     found = shortage(error)
     assert found is not None
     assert words in found.problem
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limits are Linux's")
-def test_any_failure_near_the_memory_limit_is_one_of_memory(monkeypatch) -> None:
-    import resource
-
-    error = SystemError("error return without exception set")
-    assert shortage(error) is None
-    used = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData:"))
-    limit = 1024 * int(used.split()[1]) + 2**20
-    usual = resource.getrlimit
-    monkeypatch.setattr(
-        resource, "getrlimit", lambda kind: (limit, limit) if kind == resource.RLIMIT_DATA else usual(kind)
-    )
-    found = shortage(error)
-    assert found is not None
-    assert "memory" in found.problem
-    assert "SystemError" in found.problem
 
 
 def test_a_lost_process_is_known_where_there_are_several(monkeypatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from opencse import OpencseError, build, check, compare, compare_search, evaluate, load_recipe, probe, run, train
 from opencse.commands.measuring_options import EvaluateCommand
-from opencse.commands.options import RunCommand, TrainCommand
+from opencse.commands.options import RunOptions, TrainCommand
 from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
 from opencse.losses import TERMS
@@ -107,18 +107,18 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
 
 def test_what_depends_on_backbone_and_corpus_is_left_to_the_command(tmp_path) -> None:
     added = ["terms.paraphrase.weight=0.5", "build.paraphrase.path=p.csv", "corpus.parts={a={needs=[]}}"]
-    check_options(RunCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
+    check_options(RunOptions("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
-    check_options(RunCommand("debias", None, backbone="minilm", out=tmp_path))
+    check_options(RunOptions("debias", None, backbone="minilm", out=tmp_path))
     (tmp_path / "rows.csv").write_text("text,paraphrase\n")
-    check_options(RunCommand("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new"))
+    check_options(RunOptions("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new"))
 
 
 def test_what_a_run_does_not_change_is_not_checked(tmp_path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(OpencseError, match="already holds files"):
-        check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
-    check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, dry_run=True))
+        check_options(RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path))
+    check_options(RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path, resume=True))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, seeds="1,2"))
 
 
@@ -126,7 +126,7 @@ def test_a_run_does_not_remove_the_model_that_it_starts_from(tmp_path) -> None:
     model = tiny_bert(tmp_path / "out" / "model")
     asked = {"backbone": model, "out": tmp_path / "out", "overwrite": True}
     with pytest.raises(OpencseError, match="--overwrite would remove the backbone"):
-        check_options(RunCommand("simcse", "demo", **asked))
+        check_options(RunOptions("simcse", "demo", **asked))
     with pytest.raises(OpencseError, match="--overwrite would remove the backbone"):
         train("simcse", "demo", **asked)
     assert (model / "config.json").is_file()
@@ -136,7 +136,7 @@ def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:
     for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
-    for options in (RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path), EvaluateCommand(["mini-mlm"])):
+    for options in (RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path), EvaluateCommand(["mini-mlm"])):
         with pytest.raises(OpencseError, match="2 processes were started, but only `opencse train`"):
             check_options(options)
 
@@ -149,5 +149,5 @@ def test_kinds_are_those_of_their_classes() -> None:
 def test_a_class_of_ones_own_is_a_kind(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(TERMS, "mine", TERMS["info_nce"])
     path = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "mine"\n')
-    check_options(RunCommand(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))
+    check_options(RunOptions(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))
     assert load_recipe(path).terms[0] == load_recipe("simcse").terms[0]

@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score
 
 from opencse.evaluation import LabelledSet, LabelledTexts, TextEmbeddings, TransferTask, evaluate_tasks
 from opencse.evaluation.cross_validation import CrossValidation
-from opencse.evaluation.labelled import ClassificationTask, features, few_shot_draws
+from opencse.evaluation.labelled import ClassificationTask, features
 from opencse.foundation.errors import OpencseError
 
 HOW = CrossValidation(folds=3, epochs_per_round=1, patience=0, max_epochs=2)
@@ -83,19 +83,10 @@ def test_the_hash_sees_texts_labels_and_parts():
     assert len({each.sha256 for each in [base, *others]}) == 5
 
 
-def test_classification_scores_the_test_part_with_all_and_with_few_texts():
+def test_classification_scores_the_test_part():
     data = LabelledSet(name="toy", train=labelled(90, classes=2), test=labelled(30, 90))
     result = evaluate_tasks(encode, [ClassificationTask(data=data)])["toy"]
-    assert (result.main, result.rows, result.details["examples_per_class"]) == ("accuracy", 30, 8)
-    assert result.score == 100
-    assert result.metrics["few_shot_accuracy"] > 95
-    assert set(result.metrics) == {"accuracy", "f1", "few_shot_accuracy", "few_shot_f1"}
+    assert (result.main, result.rows, result.score) == ("accuracy", 30, 100)
+    assert set(result.metrics) == {"accuracy", "f1"}
     with pytest.raises(OpencseError, match="toy has no test part"):
         ClassificationTask(data=LabelledSet(name="toy", train=labelled(9)))
-
-
-def test_every_draw_has_so_many_of_every_class():
-    labels = np.random.default_rng(0).integers(0, 4, 200).tolist()
-    draws = few_shot_draws(labels, 8)
-    assert [np.bincount([labels[row] for row in set(rows)]).tolist() for rows in draws] == [[8, 8, 8, 8]] * 10
-    assert len({tuple(sorted(rows)) for rows in draws}) == 10

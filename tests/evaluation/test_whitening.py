@@ -15,19 +15,17 @@ def encode(texts):
     return VECTORS[[int(text) for text in texts]].astype(np.float32)
 
 
-def test_equals_the_closed_form_and_keeps_the_leading_directions():
-    whitening = Whitening.fit(encode, iter(CORPUS), dimension=3, chunk=64)
+def test_equals_the_closed_form(monkeypatch):
+    monkeypatch.setattr("opencse.evaluation.whitening._CHUNK", 64)
     x = encode(CORPUS).astype(np.float64)
     u, s, _ = np.linalg.svd(np.cov(x.T, bias=True))
-    expected = (x - x.mean(axis=0)) @ (u / np.sqrt(s))[:, :3]
-    actual = whitening(x)
+    expected = (x - x.mean(axis=0)) @ (u / np.sqrt(s))
+    actual = Whitening.fit(encode, iter(CORPUS))(x)
     assert actual.dtype == np.float32
     assert np.abs(np.abs(actual) - np.abs(expected)).max() < 1e-3  # eigenvectors have no sign
 
 
-def test_too_few_sentences():
-    with pytest.raises(OpencseError, match="4 sentences span 3"):
-        Whitening.fit(encode, CORPUS[:4])
-    assert Whitening.fit(encode, CORPUS[:4], dimension=3)(VECTORS).shape == (500, 3)
-    with pytest.raises(OpencseError, match="given 0 sentences"):
-        Whitening.fit(encode, [])
+@pytest.mark.parametrize("count", [0, 4])
+def test_too_few_sentences(count):
+    with pytest.raises(OpencseError, match=f"given {count} sentences"):
+        Whitening.fit(encode, CORPUS[:count])

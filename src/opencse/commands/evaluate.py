@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import typer
 
@@ -56,14 +55,7 @@ def _score(options: EvaluateOptions, suites: Mapping[str, Sequence[Task]]) -> Ev
     model = model_source(options.model)
     encoder = load_encoder(model, pooling=options.pooling or "backbone")
     note(f"evaluating {describe(options.precision, model_config(encoder), encoder.device)}")
-    return evaluate_model(
-        encoder,
-        suites,
-        name=str(model),
-        precision=options.precision,
-        whiten=None if options.whiten is None else Path(options.whiten),
-        whiten_dimension=options.whiten_dimension,
-    )
+    return evaluate_model(encoder, suites, name=str(model), precision=options.precision)
 
 
 def command(options: EvaluateCommand) -> None:

@@ -36,30 +36,7 @@ def shortage(error: BaseException) -> OpencseError | None:
         return OpencseError(
             "another process of this run has ended or did not start", "See what it said, then go on with --resume."
         )
-    if _near_memory_limit():  # libraries then fail in many ways, some without a word about memory
-        summary = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
-        return OpencseError(
-            f"the memory that this process may use is full ({summary})", "Raise the limit (`ulimit -v`)."
-        )
     return None
-
-
-def _near_memory_limit() -> bool:
-    """Return whether the process uses nine tenths of the memory it may; False where the system doesn't say."""
-    try:
-        import resource
-
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-    except MemoryError:
-        return True
-    except (ImportError, OSError):  # not Linux
-        return False
-    used = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if line.startswith("Vm")}
-    limits = {"VmSize": resource.RLIMIT_AS, "VmData": resource.RLIMIT_DATA}
-    soft = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
-    return any(
-        most != resource.RLIM_INFINITY and 1024 * int(used.get(name, 0)) > 0.9 * most for name, most in soft.items()
-    )
 
 
 def write_failure_report(error: BaseException) -> Path | None:

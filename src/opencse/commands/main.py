@@ -27,7 +27,7 @@ app = typer.Typer(
     help="Sentence embeddings that follow meaning instead of wording, learned without labels.",
     epilog="Start with: `opencse run debias --backbone minilm -o out/`",
 )
-add_command(app, "run", options.RunCommand, options.RunOptions)
+add_command(app, "run", options.RunOptions)
 add_command(app, "train", options.TrainCommand, options.TrainOptions)
 add_command(app, "build", options.BuildCommand, options.BuildOptions)
 add_command(app, "evaluate", measuring.EvaluateCommand, measuring.EvaluateOptions)

@@ -40,7 +40,7 @@ class EvaluateOptions:
 
     opencse evaluate out/model --data eval/ --tasks sts,transfer,geometry --format json -o scores.json
 
-    opencse evaluate bert-base-uncased --pooling first_last --whiten corpus.txt --data eval/
+    opencse evaluate bert-base-uncased --pooling first_last --data eval/
 
     opencse evaluate out/model --tasks development,guard
 
@@ -66,10 +66,6 @@ class EvaluateOptions:
     )
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
-    whiten: str | Path | None = option(
-        "Whiten the vectors, fitted on this corpus of one sentence per line.", default=None, shown=Path
-    )
-    whiten_dimension: int | None = option("Number of whitened dimensions to keep; by default all.", default=None, min=1)
 
 
 @options_class

@@ -132,13 +132,6 @@ class RunOptions(TrainOptions):
 
 
 @options_class
-class RunCommand(RunOptions):
-    """The options of `opencse run` on the command line."""
-
-    dry_run: bool = option("Print the steps and sizes of the run, and stop.", default=False)
-
-
-@options_class
 class BuildOptions(RecipeOptions):
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeOptions, ReproduceOptions
-from opencse.commands.options import RecipeOptions, RunCommand, RunOptions, TrainCommand, TrainOptions
+from opencse.commands.options import RecipeOptions, RunOptions, TrainCommand, TrainOptions
 from opencse.commands.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts_sources import development_file, sts_folder
@@ -35,7 +35,7 @@ def _development(given: str) -> None:
 _GIVEN: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("corpus", "texts"), lambda given: existing_path(demo.corpus(given))),
     **dict.fromkeys(("queries", "sentences", "triplets", "guard"), existing_path),
-    **dict.fromkeys(("labels", "paraphrases", "whiten"), regular_file),
+    **dict.fromkeys(("labels", "paraphrases"), regular_file),
     "pairs": lambda given: regular_file(demo.pairs(given)),
     "dev": _development,
     **dict.fromkeys(("backbone", "model", "models"), resolve),
@@ -98,7 +98,7 @@ def _uses_sts(options: Any) -> bool:
         case CompareCommand():
             used = not options.pairs and options.texts is None
         case _:
-            used = isinstance(options, RunCommand | ProbeOptions | ReproduceOptions)
+            used = isinstance(options, RunOptions | ProbeOptions | ReproduceOptions)
     return used and options.data is not None
 
 
@@ -108,7 +108,7 @@ def _check_output(options: TrainOptions) -> None:
     if isinstance(options, TrainCommand) and options.seeds is not None:
         seed_folders(folder, parse_seeds(options.seeds))
         return
-    unchanged = isinstance(options, RunCommand) and (options.dry_run or options.resume)
+    unchanged = isinstance(options, RunOptions) and options.resume
     if not unchanged and os.path.exists(folder):
         with locked(folder):
             check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)

@@ -11,9 +11,9 @@ import typer
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.measuring_options import ReproduceOptions
-from opencse.commands.reports.figures import NO_FIGURES, Draw, can_draw, draw_curves, save
+from opencse.commands.reports.figures import NO_FIGURES, can_draw, draw_curves, save
 from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
-from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing, draw_table
+from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
 from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
 from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
 from opencse.commands.run_groups import parse_seeds
@@ -97,7 +97,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
     }
     details = {label: runs[0].detail for label, runs in done.items() if runs[0].detail is not None}
     if can_draw():
-        _draw(entry, reproduced, done, details, out)
+        _draw(entry, done, details, out)
     elif entry.plot or entry.kind in ("curves", "projection"):
         options.notify(NO_FIGURES)
     return _written(replace(reproduced, listing=detail_listing(entry, details)), out)
@@ -128,12 +128,9 @@ def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:
     return [Start(backbone=given.get(f, SMALL), family=f, settings=f if published else "") for f in families]
 
 
-def _draw(
-    entry: Entry, table: ReproducedTable, done: Mapping[str, list[Measured]], details: Mapping[str, Detail], out: Path
-) -> None:
-    """Write the plots of an entry: the table, what the models gave, or for each column its curves."""
-    plots: dict[str, Draw] = {"": partial(draw_table, table)} if entry.plot == "points" else {}
-    plots |= detail_figures(entry, details)
+def _draw(entry: Entry, done: Mapping[str, list[Measured]], details: Mapping[str, Detail], out: Path) -> None:
+    """Write the plots of an entry: what the models gave, or for each column its curves."""
+    plots = detail_figures(entry, details)
     if entry.kind == "curves":
         for column in entry.columns:
             curves = {label: [run.curves[column] for run in runs if run.curves] for label, runs in done.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
-from opencse.evaluation.data_files import TextVariant
+from opencse.evaluation.data_files import TextVariant, find_folder
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, ClassificationTask, TransferTask
@@ -21,9 +21,7 @@ from opencse.evaluation.sts import STS_TASKS, PairsTask
 from opencse.evaluation.sts_sources import load_sts
 from opencse.evaluation.task import Task, distinct_texts, evaluate_suites
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
-from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.tables import read_lines
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -95,14 +93,12 @@ def _suite_of(name: str, source: str | Path | None) -> str:
     for suite, tasks in SUITES.items():
         if name in tasks:
             return suite
-    for folder in () if source is None else (Path(source) / name, Path(source) / "eval" / name):
-        if folder.is_dir():
-            files = {path.name.removesuffix(".gz") for path in folder.iterdir()}
-            if "corpus.jsonl" in files:
-                return "retrieval"
-            if "test.jsonl" in files and not any(file.startswith("train.") for file in files):
-                return "reranking"
-            return "classification"
+    if source is not None and (folder := find_folder(source, name)) is not None:
+        files = {path.name.removesuffix(".gz") for path in folder.iterdir()}
+        if "corpus.jsonl" in files:
+            return "retrieval"
+        without_training = not any(file.startswith("train.") for file in files)
+        return "reranking" if "test.jsonl" in files and without_training else "classification"
     known = ", ".join([*SUITES, *(task for tasks in SUITES.values() for task in tasks)])
     raise OpencseError(
         f"there is no task {name!r}, and no such folder in {source or 'the data (there is no --data)'}",
@@ -116,8 +112,6 @@ def evaluate_model(
     *,
     name: str = "",
     precision: Precision = "auto",
-    whiten: Path | None = None,
-    whiten_dimension: int | None = None,
 ) -> Evaluation:
     """Score a `SentenceTransformer` on any tasks.
 
@@ -126,22 +120,10 @@ def evaluate_model(
         suites: The tasks, such as those of `load_suites`.
         name: Name of the model in the results.
         precision: See `Embedder`.
-        whiten: Corpus (one sentence per line, plain or `.gz`) to fit a whitening on; None for no whitening.
-        whiten_dimension: Output dimension of the whitening.
     """
     embedder = Embedder(model, precision=precision, progress="encode")
-    revision, whitening, whitened = weights_hash(model), None, None
-    dimension = embedder.dimension
-    if whiten is not None:
-        sentences = (line for _, line in read_lines(whiten) if line.strip())
-        whitening = Whitening.fit(embedder, sentences, dimension=whiten_dimension)
-        dimension = whitening.projection.shape[1]
-        whitened = {"corpus": whiten.name, "dimension": dimension, "sha256": whitening.sha256}
-        revision += f"-whitened-{whitening.sha256[:16]}"
-    elif whiten_dimension is not None:
-        raise OpencseError("--whiten-dimension without --whiten", "Name the corpus to fit the whitening on.")
     tasks, started = [task for members in suites.values() for task in members], time.perf_counter()
-    results = evaluate_suites(embedder if whitening is None else lambda each: whitening(embedder(each)), suites)
+    results = evaluate_suites(embedder, suites)
     texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
     return Evaluation(
         results=results,
@@ -150,8 +132,7 @@ def evaluate_model(
         seconds=time.perf_counter() - started,
         settings={
             "model": name,
-            "weights_sha256": revision[:64],
-            "revision": revision,
+            "weights_sha256": weights_hash(model),
             "text": texts.pop() if len(texts) == 1 else "mixed",
             "aggregation": "all",
             "similarity": "cosine",
@@ -159,9 +140,8 @@ def evaluate_model(
             "pooling": pooling_name(model),
             "prompt": embedder.prompt,
             "max_seq_length": model.max_seq_length,
-            "whitening": whitened,
             "precision": embedder.precision,
             "device": str(model.device),
-            "dimension": dimension,
+            "dimension": embedder.dimension,
         },
     )

@@ -9,16 +9,12 @@ import torch
 from opencse.commands.integrations.mteb_adapter import MtebEncoder, local_task, mteb_name
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import (
-    ClassificationTask,
-    LabelledSet,
-    LabelledTexts,
     PairsTask,
     ScoredPairs,
     distinct_texts,
     evaluate_tasks,
     load_sts,
 )
-from tests.evaluation.toy import sentences
 
 mteb = pytest.importorskip("mteb", reason="the extra `mteb` is not installed")
 
@@ -33,22 +29,6 @@ def test_sts_equals_mteb_on_the_same_rows(tiny_model, some_pairs, request, real)
     assert ours["pearson"] == pytest.approx(100 * theirs["pearson"], abs=1e-4)  # float32 inside mteb
     # Its main score is by another formula of the cosine, which sets near ties in another order.
     assert ours["spearman"] == pytest.approx(100 * theirs["cosine_spearman"], abs=2e-3)
-
-
-def test_few_shot_classification_equals_mteb(tiny_model):
-    train, test = sentences(120), sentences(60, seed=1)
-    labels = [[len(text.split()) % 3 for text in part] for part in (train, test)]
-    data = LabelledSet(
-        name="Banking77",
-        train=LabelledTexts(texts=train, labels=[str(label) for label in labels[0]]),
-        test=LabelledTexts(texts=test, labels=[str(label) for label in labels[1]]),
-    )
-    vectors = Kept(tiny_model, [ClassificationTask(data=data)])
-    ours = evaluate_tasks(vectors, [ClassificationTask(data=data)])["Banking77"].metrics
-    rows = {"train": {"text": train, "label": labels[0]}, "test": {"text": test, "label": labels[1]}}
-    theirs = mteb_scores(tiny_model, "Banking77Classification", rows, vectors)
-    assert ours["few_shot_accuracy"] == pytest.approx(100 * theirs["accuracy"], abs=1e-4)
-    assert ours["few_shot_f1"] == pytest.approx(100 * theirs["f1"], abs=1e-4)
 
 
 def test_two_models_of_one_name_keep_their_own_scores(tiny_model, some_pairs, tmp_path):

@@ -121,12 +121,8 @@ class RecipeLoss(nn.Module):
         self.reports = {name: value.detach() for name, value in values.items()} | reports
         return cast(Tensor, loss)
 
-    def callback(self, resume_from: str | Path | None = None) -> TrainerCallback:
-        """Return a callback that saves the weights of the loss in checkpoints and synchronises them between processes.
-
-        Args:
-            resume_from: The checkpoint to resume from, if it is not in the trainer's output folder.
-        """
+    def callback(self) -> TrainerCallback:
+        """Return a callback that saves the weights of the loss in checkpoints, and synchronises their gradients."""
         import torch.distributed as dist
         from transformers import TrainerCallback
 
@@ -141,13 +137,10 @@ class RecipeLoss(nn.Module):
                 loss._step = state.global_step
                 if not state.global_step:
                     return
-                folder = Path(resume_from) if resume_from is not None else _checkpoint(args, state)
-                if not (folder / _FILE).is_file():
-                    raise OpencseError(
-                        f"{folder}: no {_FILE} in this folder, so that the weights of the loss would start anew",
-                        "Train with loss.callback() from the start; for another folder, loss.callback(resume_from=…).",
-                    )
-                load_weights(loss.head, folder / _FILE)
+                if not (file := _checkpoint(args, state) / _FILE).is_file():
+                    problem = f"{file} does not exist, so that the weights of the loss would start anew"
+                    raise OpencseError(problem, "Train with loss.callback() from the start, in one output folder.")
+                load_weights(loss.head, file)
 
             def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if dist.is_available() and dist.is_initialized():

@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opencse.commands.reports.figures import (
-    LEGEND_ROW,
     WIDTH,
     Draw,
     counted,
     draw_histogram,
     draw_scatter,
-    empty_figure,
-    legend,
     short,
 )
 from opencse.commands.reproduction.entries import Entry, Query
 from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs
-from opencse.commands.reproduction.tables import ReproducedTable
 from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.foundation.numbers import unit_rows
 
@@ -121,32 +117,6 @@ def draw_projections(projections: Mapping[str, Projection]) -> Figure:
     if len(projections) % 2:
         panels[-1].set_visible(False)
         panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
-    return plot
-
-
-_ASIDE = 0.12
-"""Distance of two rows' points, in columns."""
-
-
-def draw_table(table: ReproducedTable) -> Figure:
-    """Draw the means of a table in the colour of their row, side by side; what the paper has is hollow."""
-    plot, axes = empty_figure(2.4 + LEGEND_ROW * len(table.rows))
-    tasks = {column.rpartition(": ")[0] for column in table.columns}
-    ticks = [column.rpartition(": ")[2] if len(tasks) == 1 else column for column in table.columns]
-    for index, (label, cells) in enumerate(table.rows.items()):
-        places = np.arange(len(ticks)) + _ASIDE * (index - (len(table.rows) - 1) / 2)
-        measured = [float(np.mean(cell.values)) if cell.values else np.nan for cell in cells]
-        printed = [np.nan if cell.printed is None else cell.printed for cell in cells]
-        axes.plot(places, measured, marker="o", color=f"C{index}", linestyle="none", label=short(label))
-        if not np.isnan(printed).all():
-            axes.plot(places, printed, marker="o", color=f"C{index}", linestyle="none", fillstyle="none")
-    axes.set_xticks(range(len(ticks)), ticks)
-    if max(map(len, ticks)) > 8:
-        axes.set_xticks(range(len(ticks)), ticks, rotation=30, ha="right", rotation_mode="anchor")
-    axes.set_xlim(-0.5, len(ticks) - 0.5)
-    if len(tasks) == 1:
-        axes.set_ylabel(next(iter(tasks)))
-    legend(axes)
     return plot
 
 

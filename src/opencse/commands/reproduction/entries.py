@@ -80,8 +80,8 @@ class Entry:
         columns: What is measured, in the order of the paper; `Avg.` is the mean of the others, and `Avg. METRIC` of
             those with this metric.
         digits: Digits behind the point.
-        plot: What is drawn beside the table: its means as `points`, or pairs as a `scatter` of cosine and match error
-            rate, or as a `histogram` of cosines. Curves and projections always are.
+        plot: How pairs are drawn beside the table: as a `scatter` of cosine and match error rate, or as a `histogram`
+            of cosines. Curves and projections always are.
         families: Families of backbones in the paper.
         seeds: Runs behind each printed score.
         systems: The rows.
@@ -99,7 +99,7 @@ class Entry:
     ] = "scores"
     columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
     digits: int = 2
-    plot: Literal["", "points", "scatter", "histogram"] = ""
+    plot: Literal["", "scatter", "histogram"] = ""
     families: tuple[str, ...] = ("bert-base",)
     seeds: int = 1
     systems: tuple[System, ...] = ()
