@@ -9,6 +9,7 @@ from pathlib import Path
 from opencse.commands.options import RunOptions, TrainOptions
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
+from opencse.encoder.large_models import require_peft
 from opencse.evaluation import PairsTask, ScoredPairs, Task, load_development, load_guard
 from opencse.evaluation.measures import PairGeometry, TaskScores
 from opencse.evaluation.sts_sources import development_sets
@@ -96,6 +97,8 @@ def resolve_recipe(
         paraphrases=paraphrases,
         trained_block=lambda: backbone.block is not None,
     )
+    if recipe.encoder.lora is not None:
+        require_peft()
     if recipe.dimensions is not None:  # told before any text is built
         recipe.weight_of_dimensions(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
     return recipe

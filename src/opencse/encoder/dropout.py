@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -58,14 +58,25 @@ def dropout_rate(model: nn.Module, p: float | None) -> Iterator[None]:
         model: Any module.
         p: Rate in [0, 1]; None leaves the model's own rates.
     """
-    before = [] if p is None else [(*slot, getattr(*slot)) for slot in _slots(model)]
+    with _rates([] if p is None else [(*slot, p) for slot in _slots(model)]):
+        yield
+
+
+@contextmanager
+def _rates(slots: list[tuple[nn.Module, str, float]]) -> Iterator[None]:
+    before = [(module, name, getattr(module, name)) for module, name, _ in slots]
     try:
-        for module, name, _ in before:
-            setattr(module, name, p)
+        for slot in slots:
+            setattr(*slot)
         yield
     finally:
         for slot in before:
             setattr(*slot)
+
+
+def checkpoint_contexts(model: nn.Module) -> Callable[[], tuple[AbstractContextManager[None], ...]]:
+    """Return the `context_fn` with which PyTorch computes a checkpoint again at the dropout rates of the first time."""
+    return lambda: (nullcontext(), _rates([(*slot, getattr(*slot)) for slot in _slots(model)]))
 
 
 def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:

@@ -137,6 +137,11 @@ def pooled(
     transformer: Any = model[0]
     if not hasattr(transformer, "auto_model"):
         raise OpencseError(f"{name}: its first module is a {type(transformer).__name__}, not a transformer")
+    if pooling == "cls" and is_decoder(transformer.auto_model):
+        raise OpencseError(
+            f"{name}: a decoder, whose first token is the same whatever follows",
+            "Pool its last token (--pooling lasttoken, --set encoder.pooling=lasttoken).",
+        )
     if pooling in ("first_last", "embeddings_last"):
         transformer.auto_model.config.output_hidden_states = True
     mask = None
@@ -149,6 +154,11 @@ def pooled(
         transformer.processor = tokenizer
     modules = [transformer, *pooling_modules(pooling, transformer, mask)]
     return SentenceTransformer(modules=modules, device=str(model.device))
+
+
+def is_decoder(transformer: torch.nn.Module) -> bool:
+    """Return whether the tokens of a transformer attend to earlier ones only."""
+    return any(getattr(module, "is_causal", False) for module in transformer.modules())
 
 
 _note_once = cache(note)  # a model is loaded several times
@@ -197,9 +207,11 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
         OpencseError: There is no such model; its file has no masked-LM head (transformers would initialise a
             random one); or its tokenizer has no mask token or is a slow one.
     """
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM, AutoTokenizer
 
     source = resolve(name)
+    if type(config := load_config(source)) not in MODEL_FOR_MASKED_LM_MAPPING:
+        raise OpencseError(f"{str(name)!r} is a {config.model_type}, no masked language model", "Choose a masked LM.")
     options: dict[str, Any] = {"local_files_only": Path(source).is_dir(), "trust_remote_code": False}
     with readable_errors(name), quiet():
         tokenizer: Any = AutoTokenizer.from_pretrained(source, **options)

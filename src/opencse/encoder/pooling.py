@@ -10,17 +10,17 @@ from torch import nn
 if TYPE_CHECKING:
     from sentence_transformers.sentence_transformer.modules import Dense
 
-POOLINGS = ("cls", "mean", "first_last", "embeddings_last", "mask")
+POOLINGS = ("cls", "mean", "lasttoken", "first_last", "embeddings_last", "mask")
 
 
 def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> list[torch.nn.Module]:
     """Return the sentence-transformers modules for a pooling, which follow the transformer.
 
     Args:
-        kind: `cls`, `mean`, `first_last` (the mean over tokens of the mean of the first and the last layer's output, as
-            in SimCSE's evaluation since 2024), `embeddings_last` (the same with the embeddings in place of the first
-            layer, as in the papers' tables) or `mask`: the mean over tokens, in which only the mask token has a
-            weight.
+        kind: `cls`, `mean`, `lasttoken` (for decoders), `first_last` (the mean over tokens of the mean of the first and
+            the last layer's output, as in SimCSE's evaluation since 2024), `embeddings_last` (the same with the
+            embeddings in place of the first layer, as in the papers' tables) or `mask`: the mean over tokens, in which
+            only the mask token has a weight.
         transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its configuration.
         mask: Id of the mask token, for `mask`.
     """

@@ -19,6 +19,9 @@ _INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "sve_bf16")
 _LEAST_WIDTH = 128
 """Width of hidden states below which bf16 is slower even there: conversions take longer than products."""
 
+NO_AUTOCAST = ("deberta",)
+"""Model types whose attention fails under autocast: it masks numbers of one type by the least one of another."""
+
 
 class Bfloat16Copy:
     """A transformer module with its float32 parameters copied to bfloat16, refreshed from the original on demand.

@@ -59,8 +59,10 @@ class MaskedLanguageModelLoss(Term):
         """Return the masked-LM head."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for masked language modelling")
-        model = build.masked_lm("backbone")
+        model: Any = build.masked_lm("backbone")
         head = getattr(model, "cls", None) or getattr(model, "lm_head", None)
+        if hasattr(model, "head") and hasattr(model, "decoder"):  # ModernBERT
+            head = nn.Sequential(model.head, model.decoder)
         if not isinstance(head, nn.Module):
             raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")
         return MaskedLanguageHead(build.transformer, head, build.tokenizer)

@@ -63,7 +63,7 @@ class Teacher:
     """
 
     model: str
-    pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] | None = None
+    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "mask"] | None = None
     prompt: str | None = None
     max_length: int | None = None
 
@@ -93,12 +93,35 @@ class FirstStage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lora:
+    """Low-rank adapters of all linear layers (LoRA, Hu et al., 2022): only they are trained, then merged.
+
+    Attributes:
+        rank: Their rank r.
+        alpha: α; what they add is scaled by α / r. By default twice the rank.
+        dropout: Dropout rate of their input: the only dropout of most decoders.
+    """
+
+    rank: int
+    alpha: float | None = None
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "rank")
+        if self.alpha is not None and self.alpha <= 0:
+            raise ValueError("alpha must be positive")
+        if not 0 <= self.dropout < 1:
+            raise ValueError("dropout must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Encoder:
     """How a sentence becomes a vector.
 
     Attributes:
-        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `first_last` (mean
-            over tokens of the first and the last layer) and `mask` (the vector at the prompt's mask) replace it.
+        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `lasttoken` (of
+            decoders), `first_last` (mean over tokens of the first and the last layer) and `mask` (the vector at the
+            prompt's mask) replace it.
         projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two layers with
             BatchNorm, DiffCSE §3); not exported.
         keep_projector: Train the `simcse` projector as a part of the encoder, which is exported with it as a Dense
@@ -107,6 +130,7 @@ class Encoder:
         length_counts: Whether `max_length` counts the `total` (special tokens and prompt included, as SimCSE and
             SNCSE do) or only the `content` (as PromptBERT does).
         dropout: Dropout rate to set in the whole model; its own where absent.
+        lora: See `Lora`; where absent, all weights are trained.
         final_mark: With pooling `mask`, text put behind every sentence that ends in no punctuation mark, in training,
             scoring and export; SNCSE's is `" ."`.
         denoising: PromptBERT's template denoising, with pooling `mask`: `train` takes the template's own vector away in
@@ -115,12 +139,13 @@ class Encoder:
             code, which for RoBERTa means other positions).
     """
 
-    pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] = "cls"
+    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "mask"] = "cls"
     projector: Literal["none", "simcse", "diffcse"] = "simcse"
     keep_projector: bool = False
     max_length: int = 32
     length_counts: Literal["total", "content"] = "total"
     dropout: float | None = None
+    lora: Lora | None = None
     final_mark: str = ""
     denoising: Literal["none", "train", "train_and_dev"] = "none"
     denoising_positions: Literal["model", "zero"] = "model"
@@ -239,6 +264,8 @@ class Recipe:
                     "add it to the `keeps` of one of corpus.parts"
                 )
         self._check_dimensions()
+        if self.block is not None and self.encoder.lora is not None:
+            raise ValueError("lora is for an encoder that is trained, not for a meaning block: leave it out")
         if self.block is not None and self.encoder.projector != "none":
             raise ValueError("a meaning block needs encoder.projector 'none'")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]

@@ -19,7 +19,7 @@ from accelerate.utils import broadcast_object_list
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import join_processes
-from opencse.encoder.precision import describe, resolve_precision
+from opencse.encoder.precision import NO_AUTOCAST, describe, resolve_precision
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
@@ -155,6 +155,9 @@ class TrainingSession:
         asked: Any = training.precision
         if asked == "fp16" and self.on_cpu:
             self.notify("fp16 does not run on a CPU: fp32 takes its place")
+            asked = "fp32"
+        if asked != "fp32" and backbone.config.get("model_type") in NO_AUTOCAST:
+            self.notify(f"a {backbone.config['model_type']} trains in fp32 only")
             asked = "fp32"
         found = [self.begun.get("precision", asked) if asked == "auto" else asked]
         if found[0] == "auto" and self.main:

@@ -14,6 +14,7 @@ from accelerate.utils import set_seed
 from opencse.encoder import build_projector, exported_projector, save_encoder, special_frame, template_frame
 from opencse.encoder.backbone import Backbone, append_block
 from opencse.encoder.dropout import dropout_rates, set_rates
+from opencse.encoder.large_models import add_lora, keep_inputs_only
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising
@@ -115,6 +116,8 @@ def train_encoder(
         )
         for line in text.notes():
             session.notify(line)
+        if not model.packed and recipe.block is None:
+            session.notify(f"texts are padded: a {backbone.config.get('model_type')} does not compute them packed")
         set_seed(recipe.training.seed, device_specific=True)  # dropout and masks differ between processes
         network = model.network.to(session.device)
         measures.start(model.scored)
@@ -128,6 +131,8 @@ def train_encoder(
         if session.main:
             if recipe.block is not None and (block := block_of(model.encoder)) is not None:
                 outcome = replace(outcome, curve=find_strength(block, measures, recipe.block.tolerance))
+            if model.adapter is not None:
+                model.adapter.merge_and_unload()
             card = encoder_card(recipe, session.record, outcome, language=text.language)
             save_encoder(model.encoder, session.folder / "model", card)
             session.end(outcome, loop.checkpoints.folder, loop.best_path)
@@ -142,6 +147,7 @@ class _TrainedModel:
     Attributes:
         new_block: Whether the encoder has a meaning block that was not trained before.
         packed: Whether the encoder computes real tokens only.
+        adapter: What merges the low-rank adapters of the encoder; None without.
         sources: The texts to tokenise.
         views: For each view its text and its frame of tokens.
     """
@@ -153,6 +159,10 @@ class _TrainedModel:
         set_seed(seed)
         backbone.seed = seed
         self.encoder = backbone.encoder(**recipe.pooling, dropout=settings.dropout)
+        transformer: Any = self.encoder[0]
+        self.adapter: Any = None
+        if settings.lora is not None:
+            self.adapter = add_lora(transformer.auto_model, **vars(settings.lora))
         check_dropout(recipe.used_views, self.encoder, backbone)
         if recipe.block is not None:
             self._prepare_block(recipe.block, backbone)
@@ -162,6 +172,8 @@ class _TrainedModel:
             kind = "none"
         # The layers of a block take padded states.
         self.packed: bool = recipe.block is None and prepare_for_training(self.encoder)
+        if recipe.training.gradient_checkpointing:
+            keep_inputs_only(transformer.auto_model, self.encoder, backbone.name)
         self.sources: list[TokenSource] = []
         self.views: dict[str, ViewTokens] = {}
         for name, view in recipe.used_views.items():
@@ -174,10 +186,10 @@ class _TrainedModel:
             )
         denoisers: dict[str, TemplateDenoising] = {}
         if settings.denoising != "none":
-            first: Any = self.encoder[0]
-            transformer, positions = first.auto_model, settings.denoising_positions
             for name, tokens in self.views.items():
-                denoisers[name] = TemplateDenoising(transformer, tokens.frame, positions, tokens.dropout)
+                denoisers[name] = TemplateDenoising(
+                    transformer.auto_model, tokens.frame, settings.denoising_positions, tokens.dropout
+                )
         self.scored = self.encoder
         if settings.denoising == "train_and_dev":  # development scores see the denoising of the first view
             self.scored = _with_module(self.encoder, next(iter(denoisers.values())))

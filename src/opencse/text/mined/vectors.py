@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
     from opencse.foundation.workers import Engine
 
-Pooling = Literal["backbone", "cls", "mean", "first_last"]
+Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last"]
 
 CHUNK = 8192  # texts embedded in one call; shards hold a multiple
 _SHARDS = 256  # maximum number of shards, as each is an open file
