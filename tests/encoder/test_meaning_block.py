@@ -139,28 +139,6 @@ def test_truncated_vectors_rank_as_the_old_ones(model):
     )
 
 
-@pytest.mark.parametrize("measure", ["dot product", "cosine"])
-def test_old_queries_rank_a_mixed_index_as_before(model, measure):
-    rng = np.random.default_rng(0)
-    words = "the a cat dog bird child sits runs eats sings big old red small in under garden river today never".split()
-    texts = [" ".join(rng.choice(words, 6)) for _ in range(60)]
-    new = model.encode(texts).astype(np.float64)
-    old = unit(features(model, texts)["sentence_embedding"].numpy().astype(np.float64))
-    queries = old[:20]
-    before = np.argsort(-(queries @ old.T), axis=1)
-    for done in (0, 17, 60):  # documents that are embedded anew
-        index = np.concatenate([new[:done], upgrade(old[done:], model[-1].strength)])
-        np.testing.assert_allclose(np.linalg.norm(index, axis=1), 1, atol=1e-6)
-        scores = as_query(queries) @ index.T
-        if measure == "cosine":
-            scores = scores / np.linalg.norm(index, axis=1)
-        np.testing.assert_allclose(scores * np.sqrt(1 + model[-1].strength ** 2), queries @ old.T, atol=1e-6)
-        gaps = np.abs(np.diff(np.take_along_axis(queries @ old.T, before, 1), axis=1)) > 1e-6
-        after = np.argsort(-scores, axis=1)
-        settled = np.concatenate([gaps, np.ones((20, 1), bool)], 1) & np.concatenate([np.ones((20, 1), bool), gaps], 1)
-        np.testing.assert_array_equal(after[settled], before[settled])
-
-
 def ranking(library: str, measure: str, index: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """The ten nearest rows of each query, by a library of vector search."""
     if library == "faiss":

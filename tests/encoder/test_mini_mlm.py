@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from opencse.encoder import load_encoder, names
-from opencse.encoder.backbone import Backbone
+from opencse.encoder import names
 from opencse.encoder.loading import load_masked_lm
 from opencse.encoder.names import resolve
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import load_recipe
 
 FOLDER = Path(names.__file__).parents[1] / "assets" / "mini-mlm"
 here = pytest.mark.skipif(not FOLDER.is_dir(), reason="mini-mlm does not come with this version")
@@ -51,21 +49,6 @@ def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     shutil.rmtree(copy)
     with pytest.raises(OpencseError, match=r"no model\.safetensors"):
         resolve("mini-mlm")
-
-
-@here
-def test_is_a_backbone_in_fp32() -> None:
-    encoder = load_encoder("mini-mlm", pooling="mean")
-    assert all(p.dtype == torch.float32 for p in encoder.parameters())
-    vectors = encoder.encode(["A cat sleeps.", "The council met in May."])
-    assert vectors.shape == (2, 256)
-    assert abs(float(vectors[0] @ vectors[1])) < float((vectors**2).sum(1).max())
-
-
-@here
-def test_its_family_has_settings_of_its_own() -> None:
-    assert Backbone("mini-mlm").family == "mini-mlm"
-    assert load_recipe("simcse", family="mini-mlm").family == "mini-mlm"
 
 
 RIGHT_KIND = {

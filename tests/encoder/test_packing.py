@@ -8,7 +8,6 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from opencse.encoder.dropout import dropout_rate
-from opencse.encoder.loading import load_encoder
 from opencse.encoder.packing import (
     ATTENTION,
     Packing,
@@ -17,7 +16,6 @@ from opencse.encoder.packing import (
     use_packing,
 )
 from tests.encoder.families import FAMILIES, padded_batch, vectors
-from tests.tiny import tiny_bert
 
 PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
 
@@ -103,29 +101,6 @@ def test_prepared_encoders_keep_weights_and_outputs(family):
     assert not torch.equal(vectors(fast, *batch), first)
     torch.set_rng_state(state)
     assert torch.equal(vectors(fast, *batch), first)
-
-
-def test_attention_dropout_applies():
-    model, batch = packed_copy(FAMILIES["bert"]().train()), padded_batch()
-    with dropout_rate(model, 0.0):
-        plain = vectors(model, *batch)
-        for layer in model.encoder.layer:
-            layer.attention.self.dropout.p = 0.3
-        dropped = [vectors(model, *batch) for _ in range(2)]
-    assert not torch.allclose(dropped[0], plain, atol=1e-3)
-    assert not torch.allclose(dropped[0], dropped[1], atol=1e-3)
-
-
-def test_packed_inside_a_sentence_encoder(tmp_path):
-    encoder = load_encoder(tiny_bert(tmp_path), pooling="mean")
-    assert prepare_for_training(encoder)
-    counts, (ids, mask) = token_counts(encoder), padded_batch()
-    encoder.train()({"input_ids": ids, "attention_mask": mask})
-    assert set(counts) == {-(-int(mask.sum()) // 32) * 32}
-
-
-def test_nothing_to_pack():
-    assert not prepare_for_training(nn.Linear(2, 2))
 
 
 def test_another_attention_is_respected():

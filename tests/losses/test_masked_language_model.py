@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -70,22 +68,3 @@ def test_a_backbone_without_a_head_is_refused(tmp_path) -> None:
     save_encoder(load_encoder(folder, pooling="cls"), tmp_path / "model")
     with pytest.raises(OpencseError, match="no masked-LM head"):
         MaskedLanguageModelLoss().module(build_context(tmp_path / "model"))
-
-
-def test_the_accuracy_is_that_of_all_views(facts) -> None:
-    term, context, vectors, present = build(facts, sentences=("anchor", "twin"), ratio=0.99)
-    context = replace(context, tokens={**context.tokens, "twin": context.tokens["anchor"]})
-    vocabulary, views, counts = len(facts.tokenizer), iter(term.sentences), {}
-
-    def forward(ids, mask, chosen):
-        """Be right about the first view, and wrong about the second."""
-        view = next(views)
-        labels = context.tokens[view][0][chosen]
-        counts[view] = len(labels)
-        wrong = (labels + 1) % vocabulary
-        return 9 * torch.nn.functional.one_hot(labels if view == "anchor" else wrong, vocabulary).double()
-
-    context.modules[term.name].forward = forward
-    found = term.compute({**vectors, "twin": vectors["anchor"]}, {**present, "twin": present["anchor"]}, context)
-    expected = counts["anchor"] / sum(counts.values())
-    assert float(found.reports["accuracy"]) == pytest.approx(expected)

@@ -94,14 +94,6 @@ def test_what_enters_the_queue_is_the_slow_encoders_without_dropout(world) -> No
     assert all(p.grad is None for p in module.parameters())
 
 
-def test_the_oldest_leave_first(world) -> None:
-    module = world[1].modules["momentum_contrastive"]
-    rows = torch.arange(33.0).view(11, 3)
-    for start in (0, 4, 8):
-        module.enqueue(rows[start : start + 4])
-        assert torch.equal(module.vectors, rows[max(0, min(start + 4, 11) - 6) : start + 4].double())
-
-
 def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
     module = world[1].modules["momentum_contrastive"]
     assert set(module.state_dict()) == {"queue", "encoded", "_extra_state", "encoder.0.table.weight"}

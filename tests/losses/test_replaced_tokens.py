@@ -190,12 +190,6 @@ def test_packed_batches_change_nothing(tmp_path) -> None:
     torch.testing.assert_close(packed, predict(ids, mask, told, mask.bool(), whole=True), rtol=1e-4, atol=1e-5)
 
 
-def test_vectors_of_another_width_are_mapped(facts) -> None:
-    term, context, vectors = build(replace(facts, width=20))
-    term.compute(vectors, everything(term), context).value.backward()
-    assert vectors["anchor"].grad.abs().sum() > 0
-
-
 def test_the_head_sees_only_what_is_asked_for(facts) -> None:
     generator = TokenGenerator(facts.masked_lm("backbone"))
     encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")
@@ -206,13 +200,6 @@ def test_the_head_sees_only_what_is_asked_for(facts) -> None:
     assert torch.equal(generator.fill(ids, mask, chosen, None), torch.where(chosen, whole.argmax(-1), ids))
     many = generator.fill(ids.repeat(9, 1), mask.repeat(9, 1), chosen.repeat(9, 1), None)
     assert torch.equal(many, generator.fill(ids, mask, chosen, None).repeat(9, 1))
-
-
-def test_the_generators_mode_is_its_own(facts) -> None:
-    for dropout in (False, True):
-        term = ReplacedTokenDetectionLoss(generator_dropout=dropout)
-        parts = term.module(facts).train().eval().train()
-        assert parts.generator.module.training is dropout
 
 
 def test_an_encoder_that_cannot_be_told_a_vector_is_refused(facts) -> None:

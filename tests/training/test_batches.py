@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.encoder.prompts import Frame
-from opencse.training.batches import Assembler, BatchSampler, ViewTokens, _with_repetitions, length_groups
+from opencse.training.batches import BatchSampler, ViewTokens, _with_repetitions, length_groups
 
 FRAME = Frame((101,), (102,))
 
@@ -44,16 +44,6 @@ def test_short_texts_stay_and_long_ones_gain_nine_tokens_at_most(length: int, mo
     assert max(found) == most
     view = ViewTokens(0, FRAME, length, None, 0.32)
     assert view.longest == length + 2 + most
-
-
-def test_only_the_view_that_asks_for_it_is_repeated() -> None:
-    views = {"anchor": ViewTokens(0, FRAME, 30, None, read=True), "twin": ViewTokens(0, FRAME, 30, None, 0.32, True)}
-    torch.manual_seed(2)
-    batch = Assembler(Store(20, 20, 20, 20), views, 0)([0, 1, 2, 3])
-    assert batch.tokens["anchor"][0].shape[1] == 22
-    lengths = batch.tokens["twin"][1].sum(1).tolist()
-    assert max(lengths) > 22
-    assert (batch.tokens["twin"][0][:, 0] == 101).all()
 
 
 def cost(groups, lengths, overhead):

@@ -170,22 +170,6 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path, backbone, corpus) -> N
     assert all(t.isfinite().all() for p in kept for t in load_file(p / "network.safetensors").values())
 
 
-@pytest.mark.parametrize(("pooling", "projector"), [("mean", "none"), ("first_last", "diffcse"), ("mask", "none")])
-def test_poolings_and_projectors_train(tmp_path, backbone, corpus, pooling, projector) -> None:
-    prompts = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
-    settings = [f"encoder.pooling={pooling}", f"encoder.projector={projector}", "training.max_steps=2"]
-    run(corpus, backbone, tmp_path / "out", *settings, *(prompts if pooling == "mask" else []))
-
-
-def test_the_same_seed_gives_the_same_model_and_another_does_not(tmp_path, backbone, corpus) -> None:
-    settings = ("training.max_steps=3",)
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        run(corpus, backbone, tmp_path / name, *settings, f"training.seed={seed}")
-    a, b, c = (weights(tmp_path / name) for name in "abc")
-    assert all(np.array_equal(a[k], b[k]) for k in a)
-    assert any(not np.array_equal(a[k], c[k]) for k in a)
-
-
 def test_weight_decay_is_for_matrices_alone(tmp_path, backbone, corpus) -> None:
     """With a learning rate that moves nothing by itself, only what is decayed shrinks."""
     settings = ("training.max_steps=2", "optimizer.lr=1e-7", "optimizer.weight_decay=1e5")

@@ -43,13 +43,6 @@ def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, cho
     assert after["b"] == (80, 80 - (chosen > 0.5))
 
 
-def test_a_guard_may_recover() -> None:
-    """Scores change in steps of single queries, up and down."""
-    block = SimpleNamespace(strength=0.4)
-    guards = Given(block, {"a": lambda s: 40 if s in (0.1, 0.8) else 50})
-    assert find_strength(block, Measures(guards=guards), 0.3).chosen == 0.75
-
-
 def test_without_guards_the_strength_stays() -> None:
     block = SimpleNamespace(strength=0.43)
     curve = find_strength(block, Measures(meaning=Given(block, {"m": lambda s: s})), 0.3)

@@ -58,22 +58,16 @@ class Teacher:
     Attributes:
         model: A folder, a hub id or a bundled name; or `backbone`, the model that the run begins with, untouched.
         pooling: As in `Encoder`; by default what the teacher's own folder says, and the run's own for `backbone`.
-        prompt: What is put around the text; with `{mask}` for pooling `mask`. By default the teacher's own prompt.
         max_length: Tokens that the teacher reads of each text, special ones included; all that it takes by default.
     """
 
     model: str
-    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "mask"] | None = None
-    prompt: str | None = None
+    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last"] | None = None
     max_length: int | None = None
 
     def __post_init__(self) -> None:
         if not self.model:
             raise ValueError("model must name a folder, a hub id or 'backbone'")
-        if self.prompt is not None and self.prompt.count("{}") != 1:
-            raise ValueError("prompt must hold {} exactly once, where the sentence goes")
-        if (self.pooling == "mask") != ("{mask}" in (self.prompt or "")):
-            raise ValueError("pooling 'mask' and a prompt with {mask} go together")
         check_least(self, 3, "max_length")
 
 

@@ -1,15 +1,15 @@
 """Teachers: other encoders that are run once over the training text; terms read their vectors from disk.
 
 A teacher has no dropout, so its vectors never change: they are computed before training, in one pass over each text
-column, and memory-mapped afterwards. The cache key is a hash of the teacher (weights, tokenizer, pooling, length), its
-prompt, the precision and the texts, so that a resumed run, another recipe or another file with the same sentences
-reuses them. They take 4 bytes per dimension and row.
+column, and memory-mapped afterwards. The cache key is a hash of the teacher (weights, tokenizer, pooling, length), the
+precision and the texts, so that a resumed run, another recipe or another file with the same sentences reuses them. They
+take 4 bytes per dimension and row.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,19 +35,11 @@ class LoadedTeacher:
 
     Attributes:
         embedder: The encoder.
-        prompt: A plain prompt to put around each text; None for the model's own.
         digest: Hash of everything that determines its vectors.
     """
 
     embedder: Embedder
-    prompt: str | None
     digest: str
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of n texts, (n, d_t) fp32."""
-        if self.prompt is not None:
-            texts = [self.prompt.replace("{}", text) for text in texts]
-        return self.embedder.encode(texts)
 
 
 def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, LoadedTeacher]:
@@ -71,15 +63,10 @@ def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, LoadedTeacher
 
 
 def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> LoadedTeacher:
-    own, prompt = teacher.model == "backbone", teacher.prompt
-    pooling: dict[str, Any] = {"pooling": teacher.pooling or "backbone"}
-    if own and teacher.pooling is None:
-        pooling = recipe.pooling
-        if pooling["pooling"] == "mask" and prompt is not None:
-            raise OpencseError("a teacher with its own prompt needs its own pooling", "Give both, or neither.")
-    masked = pooling["pooling"] == "mask"
-    if masked:
-        pooling = {"prompt": prompt} | pooling
+    own = teacher.model == "backbone"
+    pooling: dict[str, Any] = (
+        recipe.pooling if own and teacher.pooling is None else {"pooling": teacher.pooling or "backbone"}
+    )
     name = str(backbone) if own else teacher.model
     model = backbone.encoder(**pooling) if own else load_encoder(name, **pooling, device=backbone.device)
     if teacher.max_length is not None:
@@ -88,10 +75,9 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> LoadedTeacher
             raise OpencseError(f"max_length is {teacher.max_length}, but {name} takes at most {limit} tokens")
         model.max_seq_length = teacher.max_length
     model.eval()
-    plain = None if masked else prompt
     precision: Literal["fp32", "bf16"] = "fp32" if recipe.training.precision == "fp32" else "bf16"
-    embedder = Embedder(model, prompt=None if plain is None else "", precision=precision)
-    return LoadedTeacher(embedder, plain, key_hash([weights_hash(model), plain, precision]))
+    embedder = Embedder(model, precision=precision)
+    return LoadedTeacher(embedder, key_hash([weights_hash(model), precision]))
 
 
 def teacher_vectors(
@@ -146,6 +132,6 @@ def _write_vectors(teacher: LoadedTeacher, texts: Iterable[str | None], cached: 
             block = np.zeros((len(chunk), width), dtype=np.float32)
             present = [i for i, text in enumerate(chunk) if text is not None]
             if present:
-                block[present] = teacher.encode([str(chunk[i]) for i in present])
+                block[present] = teacher.embedder.encode([str(chunk[i]) for i in present])
             writer.add(block)
             phase.update(len(chunk))

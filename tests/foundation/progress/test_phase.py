@@ -27,19 +27,6 @@ def test_a_line_says_amount_share_rate_and_time_left(monkeypatch):
     assert phase.line() == "training: 450 of 1,800 steps (25 %), 5 steps/s, 4 min 30 s left, loss 0.4312"
 
 
-def test_a_line_without_a_total_or_a_unit(monkeypatch):
-    now = 0.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    phase = Phase("sampling", show=False)
-    now += 2
-    phase.update(3000)
-    assert phase.line() == "sampling: 3,000, 1,500/s"
-
-
-def test_before_any_progress_there_is_no_rate():
-    assert Phase("mining", total=10, unit="sentences", show=False).line() == "mining: 0 of 10 sentences (0 %)"
-
-
 def test_lines_come_at_intervals_without_a_terminal_even_if_nothing_moves(capfd):
     with Phase("building", total=4, unit="rows") as phase:
         time.sleep(0.18)

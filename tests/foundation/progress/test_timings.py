@@ -39,25 +39,3 @@ def test_a_whole_part_keeps_what_is_inside_it(clock):
         with timed("training steps"):
             clock(2)
     assert timings.rounded() == {"first stages": 7.0, "training steps": 2.0}
-
-
-def test_a_part_that_fails_is_counted(clock):
-    with pytest.raises(ValueError), collect() as timings, timed("mining"):
-        clock(3)
-        raise ValueError
-    assert timings.rounded()["mining"] == 3.0
-
-
-def test_without_a_collector_nothing_happens(clock):
-    with timed("mining"):
-        clock(3)
-
-
-def test_a_function_can_be_a_part(clock):
-    @timed("report")
-    def report():
-        clock(2)
-
-    with collect() as timings:
-        report()
-    assert timings.rounded()["report"] == 2.0

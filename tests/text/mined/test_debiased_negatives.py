@@ -18,7 +18,7 @@ from opencse.foundation.workers import Local
 from opencse.recipes import load_recipe
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views import builder
-from opencse.text.views.registry import DebiasedNegatives, Deletion, build_views
+from opencse.text.views.registry import DebiasedNegatives, build_views
 from opencse.text.views.storage import read_header
 from tests.text.mined.helpers import key, saved_encoder, vectors, word_similarity
 
@@ -146,16 +146,6 @@ def test_killed_while_embedding(corpus, encoder, tmp_path, monkeypatch):
         for name in ("expected", "views")
     )
     assert a.equals(b)
-
-
-def test_beside_another_column(corpus, encoder, tmp_path):
-    specs = {"shorter": Deletion(), "negative": DebiasedNegatives(model=encoder, window=(0.2, 0.99))}
-    build_views(corpus, specs, tmp_path / "both")
-    build_views(corpus, {"shorter": Deletion()}, tmp_path / "one")
-    both, one = pq.read_table(tmp_path / "both"), pq.read_table(tmp_path / "one")
-    assert both["shorter"].equals(one["shorter"])
-    with pytest.raises(OpencseError, match="both build 'negative_1'"):
-        build_views(corpus, {"negative_1": Deletion(), "negative": specs["negative"]}, tmp_path / "clash")
 
 
 def test_impossible_values(tmp_path):

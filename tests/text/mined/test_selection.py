@@ -91,16 +91,6 @@ def test_drawn_as_often_as_the_formula_says(mode, temperature, role):
     assert chisquare(seen, [e * scale for e in expected]).pvalue > 0.001
 
 
-def test_literal_scores_are_nearly_uniform():
-    rng, valid = np.random.default_rng(0), np.ones((50, 200), dtype=bool)
-    cosine, edits = rng.uniform(0.25, 0.75, valid.shape), rng.integers(10, 41, valid.shape)
-    for role, least, greatest in (("negative", 0.98, 1.002), ("positive", 0.998, 1.02)):
-        scores = selection_scores(cosine, edits, edits, valid, weight=0.8, role=role, mode="faithful")
-        to_uniform = 200 * probabilities(scores, valid, 1.0)
-        assert to_uniform.min(axis=1).mean() == pytest.approx(least, abs=0.002)
-        assert to_uniform.max(axis=1).mean() == pytest.approx(greatest, abs=0.002)
-
-
 def test_temperature_zero_takes_the_best():
     for mode in ("sound", "faithful"):
         scores, valid = pool(mode)

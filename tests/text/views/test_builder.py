@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import multiprocessing
 import random
 import time
@@ -20,7 +19,6 @@ from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
 from opencse.text.views.constructor import FunctionConstructor
 from opencse.text.views.registry import (
-    CONSTRUCTORS,
     AntonymSwap,
     Deletion,
     HardNegatives,
@@ -200,11 +198,3 @@ def test_empty_corpus(tmp_path):
     (tmp_path / "corpus.txt").write_text("\n \n")
     with pytest.raises(OpencseError, match="no sentence"):
         build_views(tmp_path / "corpus.txt", SPECS, tmp_path / "views")
-
-
-def test_every_kind_is_listed_once():
-    assert all(kind == spec.kind for kind, spec in CONSTRUCTORS.items())
-    assert {"negation", "back_translation", "candidate_table", "llm", "substitution", "word_repetition"} <= set(
-        CONSTRUCTORS
-    )
-    json.dumps({kind: sorted(spec.scores) for kind, spec in CONSTRUCTORS.items()})

@@ -180,7 +180,7 @@ class _Teacher:
         if teacher.model == "backbone" and teacher.pooling is None:
             self._model = copy.deepcopy(student)
         else:
-            self._model = load_encoder(teacher.model, pooling=teacher.pooling or "backbone", prompt=teacher.prompt)
+            self._model = load_encoder(teacher.model, pooling=teacher.pooling or "backbone")
         own, theirs = student.tokenizer, self._model.tokenizer
         if own.get_vocab() != theirs.get_vocab():
             raise OpencseError(
