@@ -125,8 +125,7 @@ def _retrieval(
 def _topics(name: str, path: Path) -> Task:
     rows = _rows(path, "topic", "text")
     texts, topics = [row["text"] for row in rows], [row["topic"] for row in rows]
-    # A tolerance of a few tenths of a point needs a score that changes in fine steps: precision, not accuracy.
-    return NeighbourTask(name=name, items=texts, labels=topics, main="precision@10")
+    return NeighbourTask(name=name, items=texts, labels=topics)
 
 
 def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:

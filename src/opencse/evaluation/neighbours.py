@@ -1,4 +1,4 @@
-"""Nearest neighbours: k-NN classification, and searches whose first hit is kept."""
+"""Nearest neighbours: texts of one topic, and searches whose first hit is kept."""
 
 from __future__ import annotations
 
@@ -17,53 +17,43 @@ _TOP = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeighbourTask:
-    """Leave-one-out k-nearest-neighbour classification by cosine.
-
-    Metrics, in percent: `accuracy` of the label with the largest sum of cosines among the k nearest other texts, and
-    `precision@k`, the share of these with the same label, which changes in steps k times as fine.
+    """`precision@10`, in percent: the share of the ten nearest other texts, by cosine, that have the label of the text.
 
     Args:
         name: Name of the data set.
         items: n distinct texts.
         labels: Their n labels.
-        k: Number of neighbours that vote.
-        main: Main metric of the task.
 
     Raises:
-        OpencseError: Texts and labels differ in number, a text occurs twice, or there are no more than k texts.
+        OpencseError: A text occurs twice, or there are no more than ten texts.
     """
 
     name: str
     items: Sequence[str]
     labels: Sequence[str]
-    k: int = 10
-    main: str = "accuracy"
 
     def __post_init__(self) -> None:
-        if len(self.items) != len(self.labels):
-            raise OpencseError(f"{self.name}: {len(self.items)} texts, {len(self.labels)} labels", "Give one per text.")
         if len(set(self.items)) < len(self.items):
             raise OpencseError(f"{self.name}: a text occurs twice", "Keep one of them.")
-        if len(self.items) <= self.k:
-            raise OpencseError(f"{self.name}: {len(self.items)} texts for {self.k} neighbours", "Give more texts.")
+        if len(self.items) <= _TOP:
+            raise OpencseError(f"{self.name}: {len(self.items)} texts for {_TOP} neighbours", "Give more texts.")
 
     def texts(self) -> Iterator[str]:
         """Yield the texts."""
         yield from self.items
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
-        """Classify every text by its neighbours."""
+        """Compare the labels of every text and of its neighbours."""
         names, labels = np.unique(np.array(self.labels), return_inverse=True)
-        nearest, cosines = nearest_rows(embeddings(self.items), self.k)
-        votes = np.zeros((len(labels), len(names)))
-        np.add.at(votes, (np.arange(len(labels))[:, None], labels[nearest]), cosines)
-        right, own = votes.argmax(axis=1) == labels, labels[nearest] == labels[:, None]
+        unit = unit_rows(embeddings(self.items))
+        nearest, _ = search(unit, unit, _TOP, np.arange(len(unit)))
+        own = labels[nearest] == labels[:, None]
         return TaskResult(
             task=self.name,
-            main=self.main,
-            metrics={"accuracy": 100 * float(right.mean()), f"precision@{self.k}": 100 * float(own.mean())},
+            main=f"precision@{_TOP}",
+            metrics={f"precision@{_TOP}": 100 * float(own.mean())},
             rows=len(labels),
-            data_sha256=rows_sha256([[list(self.items), list(self.labels), self.k]]),
+            data_sha256=rows_sha256([[list(self.items), list(self.labels), _TOP]]),
             details={"text": "given", "labels": len(names), "similarity": "cosine"},
         )
 
@@ -112,20 +102,6 @@ class KeptHitsTask:
             data_sha256=rows_sha256([[list(self._queries), list(self._documents)]]),
             details={"text": "given", "corpus": len(self._documents), "similarity": "cosine"},
         )
-
-
-def nearest_rows(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest other rows of each row by cosine, in descending order.
-
-    Args:
-        matrix: (n, d) vectors, n > k.
-        k: Number of neighbours.
-
-    Returns:
-        Row numbers (n, k) and their cosines (n, k). Of ties, the first row comes first.
-    """
-    unit = unit_rows(matrix)
-    return search(unit, unit, k, np.arange(len(unit)))
 
 
 def search(

@@ -1,8 +1,7 @@
 """Semantic textual similarity by the SimCSE protocol.
 
 One Spearman correlation between cosine and gold score over all pairs of a task: subsets of STS12–16 are
-concatenated ("all"), not averaged (SimCSE, appendix B, Gao et al. 2021). The two other aggregations of the SentEval
-literature, the mean over subsets and the mean weighted by their pairs, are reported under their own names.
+concatenated ("all"), not averaged (SimCSE, appendix B, Gao et al. 2021).
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 class PairsTask:
     """Correlation of cosines with gold scores: an STS task, or any set of scored pairs.
 
-    Metrics (times 100): `spearman` (the main one) and `pearson`, both over all pairs; with subsets also
-    `spearman_mean` and `spearman_weighted_mean` over the subsets' own correlations.
+    Metrics (times 100): `spearman` (the main one) and `pearson`, both over all pairs; `details` has the Spearman
+    correlation of each subset.
 
     Args:
         pairs: The test set.
@@ -53,15 +52,7 @@ class PairsTask:
         undefined = dict.fromkeys(metrics, reason) if reason else {}
         details: dict[str, Any] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
         if self.pairs.subsets is not None and len(set(self.pairs.subsets)) > 1:
-            subsets = details["subsets"] = self._by_subset(gold, cosine)
-            missing = [name for name, found in subsets.items() if found["spearman"] is None]
-            values = [(f["rows"], f["spearman"]) for f in subsets.values() if f["spearman"] is not None]
-            total = sum(rows for rows, _ in values)
-            metrics["spearman_mean"] = None if missing else sum(v for _, v in values) / len(values)
-            metrics["spearman_weighted_mean"] = None if missing else sum(r * v for r, v in values) / total
-            for metric in ("spearman_mean", "spearman_weighted_mean"):
-                if missing:
-                    undefined[metric] = f"undefined in {', '.join(missing)}"
+            details["subsets"] = self._by_subset(gold, cosine)
         return TaskResult(
             task=self.name,
             main="spearman",
@@ -73,18 +64,11 @@ class PairsTask:
         )
 
     def _by_subset(self, gold: np.ndarray, cosine: np.ndarray) -> dict[str, dict[str, Any]]:
-        """Return pairs, Spearman, mean gold score and mean cosine of each subset, in order of first occurrence."""
-        subsets = np.asarray(self.pairs.subsets)
-        names = dict.fromkeys(self.pairs.subsets or ())
-        members = {name: subsets == name for name in names}
+        """Return the number of pairs and Spearman of each subset, in order of first occurrence."""
+        members = {name: np.asarray(self.pairs.subsets) == name for name in dict.fromkeys(self.pairs.subsets or ())}
         return {
-            name: {
-                "rows": int(m.sum()),
-                "spearman": _percent(spearman(gold[m], cosine[m])),
-                "gold_mean": float(gold[m].mean()),
-                "cosine_mean": float(cosine[m].mean()),
-            }
-            for name, m in members.items()
+            name: {"rows": int(rows.sum()), "spearman": _percent(spearman(gold[rows], cosine[rows]))}
+            for name, rows in members.items()
         }
 
 
