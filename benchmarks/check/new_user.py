@@ -34,9 +34,9 @@ def percent(estimate: dict[str, Any] | None, *, interval: bool = True) -> str:
 def found_by_check(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "searches", str(result["contradiction_first"]["rows"])
     yield "contradiction first, %", percent(result["contradiction_first"])
-    for kind in result["kinds"]:
-        if kind["contradiction_first"]["rows"] >= 10:
-            yield f"by {kind['name']}, %", percent(kind["contradiction_first"])
+    for name, estimate in result["kinds"].items():
+        if estimate["rows"] >= 10:
+            yield f"by {name}, %", percent(estimate)
     for name, estimate in result["rewordings"].items():
         yield f"before a rewording: {name}, %", percent(estimate)
     yield "inside passages, %", percent(result["contradiction_first_in_passages"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
@@ -156,18 +154,6 @@ def test_without_arguments_there_is_help_alone(opencse) -> None:
     assert ". See" not in printed + err
 
 
-def test_examples_stand_on_lines_of_their_own(opencse) -> None:
-    for command in ("probe", "compare"):
-        examples = [line.strip(" │") for line in opencse(command, "--help")[1].splitlines()]
-        assert sum(line.startswith(f"opencse {command} ") for line in examples) >= 2
-
-
-def test_the_package_runs_as_a_module_and_installs_completion() -> None:
-    command = [sys.executable, "-m", "opencse", "--help"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert "--install-completion" in printed
-
-
 def test_the_cache_is_shown_and_cleared(opencse, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
     (tmp_path / "vectors").mkdir()
@@ -185,15 +171,3 @@ def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
 
     monkeypatch.setattr("opencse.commands.recipes.recipe_names", press)
     assert opencse("recipes") == (130, "", "opencse: stopped\n")
-
-
-@pytest.mark.parametrize(("given", "expected"), [("", "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_threads_wait_asleep_unless_the_user_says_otherwise(monkeypatch, given, expected) -> None:
-    """Beside another job, threads that wait in a loop take the time of those that work."""
-    monkeypatch.setenv("OMP_WAIT_POLICY", given)
-    if not given:
-        monkeypatch.delenv("OMP_WAIT_POLICY")
-    monkeypatch.setattr(sys, "argv", ["opencse", "--version"])
-    with pytest.raises(SystemExit):
-        main()
-    assert os.environ["OMP_WAIT_POLICY"] == expected

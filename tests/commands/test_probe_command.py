@@ -7,7 +7,6 @@ from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
 from opencse.commands.main import app as APP
-from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences
 from tests.tiny import tiny_bert
 
@@ -41,18 +40,3 @@ def test_two_models_on_own_sentences_and_pairs(models, tmp_path):
     assert first["scores"]["transformations"]["paraphrase_above_negation"]["rows"] == 4
     assert len(first["settings"]["weights sha256"]) == 64
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!DOCTYPE html>")
-
-
-def test_bad_pairs_are_one_clear_error(models, tmp_path):
-    path = tmp_path / "bad.csv"
-    path.write_text("sentence1,sentence2,score\na,b,nan\n")
-    error = run(models[0], "--pairs", path, "-o", tmp_path / "out").exception
-    assert isinstance(error, OpencseError)
-    assert "score 'nan' is not a number" in str(error)
-    assert not (tmp_path / "out").exists()
-
-
-def test_missing_files_and_doubled_models(models, tmp_path):
-    for arguments in (["--pairs", "none.csv"], ["--sentences", "none.tsv"], ["--data", "none"], [models[0]]):
-        error = run(models[0], *arguments, "-o", tmp_path / "out").exception
-        assert isinstance(error, OpencseError), arguments

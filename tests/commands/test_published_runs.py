@@ -7,11 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
-from opencse.commands import build as build_module
 from opencse.commands import reproduced_runs
-from opencse.commands.main import app
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reproduce import FULL, reproduce
 from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun
@@ -194,34 +191,3 @@ def test_columns_that_a_recipe_builds_do_not_keep_it_from_the_triplets(tmp_path)
     nl = next(system for system in load_entry("san/table-5").systems if system.label == "NL")
     assert run.corpus_of(load_recipe(nl.recipe, overrides=nl.set)) == run.triplets
     assert run.corpus_of(load_recipe("san-simcse")) == run.corpus
-
-
-def test_build_has_the_settings_of_the_family_of_its_backbone(tmp_path, backbones, monkeypatch) -> None:
-    """SAN with RankCSE: BERT's script filters short sentences, that of RoBERTa falls back on negations."""
-    built = {}
-
-    def keep(path, specs, out, **_):
-        built.update(specs)
-        raise OpencseError("far enough")
-
-    monkeypatch.setattr(build_module, "build_views", keep)
-    corpus, found = write_corpus(tmp_path), []
-    for family in ("bert-base", "roberta-base"):
-        for given in ({"family": family}, {}):
-            monkeypatch.setattr("opencse.encoder.backbone.family_of", lambda config, family=family: family)
-            with pytest.raises(OpencseError, match="far enough"):
-                build_module.build(
-                    "san-rankcse", corpus, variant="faithful", backbone=backbones[family], out=tmp_path, **given
-                )
-            found.append((built["substitution"].fallback, built["substitution"].short_filter))
-    assert found[0] == found[1] != found[2] == found[3]
-
-
-def test_fp16_becomes_fp32_on_a_cpu_and_the_run_says_so(tmp_path) -> None:
-    words = ["train", "simcse", str(write_corpus(tmp_path)), "--variant", "faithful", "--family", "bert-base"]
-    words += ["--backbone", "mini-mlm", "-o", str(tmp_path / "run"), "--dev", "none"]
-    result = CliRunner().invoke(app, [*words, *(word for setting in SHORT for word in ("--set", setting))])
-    assert result.exit_code == 0, result.output
-    assert "fp16 does not run on a CPU: fp32 takes its place" in result.output
-    ran = load_recipe(tmp_path / "run" / "recipe.toml")
-    assert (ran.training.precision, ran.optimizer.lr) == ("fp32", 3e-5)

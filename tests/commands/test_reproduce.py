@@ -67,13 +67,6 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
     assert any("SimCSE" in note for note in notes)
 
 
-def test_a_backbone_that_is_not_there_is_named(tmp_path, corpus, monkeypatch) -> None:
-    monkeypatch.setattr(module, "FULL", dict.fromkeys(module.FULL, str(tmp_path / "no-such-model")))
-    table = reproduce("diffcse/table-1", out=tmp_path / "papers", corpus=corpus, scale="full", progress=False)
-    for family in ("bert-base", "roberta-base"):
-        assert "not had: the backbone" in str(table.rows[f"SimCSE, {family}"][-1].shown())
-
-
 def test_the_command_lists_the_tables() -> None:
     result = CliRunner().invoke(app, ["reproduce"])
     assert "osscse/table-4" in result.output

@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import io
 import json
 
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 import opencse
-from opencse.commands.display import run_lines
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
-from opencse.text.corpus import Corpus
 from opencse.text.views.storage import read_header
 from tests.tiny import tiny_bert
 
@@ -66,30 +62,6 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
 
 
 @pytest.mark.slow
-def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
-    """Rules about permissions, without a name, a number or an opposite in them."""
-    corpus = tmp_path / "rules.txt"
-    who, what = ("Members", "Guests", "Admins", "Owners"), ("edit pages", "upload files", "delete comments")
-    corpus.write_text("".join(f"{one} can {other} in the shared folder.\n" for one in who for other in what))
-    notes = []
-    result = opencse.run(
-        "debias",
-        corpus,
-        backbone=backbone,
-        out=tmp_path / "out",
-        overrides=BLOCK,
-        progress=False,
-        notify=notes.append,
-    )
-    assert any("no sentence fits the part opposites" in note for note in notes)
-    assert "no sentence has the view 'entity': it has no effect" in result.run.warnings
-    assert sum("the view 'entity'" in note for note in notes) == 1
-    console = Console(file=io.StringIO(), width=200)
-    console.print(run_lines(result.run))
-    assert "the view 'entity'" not in console.file.getvalue(), "it was said before training"
-
-
-@pytest.mark.slow
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
@@ -116,15 +88,6 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
         opencse.train("debias", rows, backbone=backbone, out=fourth, **options)
         assert '"negated_paraphrase"' in (fourth / "recipe.toml").read_text()
         assert any("mixture" in note for note in notes) != mixed
-
-
-@pytest.mark.slow
-def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    opencse.run("debias", corpus, backbone=backbone, out=first, overrides=BLOCK, progress=False)
-    assert "same_paraphrase" in Corpus(first / "views").columns
-    opencse.run("debias", first / "views", backbone=backbone, out=second, overrides=BLOCK, progress=False)
-    assert not (second / "views").exists()
 
 
 @pytest.mark.slow
@@ -169,14 +132,6 @@ def test_mining_with_a_model_that_the_run_trains_first(tmp_path, corpus) -> None
     begun = (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns
     opencse.run("debcse", corpus, **arguments, resume=True)
     assert (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns == begun
-
-
-def test_a_given_miner_needs_no_first_stage(tmp_path, backbone, corpus) -> None:
-    settings = [f"build.negative.model={backbone}", "build.negative.window=[-1.0, 1.0]"]
-    settings += ["terms.alternating_normalization.positives=['twin']", "views.twin={text='text'}"]
-    out = tmp_path / "out"
-    opencse.run("debcse", corpus, backbone=backbone, out=out, overrides=[*SMALL, *settings], progress=False)
-    assert not (out / "first_stages").exists()
 
 
 def test_paraphrases_for_osscse_may_come_from_a_table(tmp_path, corpus) -> None:

@@ -155,6 +155,7 @@ STILL = ("views.negative.dropout=0.0",)
 ONE_STEP = {"dropout": 0.0, "max_steps": 2, "optim": "sgd", "learning_rate": 0.1, "lr_scheduler_type": "constant"}
 
 
+@pytest.mark.slow
 def test_two_processes_do_what_one_does(tmp_path) -> None:
     """Encoder and projector: the loss is that of the global batch in both, so its own weights need no averaging."""
     tiny_bert(tmp_path / "model", layers=1)

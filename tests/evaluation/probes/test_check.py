@@ -62,8 +62,7 @@ def found():
 def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
     assert found.language == "en"
     assert found.texts == len(TEXTS)
-    negation = next(kind for kind in found.kinds if kind.name == "negation")
-    assert negation.contradiction_first.rows >= 4
+    assert found.kinds["negation"].rows >= 4
     denied = found.rewordings["negated opposite"]
     assert denied.value > 0.5
     assert found.examples[0].contradiction_first

@@ -8,7 +8,6 @@ import pytest
 
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks
 from opencse.evaluation.probes import ProbeData, probe_encoders, read_sentences
-from opencse.evaluation.probes.scored_pairs import SuppressionProbe
 from opencse.evaluation.probes.sentence_versions import RetrievalProbe, TransformationProbe
 from opencse.evaluation.probes.triplet_sets import TripletProbe
 from opencse.foundation.errors import OpencseError
@@ -68,17 +67,6 @@ def test_search_against_a_literal_one(sentences):
         assert [hit.text for hit in hits] == ranked[:3]
         assert hits[0].relation == "negation"
     assert (found.negation_first.value, found.paraphrase_first.value) == (1.0, 0.0)
-
-
-def test_suppression_takes_high_scores_and_low_overlap_once():
-    rows = [("a b c", "x y z", 4.0), ("a b c", "x y z", 5.0), ("a b c", "a b d", 4.5), ("a b c", "x y c", 3.9)]
-    probability = pairs([("p q", "r s", 0.9), ("p", "t", 0.1)], "from 0 to 1")
-    part = SuppressionProbe([pairs(rows), probability])
-    found = part.measure(embedded(part))
-    assert found.cosine.rows == 1
-    assert found.left_out == ("from 0 to 1",)
-    nothing = SuppressionProbe([pairs([("a", "a", 5.0), ("a", "b", 1.0)])])
-    assert "lexical overlap below 0.6" in nothing.measure(embedded(nothing)).cosine.undefined
 
 
 def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate(sentences):

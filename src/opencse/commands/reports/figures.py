@@ -137,15 +137,6 @@ def _drawings(models: Models) -> Iterator[tuple[str, str, Draw]]:
                     "negations to the left, at any height.",
                     partial(draw_scatter, kinds, lowest),
                 )
-    if first.suppression is not None and first.suppression.cosines:
-        found = {name: each.suppression for name, each in models.items()}
-        counts = {name: counted(each.cosines) for name, each in found.items() if each and each.cosines}
-        yield (
-            "Same meaning, different words",
-            "Cosines of pairs that people score 4 or more of 5 though they share less than 60 % of their words. A "
-            "narrow peak at the right is good.",
-            partial(draw_histogram, counts),
-        )
 
 
 def _draw_means(models: Models) -> Figure:

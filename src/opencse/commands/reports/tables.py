@@ -182,22 +182,6 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
     )
 
 
-def _suppression(labels: list[str], parts: list[Any]) -> Table:
-    rows: list[Row] = [
-        ("pairs", *(part.cosine.rows for part in parts)),
-        ("mean cosine", *(part.cosine.number() for part in parts)),
-        ("standard deviation", *(Number(part.deviation, 3) for part in parts)),
-        ("25 %, 50 %, 75 %", *(", ".join(str(Number(q)) for q in part.quartiles) or "undefined" for part in parts)),
-    ]
-    note = (
-        "Cosines of pairs with a human score of at least 4 (of 5) and a lexical overlap below 0.6 (SAN, Figure 4); "
-        "each distinct pair once. High and steady is good."
-    )
-    left = ", ".join(shown(name, 40) for name in parts[0].left_out)
-    notes = [note, *([f"Left out, not on a 0 to 5 scale: {left}."] if left else [])]
-    return Table(("", *labels), rows, "Feature suppression: same meaning, different words", notes)
-
-
 _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "sts": _sts,
     "splits": _splits,
@@ -205,6 +189,5 @@ _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "transformations": _transformations,
     "retrieval": _retrieval,
     "triplets": _triplets,
-    "suppression": _suppression,
 }
 """What makes the table of each part of the scores."""

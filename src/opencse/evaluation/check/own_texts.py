@@ -22,7 +22,7 @@ from opencse.evaluation.check.contradictions import (
     replace_sentence,
     rewrite_sentences,
 )
-from opencse.evaluation.check.text_check import ContradictionKind, SearchExample, TextCheck
+from opencse.evaluation.check.text_check import SearchExample, TextCheck
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_ROWS
@@ -93,7 +93,6 @@ def check_texts(
     far = _cosines([(s.text, s.contradictions) for s in (*both, *contradicted)], CONTRADICTIONS, vectors)
     threshold = _threshold(same)
     first = [example.contradiction_first for example in examples]
-    kind_first = _rates([case.kind for case in cases], first)
     return TextCheck(
         texts=len(searched),
         sentences=parsed,
@@ -103,15 +102,7 @@ def check_texts(
         accepted=_accepted(list(far.values()), threshold),
         threshold=threshold,
         reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
-        kinds=tuple(
-            ContradictionKind(
-                name=name,
-                contradiction_first=kind_first.get(name, rate_estimate(0, 0)),
-                cosine=mean_estimate(values),
-                accepted=_accepted([values], threshold),
-            )
-            for name, values in far.items()
-        ),
+        kinds=_rates([case.kind for case in cases], first),
         rewordings=_rates([case.rewording for case in cases], first),
         examples=tuple(_worst_first(examples)),
         notes=tuple(_notes(rewriter.language, len(both))),

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from opencse.evaluation.probes.estimates import Estimate
 from opencse.foundation.evidence import LEAST_ROWS
-from opencse.foundation.result_table import Cell, Number, Table
+from opencse.foundation.result_table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,28 +45,6 @@ class SearchExample:
         return self.cosines[0] >= self.cosines[1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContradictionKind:
-    """Results for one kind of contradiction.
-
-    Attributes:
-        name: The kind, as in `CONTRADICTIONS`.
-        contradiction_first: Share of sentences whose contradiction ranks above the rewording; Wilson interval.
-        cosine: Mean cosine of a sentence and its contradiction.
-        accepted: Share of contradictions above the threshold that accepts nine of ten rewordings; Wilson interval.
-    """
-
-    name: str
-    contradiction_first: Estimate
-    cosine: Estimate
-    accepted: Estimate
-
-    def row(self) -> tuple[Cell, ...]:
-        """Return the results as cells of a table."""
-        first = self.contradiction_first
-        return (self.name, first.rows, first.percent(), self.accepted.percent(), Number(self.cosine.value))
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TextCheck(JupyterMixin):
     """How often a model ranks a contradiction above a rewording, on the user's texts.
@@ -83,8 +61,8 @@ class TextCheck(JupyterMixin):
         accepted: Share of contradictions above `threshold`: false hits of a semantic cache with it.
         threshold: The cosine that nine of ten rewordings reach.
         reworded: Mean cosine of a sentence and its rewording.
-        kinds: Results by kind of contradiction.
-        rewordings: Share of searches that find the contradiction first, by kind of rewording; Wilson intervals.
+        kinds: Share of searches that find the contradiction first, by kind of contradiction; Wilson intervals.
+        rewordings: The same by kind of rewording.
         examples: Searches, worst first.
         notes: Remarks for the reader.
         seconds: Time taken.
@@ -99,7 +77,7 @@ class TextCheck(JupyterMixin):
     accepted: Estimate
     threshold: float | None
     reworded: Estimate
-    kinds: tuple[ContradictionKind, ...]
+    kinds: dict[str, Estimate]
     rewordings: dict[str, Estimate]
     examples: tuple[SearchExample, ...] = field(repr=False)
     notes: tuple[str, ...]
@@ -127,21 +105,19 @@ class TextCheck(JupyterMixin):
     def __rich__(self) -> RenderableType:
         return Group(
             *_example_lines(self.examples[:3]),
-            self.kinds_table(),
-            self.rewordings_table(),
+            *self.tables(),
             *(Text(line) for line in (*self._lines(), *self.notes)),
             Text(self.headline(), style="bold"),
         )
 
-    def kinds_table(self) -> Table:
-        """Return the results by kind of contradiction."""
-        heads = ("contradiction by", "searches", "contradiction first", "false hits", "mean cosine")
-        return Table(heads, [kind.row() for kind in self.kinds])
-
-    def rewordings_table(self) -> Table:
-        """Return the results by kind of rewording."""
-        rows = [(name, share.rows, share.percent()) for name, share in self.rewordings.items()]
-        return Table(("reworded by", "searches", "contradiction first"), rows)
+    def tables(self) -> tuple[Table, Table]:
+        """Return how often the contradiction is first, by kind of contradiction and by kind of rewording."""
+        contradicted, reworded = (
+            [(name, share.rows, share.percent()) for name, share in shares.items()]
+            for shares in (self.kinds, self.rewordings)
+        )
+        heads = ("searches", "contradiction first")
+        return Table(("contradiction by", *heads), contradicted), Table(("reworded by", *heads), reworded)
 
     def _lines(self) -> Iterator[str]:
         if self.threshold is not None and self.accepted.value is not None:

@@ -4,7 +4,6 @@
 |---|---|
 | `SplitProbe` | OssCSE Tables 2, 3 and 6 |
 | `TransformationProbe` | OssCSE Figures 1 and 2 |
-| `SuppressionProbe` | SAN Figure 4 |
 | `RetrievalProbe` | after DiffCSE Table 9 |
 | `TripletProbe` | written for opencse (docs/data/development-sets.md) |
 """

@@ -23,8 +23,6 @@ from opencse.evaluation.probes.scored_pairs import (
     SPLITS,
     SplitProbe,
     SplitResults,
-    Suppression,
-    SuppressionProbe,
 )
 from opencse.evaluation.probes.sentence_versions import (
     Retrieval,
@@ -47,7 +45,6 @@ class ProbeScores:
         own_splits: The same on the user's scored pairs.
         transformations: Cosines by transformation of a sentence.
         retrieval: Retrieval among paraphrases and negations.
-        suppression: Cosines of pairs with the same meaning in different words.
         triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
         seconds: Time for encoding and measuring.
     """
@@ -57,7 +54,6 @@ class ProbeScores:
     own_splits: SplitResults | None = None
     transformations: Transformations | None = None
     retrieval: Retrieval | None = None
-    suppression: Suppression | None = None
     seconds: float
     triplets: tuple[TripletResult, ...] = ()
 
@@ -87,11 +83,9 @@ class ProbeSuite:
         if data.sentences is not None:
             self._probes["transformations"] = TransformationProbe(data.sentences)
             self._probes["retrieval"] = RetrievalProbe(data.sentences)
-        if scored:
-            self._probes["suppression"] = SuppressionProbe([*scored, *data.split_sets])
         if data.triplets or data.negated_antonyms:
             self._probes["triplets"] = TripletProbe(data.triplets, negated_antonyms=data.negated_antonyms)
-        if not self._probes:
+        if not (self._probes or self._tasks):
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
         self.texts = distinct_texts([*self._tasks, *self._probes.values()])
 

@@ -1,4 +1,4 @@
-"""Probes of scored pairs: misleading wording (OssCSE §3.3), different words (SAN §5.2)."""
+"""The probe of scored pairs whose wording misleads (OssCSE §3.3)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine, spearman, why_undefined
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate, weighted
-from opencse.text.surface import consistency_opposition, lexical_overlap
+from opencse.evaluation.probes.estimates import Estimate, weighted
+from opencse.text.surface import consistency_opposition
 
 
 class PairProbe:
@@ -150,56 +150,3 @@ def _correlation(gold: np.ndarray, cosine: np.ndarray, part: np.ndarray) -> Esti
     gold, cosine = gold[part], cosine[part]
     reason = why_undefined(gold, cosine) or ""
     return Estimate(value=spearman(gold, cosine), rows=len(gold), undefined=reason)
-
-
-SCORE, OVERLAP = 4.0, 0.6
-"""Pairs with at least this human score (of 5) and less than this lexical overlap (SAN §5.2)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suppression:
-    """Cosines of pairs with a similar meaning in different words.
-
-    Attributes:
-        cosine: Mean cosine.
-        deviation: Standard deviation; smaller is better. None for fewer than two pairs.
-        quartiles: 25th, 50th and 75th percentile.
-        cosines: All cosines, sorted.
-        left_out: Sets whose scores are not on a 0 to 5 scale.
-    """
-
-    cosine: Estimate
-    deviation: float | None
-    quartiles: tuple[float, ...]
-    cosines: tuple[float, ...]
-    left_out: tuple[str, ...]
-
-
-class SuppressionProbe(PairProbe):
-    """Pairs with a high human score and a low lexical overlap, each distinct pair once.
-
-    Args:
-        sets: Sets of scored pairs. A set whose highest score is above 5 or at most 1 is on another scale and is left
-            out.
-    """
-
-    def __init__(self, sets: Sequence[ScoredPairs]) -> None:
-        self._left_out = tuple(each.name for each in sets if not 1 < each.gold.max() <= 5)
-        pairs: dict[tuple[str, str], None] = {}
-        for each in sets:
-            if each.name not in self._left_out:
-                wanted = (each.gold >= SCORE) & (lexical_overlap(each.sentence1, each.sentence2) < OVERLAP)
-                pairs |= {(each.sentence1[row], each.sentence2[row]): None for row in np.flatnonzero(wanted).tolist()}
-        super().__init__([([first for first, _ in pairs], [second for _, second in pairs])])
-
-    def measure(self, embeddings: TextEmbeddings) -> Suppression:
-        """Return the distribution of their cosines."""
-        cosines = np.sort(self.cosines(embeddings)[0]) if self._groups[0][0] else np.zeros(0)
-        empty = f"no pair has a score of at least {SCORE:g} and a lexical overlap below {OVERLAP:g}"
-        return Suppression(
-            cosine=mean_estimate(cosines, empty=empty),
-            deviation=float(cosines.std(ddof=1)) if len(cosines) > 1 else None,
-            quartiles=tuple(np.percentile(cosines, [25, 50, 75]).tolist()) if len(cosines) else (),
-            cosines=tuple(cosines.round(4).tolist()),
-            left_out=self._left_out,
-        )
