@@ -103,6 +103,16 @@ def test_a_decoder_pools_its_last_token(tmp_path) -> None:
     assert {p.dtype for p in own.parameters()} == {torch.float32}
 
 
+def test_a_decoder_that_reads_both_ways_keeps_doing_so(tmp_path) -> None:
+    """As GTE-Qwen2: `is_causal` of its configuration is false, and its first token knows the others."""
+    folder = backbone(tmp_path, "qwen2", is_causal=False)
+    settings = ["encoder.pooling=cls", "encoder.dropout=0.1", "training.max_steps=1"]
+    result = run(write_corpus(tmp_path, 24), folder, tmp_path / "out", *settings)
+    for model in (load_encoder(folder, pooling="cls"), SentenceTransformer(str(result.model), device="cpu")):
+        one, other = model.encode(["the cat", "the dog runs"])
+        assert not np.allclose(one, other, atol=1e-3)
+
+
 def test_an_instruction_is_read_in_training_too(tmp_path) -> None:
     """A view's prompt gives the vectors that `encode` gives with it, though texts are padded on the other side."""
     folder, seen = backbone(tmp_path, "qwen3"), {}

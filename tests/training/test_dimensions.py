@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
 from torch import nn
 
+from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
 from opencse.commands.main import main
 from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
@@ -161,3 +162,12 @@ def test_a_recipe_with_dimensions_reads_back(tmp_path) -> None:
     assert recipe.weight_of_dimensions(384) == {384: 1.0, 128: 1.0}
     (tmp_path / "wide.toml").write_text(dump_recipe(recipe))
     assert load_recipe(tmp_path / "wide.toml") == recipe
+
+
+def test_the_loss_for_sentence_transformers_trainer_has_them_too(tmp_path) -> None:
+    model = load_encoder(tiny_bert(tmp_path), pooling="mean").train()
+    loss = sentence_transformers_loss("simcse", model, overrides=["dimensions=[32,8]"])
+    loss([model.preprocess(["a cat", "the dog runs", "a bird sings"])]).backward()
+    assert {"info_nce/loss_32", "info_nce/loss_8"} <= loss.reports.keys()
+    with pytest.raises(OpencseError, match="the vectors of the encoder have 32"):
+        sentence_transformers_loss("simcse", model, overrides=["dimensions=[64]"])

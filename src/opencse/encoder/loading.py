@@ -158,7 +158,8 @@ def pooled(
 
 def is_decoder(transformer: torch.nn.Module) -> bool:
     """Return whether the tokens of a transformer attend to earlier ones only."""
-    return any(getattr(module, "is_causal", False) for module in transformer.modules())
+    both_ways = getattr(transformer.config, "is_causal", True) is False  # transformers' own switch, as in GTE-Qwen2
+    return not both_ways and any(getattr(module, "is_causal", False) for module in transformer.modules())
 
 
 _note_once = cache(note)  # a model is loaded several times
