@@ -116,7 +116,7 @@ def make_world(root: Path) -> World:
     rng = random.Random(0)
     sentences = tuple(" ".join(rng.choices(WORDS, k=rng.randint(3, 9))) for _ in range(40))
     files = {"corpus.txt": "\n".join(sentences) + "\n", "recipe.toml": RECIPE, "pairs.tsv": PAIRS}
-    files["building.toml"] = RECIPE + '[views.more]\ntext = "more"\n[build.more]\nkind = "word_repetition"\n'
+    files["building.toml"] = RECIPE + '[views.more]\ntext = "more"\n[build.more]\nkind = "deletion"\n'
     root.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (root / name).write_text(text, encoding="utf-8")

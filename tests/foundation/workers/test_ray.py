@@ -17,7 +17,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local, Ray
 from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
-from opencse.text.views.registry import DebiasedNegatives, Deletion, WordRepetition, build_views
+from opencse.text.views.registry import DebiasedNegatives, Deletion, build_views
 from tests.tiny import WORDS
 
 try:
@@ -71,7 +71,7 @@ def cluster(_environment):
 def specs(encoder: str) -> dict:
     return {
         "shorter": Deletion(),
-        "longer": WordRepetition(),
+        "less": Deletion(words=2),
         "negative": DebiasedNegatives(model=encoder, window=(0.3, 0.95), pool=50, block=500),
     }
 
@@ -122,9 +122,9 @@ DRIVER = """
 import sys
 from opencse.foundation.workers import Ray
 from opencse.text.views import builder
-from opencse.text.views.registry import Deletion, WordRepetition, build_views
+from opencse.text.views.registry import Deletion, build_views
 builder.PART_ROWS = 1
-specs = {"shorter": Deletion(), "longer": WordRepetition()}
+specs = {"shorter": Deletion(), "less": Deletion(words=2)}
 build_views(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2))
 print("finished")
 """
@@ -133,7 +133,7 @@ print("finished")
 @needs_ray
 @pytest.mark.slow
 def test_driver_killed(corpus, cluster, tmp_path):
-    plain = {"shorter": Deletion(), "longer": WordRepetition()}
+    plain = {"shorter": Deletion(), "less": Deletion(words=2)}
     build_views(corpus, plain, tmp_path / "expected", engine=Local(processes=1))
     out, command = tmp_path / "views", [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)

@@ -1,30 +1,10 @@
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from opencse.text.views.registry import Deletion, RandomSentence, SpanMask, WordRepetition
+from opencse.text.views.registry import Deletion, RandomSentence, SpanMask
 
 TEXTS = [" ".join(f"w{k}" for k in range(n)) for n in range(1, 40)]
-
-
-def test_repetition_repeats_in_place_and_no_more_than_its_share(rows):
-    counts = Counter()
-    for text, view in zip(TEXTS, WordRepetition().open(seed=1)(rows(*TEXTS)), strict=True):
-        words = text.split()
-        made = view.text.split()
-        extra = len(made) - len(words)
-        assert 0 <= extra <= min(len(words), max(2, int(0.32 * len(words))))
-        assert [word for i, word in enumerate(made) if i == 0 or word != made[i - 1]] == words
-        counts[extra == 0] += 1
-    assert counts[False] > counts[True]
-
-
-def test_repetition_keeps_spacing(rows):
-    (view,) = WordRepetition(share=1.0).open(seed=2)(rows(" a\t b  "))
-    assert view.text.startswith(" a")
-    assert view.text.endswith("b  ")
 
 
 def test_deletion_removes_one_word(rows):
@@ -46,15 +26,12 @@ def test_random_sentence_is_another_row(rows):
 
 def test_chance_comes_from_the_seed_and_the_row_alone(rows):
     texts = rows(*TEXTS)
-    for spec in (WordRepetition(), Deletion()):
-        one = spec.open(seed=5)(texts)
-        assert one == spec.open(seed=5)(texts[:20]) + spec.open(seed=5)(texts[20:])
-        assert one != spec.open(seed=6)(texts)
+    one = Deletion().open(seed=5)(texts)
+    assert one == Deletion().open(seed=5)(texts[:20]) + Deletion().open(seed=5)(texts[20:])
+    assert one != Deletion().open(seed=6)(texts)
 
 
 def test_impossible_parameters():
-    with pytest.raises(ValueError, match="share"):
-        WordRepetition(share=2.0)
     with pytest.raises(ValueError, match="words"):
         Deletion(words=0)
 

@@ -25,12 +25,11 @@ from opencse.text.views.registry import (
     Negation,
     RandomSentence,
     Substitution,
-    WordRepetition,
     build_views,
 )
 from opencse.text.views.storage import build_order, read_header
 
-SPECS = {"shorter": Deletion(), "longer": WordRepetition(), "other": RandomSentence()}
+SPECS = {"shorter": Deletion(), "less": Deletion(words=2), "other": RandomSentence()}
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -79,7 +78,7 @@ class Counting(Deletion):
         return FunctionConstructor(build=build)
 
 
-class LargeUnit(WordRepetition):
+class LargeUnit(Deletion):
     unit: ClassVar[int] = 3 * UNIT
 
 
@@ -105,7 +104,7 @@ def test_rows_columns_and_header(corpus, whole):
     assert [file.name for file in sorted(whole.iterdir())] == [f"part-{i:05d}-of-00004.parquet" for i in range(4)]
     head = read_header(whole / "part-00000-of-00004.parquet")
     assert head["rows"] == len(texts)
-    assert head["columns"]["longer"] == {"kind": "word_repetition", "of": "text", "share": 0.32, "weights_sha256": ""}
+    assert head["columns"]["less"] == {"kind": "deletion", "of": "text", "words": 2, "share": 0.0, "weights_sha256": ""}
     one = [text for text in texts if len(text.split()) == 1]
     nulls = table.filter(table["shorter.rule"].to_numpy() == "too short")
     assert nulls["text"].to_pylist() == one

@@ -28,7 +28,6 @@ from opencse.text.views.registry import (
     Reordering,
     RolePairs,
     Substitution,
-    WordRepetition,
     WordSubstitution,
     build_views,
 )
@@ -72,7 +71,6 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
         "translation": BackTranslation(models=((marian, marian),), beams=1, noise="mask", window=(0.0, 1.0)),
         "san": Substitution(model=bert, iterations=2),
         "substituted": Substitution(model=roberta, iterations=1),
-        "repetition": WordRepetition(),
         "insertion": Insertion(model=bert),
         "replaced": WordSubstitution(model=roberta),
         "swap": PhraseSwap(),

@@ -1,1 +1,1 @@
-"""Perturbations: words repeated, deleted or masked at random, and other sentences of the corpus."""
+"""Perturbations: words deleted or masked at random, and other sentences of the corpus."""

@@ -1,12 +1,13 @@
-"""Random changes: words repeated, removed or masked, and another sentence."""
+"""Random changes: words removed or masked, and another sentence."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import count as count_up
 from typing import Any, ClassVar
 
 from opencse.text.views.constructor import (
@@ -40,42 +41,6 @@ class _RandomChange(ConstructorSpec):
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Change one row's text; `rows` are those that are built together."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordRepetition(_RandomChange):
-    """Repeat random words in place; their number is uniform in [0, max(2, share x words)].
-
-    Source: Wu et al., ESimCSE (COLING 2022), §3.1.
-
-    Attributes:
-        share: Maximum share of the words that are repeated, ESimCSE's `dup_rate`.
-
-    Example:
-        [build.repeated]
-        kind = "word_repetition"
-
-        >>> WordRepetition().preview("The bakery sells bread.")
-        ['The bakery sells bread. bread.']
-    """
-
-    kind: ClassVar[str] = "word_repetition"
-
-    share: float = 0.32
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share must lie in [0, 1], not {self.share} (ESimCSE: 0.32)")
-
-    def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
-        """Repeat some words."""
-        count = len(row.text.split())
-        if not count:
-            return None, "empty"
-        repeated = min(rng.randint(0, max(2, int(self.share * count))), count)
-        chosen = set(rng.sample(range(count), repeated))
-        text = _each_word(row.text, lambda i, word: f"{word} {word}" if i in chosen else word)
-        return text, "repeated" if repeated else "unchanged"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +122,8 @@ class SpanMask(_RandomChange):
             return None, "too short"
         count = min(max(round(self.share * words), 1), words - 1)
         start = int(rng.random() * (words - count + 1))  # the same relative place for all shares: spans are nested
-        masked = range(start, start + count)
-        return _each_word(row.text, lambda i, word: self.token if i in masked else word), "masked"
+        numbers, masked = count_up(), range(start, start + count)
+        return _WORD.sub(lambda word: self.token if next(numbers) in masked else word[0], row.text), "masked"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,12 +151,6 @@ class RandomSentence(_RandomChange):
             return None, "no other row"
         chosen = rng.choice(others)
         return chosen.text, f"row {chosen.id}"
-
-
-def _each_word(text: str, change: Callable[[int, str], str]) -> str:
-    """Return the text with each word changed by its number; white space stays."""
-    numbers = iter(range(len(text)))
-    return _WORD.sub(lambda match: change(next(numbers), match[0]), text)
 
 
 @lru_cache(maxsize=2 * UNIT)

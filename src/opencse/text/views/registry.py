@@ -35,7 +35,6 @@ _CLASSES = {
     "topic_question": "opencse.text.english.questions:TopicQuestion",
     "keywords": "opencse.text.english.questions:Keywords",
     "passage": "opencse.text.perturbed.document_order:Passage",
-    "word_repetition": "opencse.text.perturbed.random_changes:WordRepetition",
     "span_mask": "opencse.text.perturbed.random_changes:SpanMask",
     "insertion": "opencse.text.generated.likely_words:Insertion",
     "word_substitution": "opencse.text.generated.likely_words:WordSubstitution",
