@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.tables import headline_rows
-from opencse.evaluation.probes import ProbeScores
-from opencse.foundation.result_table import Cell, Number, Table
+from opencse.foundation.result_table import Table
 
 if TYPE_CHECKING:
     from opencse.training.train import TrainingRun
@@ -34,12 +30,8 @@ def training_line(run: TrainingRun) -> str:
     return line
 
 
-def outcome_lines(
-    outcome: Outcome, scores: Mapping[str, ProbeScores], run: TrainingRun, report: Path
-) -> RenderableType:
-    """Return whether the model is better, its headline figures, the paths, and the commands that come next."""
-    rows = [*headline_rows(scores)[:2], *_agreement(scores)]
-    measured: list[RenderableType] = [Table(["", *scores], rows), Text("")] if rows else []
+def outcome_lines(outcome: Outcome, run: TrainingRun, report: Path) -> RenderableType:
+    """Return whether the model is better, the paths, and the commands that come next."""
     steps = Table(
         ("", ""),
         [
@@ -52,21 +44,11 @@ def outcome_lines(
         outcome.table(),
         *_warnings(run),
         Text(""),
-        *measured,
         _model(run),
         path_line(f"report: {report}"),
         Text("next, with your own model and texts:"),
         steps,
     )
-
-
-def _agreement(scores: Mapping[str, ProbeScores]) -> list[list[Cell]]:
-    """Return the mean Spearman correlation with people's scores as a row; none without scored pairs."""
-    row: list[Cell] = ["Agreement with people, Spearman × 100"]
-    for each in scores.values():
-        known = [task.score for task in each.sts if task.score is not None]
-        row.append(Number(fmean(known) if known and len(known) == len(each.sts) else None))
-    return [row] if all(each.sts for each in scores.values()) else []
 
 
 def _warnings(run: TrainingRun) -> list[Text]:

@@ -65,7 +65,7 @@ class RunResult(JupyterMixin):
         return f"RunResult(model={str(self.run.model)!r}, report={str(self.report)!r})"
 
     def __rich__(self) -> RenderableType:
-        return outcome_lines(self.outcome, self.scores, self.run, self.report)
+        return outcome_lines(self.outcome, self.run, self.report)
 
     @property
     def before(self) -> dict[str, Results]:

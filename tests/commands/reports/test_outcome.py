@@ -21,7 +21,7 @@ def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
             kinds=(), paraphrase_above_negation=mean_estimate(rows), ties=0, rows_above=rows
         ),
         seconds=0.0,
-        triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups=(), rows_right=triplets),),
+        triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups={}, rows_right=triplets),),
     )
 
 

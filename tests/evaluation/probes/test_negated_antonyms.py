@@ -20,8 +20,8 @@ def measured(vector) -> list[float]:
     probe = TripletProbe([], negated_antonyms=True)
     texts = list(dict.fromkeys(probe.texts()))
     (result,) = probe.measure(TextEmbeddings(texts, np.array([vector(text) for text in texts], dtype=np.float32)))
-    assert [group.value for group in result.groups] == ["affirmed", "negated", "verbs"]
-    return [result.accuracy.value, *(group.accuracy.value for group in result.groups)]
+    assert [*result.groups] == ["form: affirmed", "form: negated", "form: verbs"]
+    return [result.accuracy.value, *(group.value for group in result.groups.values())]
 
 
 def test_meaning_is_right_and_wording_is_wrong() -> None:

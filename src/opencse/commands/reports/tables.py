@@ -98,10 +98,10 @@ def triplet_rows(parts: Sequence[Sequence[TripletResult]], columns: Sequence[str
     for sets in zip(*parts, strict=True):
         name = sets[0].name
         rows.append((shown(name, 40), sets[0].accuracy.rows, *(each.accuracy.percent() for each in sets)))
-        for groups in zip(*(each.groups for each in sets), strict=True):
-            if columns is None or groups[0].column in columns:
-                label = shown(f"{name}, {groups[0].column}: {groups[0].value}", 60)
-                rows.append((label, groups[0].accuracy.rows, *(each.accuracy.percent() for each in groups)))
+        for group in sets[0].groups:
+            if columns is None or group.partition(":")[0] in columns:
+                found = [each.groups[group] for each in sets]
+                rows.append((shown(f"{name}, {group}", 60), found[0].rows, *(each.percent() for each in found)))
     return rows
 
 

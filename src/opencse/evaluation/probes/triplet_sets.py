@@ -15,34 +15,19 @@ from opencse.foundation.tables import read_table
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripletGroup:
-    """Accuracy on the triplets of a set that share a value, such as the grade `near`.
-
-    Attributes:
-        column: The grouping column.
-        value: The shared value.
-        accuracy: Share whose positive is nearer, with an interval over triplets.
-    """
-
-    column: str
-    value: str
-    accuracy: Estimate
-
-
-@dataclass(frozen=True, kw_only=True)
 class TripletResult:
     """Accuracy on one set of triplets.
 
     Attributes:
         name: Name of the set.
         accuracy: Share of all triplets whose positive is nearer than their negative; a tie is not.
-        groups: The same by group, in the order of the file.
+        groups: The same by group, such as `grade: near`, in the order of the file.
         rows_right: For each triplet, in order: whether its positive is nearer.
     """
 
     name: str
     accuracy: Estimate
-    groups: tuple[TripletGroup, ...]
+    groups: dict[str, Estimate]
     rows_right: tuple[bool, ...]
 
 
@@ -76,13 +61,9 @@ class TripletProbe:
 
 def _result(name: str, right: np.ndarray, groups: Mapping[tuple[str, str], np.ndarray]) -> TripletResult:
     """Return the accuracy of n choices, and that of the rows of each group."""
-    parts = (
-        TripletGroup(column=column, value=value, accuracy=mean_estimate(right[rows]))
-        for (column, value), rows in groups.items()
-    )
-    return TripletResult(
-        name=name, accuracy=mean_estimate(right), groups=tuple(parts), rows_right=tuple(right.tolist())
-    )
+    parts = {f"{column}: {value}": mean_estimate(right[of_group]) for (column, value), of_group in groups.items()}
+    rows = tuple(right.tolist())
+    return TripletResult(name=name, accuracy=mean_estimate(right), groups=parts, rows_right=rows)
 
 
 AntonymChoice = tuple[str, str, str, str]
