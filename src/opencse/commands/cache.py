@@ -5,20 +5,14 @@ from __future__ import annotations
 import typer
 
 from opencse.commands.measuring_options import CacheOptions
-from opencse.foundation.cache import KINDS, cache_root, cache_sizes, clear_cache
-from opencse.foundation.errors import OpencseError
+from opencse.foundation.cache import cache_root, cache_sizes, clear_cache
 from opencse.foundation.result_table import Number, Table, show
 
 
 def command(options: CacheOptions) -> None:
     """Print the sizes, or remove the files."""
-    for kind in options.only:
-        if kind not in KINDS:
-            raise OpencseError(f"--only {kind}: no such kind", f"There are {', '.join(KINDS)}.")
-    if options.only and not options.clear:
-        raise OpencseError("--only goes with --clear", "Add --clear.")
     if options.clear:
-        typer.echo(f"removed {_size(clear_cache(options.only or KINDS))} from {cache_root()}")
+        typer.echo(f"removed {_size(clear_cache())} from {cache_root()}")
         return
     sizes = cache_sizes()
     rows = [(kind, _size(size)) for kind, size in (*sizes.items(), ("all", sum(sizes.values())))]

@@ -276,7 +276,6 @@ class CacheOptions:
     """
 
     clear: bool = option("Remove the cached files; the next run takes longer.", default=False)
-    only: Sequence[str] = option("With --clear: only this kind; repeatable.", default=())
 
 
 @options_class

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
+
 import numpy as np
 
+from opencse.commands.reports.page import write_report
 from opencse.evaluation import Triplet, TripletSet
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, probe_encoders
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, pairs
@@ -44,3 +47,8 @@ def probe_scores(*names: str) -> dict[str, ProbeScores]:
         return clean + np.random.default_rng(0).normal(size=clean.shape)
 
     return probe_encoders({name: bag_of_words if i == 0 else noisy for i, name in enumerate(names)}, data)
+
+
+def render(models: dict[str, ProbeScores], **options) -> str:
+    with TemporaryDirectory() as folder:
+        return write_report(models, folder, **options).read_text(encoding="utf-8")

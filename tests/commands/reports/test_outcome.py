@@ -3,13 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opencse.commands.reports.outcome import compare_outcome
-from opencse.commands.reports.page import render
 from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.training.strength import StrengthCurve
-from tests.commands.reports.hostile import NAME, probe_scores
+from tests.commands.reports.hostile import NAME, probe_scores, render
 
 
 def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:

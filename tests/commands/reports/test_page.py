@@ -11,12 +11,12 @@ from huggingface_hub import EvalResult, ModelCardData, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from opencse.commands.reports.figures import draw_histogram
-from opencse.commands.reports.page import render, write_report
+from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import triplet_rows
 from opencse.commands.run_report import add_scores, card_table
 from opencse.evaluation.probes import ProbeData, probe_encoders
 from opencse.foundation.errors import OpencseError
-from tests.commands.reports.hostile import CLOSING, LONG, NAME, bag_of_words, pairs, probe_scores
+from tests.commands.reports.hostile import CLOSING, LONG, NAME, bag_of_words, pairs, probe_scores, render
 
 
 class Page(HTMLParser):

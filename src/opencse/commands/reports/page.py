@@ -77,7 +77,7 @@ def write_report(
     outcome: Outcome | None = None,
     curve: StrengthCurve | None = None,
 ) -> Path:
-    """Write `report.html` and `probe.json`.
+    """Write `report.html` and `probe.json`; every text of the user in the page is escaped and clipped.
 
     Args:
         models: Scores by label, as `opencse.evaluation.probes.probe_encoders` returns them; the first model is the
@@ -94,28 +94,14 @@ def write_report(
     Raises:
         OpencseError: `out` is a file.
     """
-    of_models = settings or {name: {} for name in models}
-    scores = {name: {"settings": of_models[name], "scores": asdict(found)} for name, found in models.items()}
+    known = settings or {name: {} for name in models}
+    scores = {name: {"settings": known[name], "scores": asdict(found)} for name, found in models.items()}
     data: dict[str, Any] = {"notes": notes, "models": scores}
     data |= {} if outcome is None else {"outcome": asdict(outcome)}
     data |= {} if curve is None else {"strength": asdict(curve)}
-    page = render(models, settings=settings, notes=notes, outcome=outcome, curve=curve)
-    return write_page(out, "report", page, data, file="probe.json")
-
-
-def render(
-    models: Mapping[str, ProbeScores],
-    *,
-    settings: Settings | None = None,
-    notes: Sequence[str] = (),
-    outcome: Outcome | None = None,
-    curve: StrengthCurve | None = None,
-) -> str:
-    """Return the page as text; every text of the user in it is escaped, clipped and kept to its own direction."""
     labels = [shown(name, 60) for name in models]
-    of_models = list((settings or {}).values())
-    rows = [(key, *(shown(each[key], 80) for each in of_models)) for key in (of_models[0] if of_models else ())]
-    return render_template(
+    rows = [(key, *(shown(each[key], 80) for each in known.values())) for key in next(iter(known.values()))]
+    page = render_template(
         "report.html.j2",
         outcome=outcome,
         names=labels,
@@ -128,6 +114,7 @@ def render(
         settings=Table(("", *labels), rows) if rows else None,
         notes=notes,
     )
+    return write_page(out, "report", page, data, file="probe.json")
 
 
 def _examples(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, list[tuple[str, Sequence[RetrievedText]]]]]:
