@@ -103,7 +103,7 @@ def test_micro_batches_have_the_gradient_of_the_whole_batch(tmp_path, dropout) -
 @pytest.mark.parametrize("name", ["esimcse", "rlrd", "diffcse", "osscse"])
 def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
     corpus, backbone = write_corpus(tmp_path, 19, ALL_COLUMNS), tiny_bert(tmp_path / "bert")
-    recipe = system(name, "sound", SIZES, "training.gradient_norms_every=1")
+    recipe = system(name, "sound", SIZES)
     run(corpus, backbone, tmp_path / "whole", recipe=recipe, dev=FakeDev())
     with monkeypatch.context() as patch:
         crash_at(2, patch)
@@ -116,7 +116,6 @@ def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
     last = [line for line in metrics(tmp_path / "whole") if "loss" in line][-1]
     compared = {term.name for term in recipe.terms if term.compares_embeddings}
     assert {key.split("/")[0] for key in last if "/loss_" in key} == compared
-    assert max(last[f"{term}/grad_norm"] for term in compared) > 0
 
 
 def test_all_dimensions_alone_change_nothing(tmp_path) -> None:
