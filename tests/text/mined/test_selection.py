@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, zscore
 
-from opencse.text.mined.selection import _softmax, draw, gumbel_noise, selection_scores
+from opencse.text.mined.debiased import _softmax, draw, gumbel_noise, selection_scores
 from opencse.text.views.constructor import SourceRow, row_seed
 from tests.reference import mining as reference
 

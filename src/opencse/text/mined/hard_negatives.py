@@ -11,7 +11,7 @@ import numpy as np
 
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.text.mined.candidate_pools import CandidatePools, nearest, without_copies
-from opencse.text.mined.selection import draw, gumbel_noise
+from opencse.text.mined.debiased import draw, gumbel_noise
 from opencse.text.mined.vectors import CorpusIndex, Counts, MinedSpec, check_cosine_window, open_bounds
 from opencse.text.views.constructor import SourceRow
 
