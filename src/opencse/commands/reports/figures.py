@@ -174,26 +174,21 @@ def draw_scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float) -> 
     return plot
 
 
-def draw_histogram(counts: Mapping[str, Values]) -> Figure:
-    """Draw distributions of cosines (DebCSE Figures 1 and 4, SAN Figure 4).
+def draw_histogram(groups: Mapping[str, Values]) -> Figure:
+    """Draw distributions of cosines, below 0 as 0 (DebCSE Figures 1 and 4, SAN Figure 4).
 
     Args:
-        counts: By label, the number of pairs in each interval of equal width between 0 and 1.
+        groups: By label, the cosines of some pairs.
     """
-    plot, axes = empty_figure(2.7 + LEGEND_ROW * len(counts))
-    for index, (label, found) in enumerate(counts.items()):
-        share = np.array(found) / sum(found)
-        edges = np.linspace(0, 1, len(share) + 1)
+    plot, axes = empty_figure(2.7 + LEGEND_ROW * len(groups))
+    for index, (label, cosines) in enumerate(groups.items()):
+        counts, edges = np.histogram(np.clip(cosines, 0, 1), 25, (0, 1))
+        share = counts / len(cosines)
         axes.stairs(share, edges, color=f"C{index}", linewidth=1.6, label=short(label))
         axes.stairs(share, edges, color=f"C{index}", alpha=0.12, fill=True)
     axes.set(xlim=(0, 1), xlabel="cosine of the pair", ylabel="share of pairs")
     legend(axes)
     return plot
-
-
-def counted(cosines: Values) -> np.ndarray:
-    """Return the number of cosines in 25 intervals; below 0 counts as 0."""
-    return np.histogram(np.clip(cosines, 0, 1), 25, (0, 1))[0]
 
 
 def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str) -> Figure:

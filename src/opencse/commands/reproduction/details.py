@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opencse.commands.reports.figures import (
-    WIDTH,
-    Draw,
-    counted,
-    draw_histogram,
-    draw_scatter,
-    short,
-)
+from opencse.commands.reports.figures import WIDTH, Draw, draw_histogram, draw_scatter, short
 from opencse.commands.reproduction.entries import Entry, Query
 from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs
 from opencse.evaluation import ScoredPairs, TextEmbeddings
@@ -143,10 +136,10 @@ def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Dra
     for name, clouds in plots.items():
         suffix = "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower())
         points = {label: (each.cosines[group], each.error_rates[group]) for label, (each, group) in clouds.items()}
-        counts = {label: counted(cosines) for label, (cosines, _) in points.items()}
-        found[suffix if len(plots) > 1 else ""] = (
-            partial(draw_scatter, points, lowest) if entry.plot == "scatter" else partial(draw_histogram, counts)
-        )
+        cosines = {label: each for label, (each, _) in points.items()}
+        scatter = entry.plot == "scatter"
+        draw = partial(draw_scatter, points, lowest) if scatter else partial(draw_histogram, cosines)
+        found[suffix if len(plots) > 1 else ""] = draw
     return found
 
 

@@ -89,8 +89,8 @@ def check_texts(
     in_passages = [text for case in cases for text in case.in_passage]
     vectors = _encoded(encode, [*texts, *versions, *in_passages])
     examples = _searches(cases, searched, vectors)
-    same = _cosines([(s.text, s.rewordings) for s in both], REWORDINGS, vectors)
-    far = _cosines([(s.text, s.contradictions) for s in (*both, *contradicted)], CONTRADICTIONS, vectors)
+    same = _reworded_cosines(both, vectors)
+    opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
     threshold = _threshold(same)
     first = [example.contradiction_first for example in examples]
     return TextCheck(
@@ -99,7 +99,7 @@ def check_texts(
         language=rewriter.language.found,
         contradiction_first=_per_sentence(cases, first),
         contradiction_first_in_passages=_in_passages(cases, vectors) if _several(searched) else None,
-        accepted=_accepted(list(far.values()), threshold),
+        accepted=_accepted(_paired(vectors, *zip(*opposed, strict=True)), threshold),
         threshold=threshold,
         reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
         kinds=_rates([case.kind for case in cases], first),
@@ -205,11 +205,9 @@ def _per_sentence(cases: Sequence[_Case], contradiction_first: Sequence[bool]) -
     return mean_estimate(shares, empty="no sentence could be both contradicted and reworded")
 
 
-def _cosines(
-    versions: Sequence[tuple[str, dict[str, str]]], kinds: Iterable[str], vectors: TextEmbeddings
-) -> dict[str, np.ndarray]:
-    """Return the cosines of sentences and their versions, for each kind of version that occurs."""
-    pairs = {kind: [(text, made[kind]) for text, made in versions if kind in made] for kind in kinds}
+def _reworded_cosines(sentences: Sequence[RewrittenSentence], vectors: TextEmbeddings) -> dict[str, np.ndarray]:
+    """Return the cosines of sentences and their rewordings, for each kind of rewording that occurs."""
+    pairs = {kind: [(s.text, s.rewordings[kind]) for s in sentences if kind in s.rewordings] for kind in REWORDINGS}
     return {kind: _paired(vectors, *zip(*each, strict=True)) for kind, each in pairs.items() if each}
 
 
@@ -232,12 +230,11 @@ def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
     return float(values[order][np.searchsorted(reached, _ACCEPTED_REWORDINGS - 1e-9)])
 
 
-def _accepted(cosines: Sequence[np.ndarray], threshold: float | None) -> Estimate:
+def _accepted(cosines: np.ndarray, threshold: float | None) -> Estimate:
     """Return the share of contradictions whose cosine reaches the threshold."""
     if threshold is None:
         return Estimate(value=None, rows=0, undefined="no sentence could be reworded")
-    values = np.concatenate([np.zeros(0), *cosines])
-    return rate_estimate(int((values >= threshold).sum()), len(values))
+    return rate_estimate(int((cosines >= threshold).sum()), len(cosines))
 
 
 def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
