@@ -65,7 +65,7 @@ class Substitution(ConstructorSpec):
 
         >>> spec = Substitution(model="mini-mlm", precision="fp32", fallback="")
         >>> spec.preview("The bakery sells bread in our street.")
-        ['the wey we know of his life.']
+        ['the wey is a to in our life.']
     """
 
     kind: ClassVar[str] = "substitution"
