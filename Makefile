@@ -3,7 +3,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 PIP := $(PIP_INSTALL) --constraint constraints.txt
 
-.PHONY: help install hooks demo test test-all coverage lint types docs notebooks pages trials fuzz kill-trials lock audit sbom reproducible release-check check clean
+.PHONY: help install hooks demo test test-all coverage lint types docs notebooks pages trials fuzz kill-trials faults lock audit sbom reproducible release-check check clean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -87,6 +87,9 @@ fuzz: .venv/.dev  ## random changes of every format that is read, for MINUTES=1
 KILLS ?= 200
 kill-trials: .venv/.dev  ## kill commands at random moments, go on, compare with an uninterrupted run; KILLS=200
 	$(BIN)/python -m tests.trials.kills --kills $(KILLS)
+
+faults: .venv/.dev  ## put known faults into a copy of the code, one at a time; each must make its test fail
+	$(BIN)/python scripts/mutate.py
 
 # In an environment of its own, so that the tools' own dependencies are not what is audited.
 .venv/audit: .venv/.dev

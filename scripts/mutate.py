@@ -3,7 +3,7 @@
     python scripts/mutate.py            # all faults of scripts/faults.toml
     python scripts/mutate.py NAME …     # some of them
 
-The faults go into a copy of `src`. It takes about ten seconds for each.
+The faults go into a copy of `src`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(source: Path, *tests: str) -> tuple[int, list[str]]:
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "--tb=no", *tests]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    return done.returncode, re.findall(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
+    return done.returncode, re.findall(r"^FAILED (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
 
 
 def main(names: list[str]) -> int:

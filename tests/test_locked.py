@@ -22,6 +22,16 @@ def test_every_locked_version_has_hashes_and_no_address() -> None:
     assert all(re.fullmatch(r"\S+==\S+( \\\n    --hash=sha256:[0-9a-f]{64})+", entry) for entry in entries)
 
 
+def test_every_action_is_pinned_by_the_hash_of_one_commit() -> None:
+    used: dict[str, set[str]] = {}
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for action, pin in re.findall(r"uses: (\S+?)@(.+)", workflow.read_text(encoding="utf-8")):
+            assert re.fullmatch(r"[0-9a-f]{40} # v\d+\.\d+\.\d+", pin), f"{workflow.name}: {action}@{pin}"
+            used.setdefault(action, set()).add(pin)
+    assert used
+    assert all(len(pins) == 1 for pins in used.values())
+
+
 def _lines(name: str) -> list[str]:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.encoder.prompts import Frame
-from opencse.training.batches import BatchSampler, ViewTokens, _with_repetitions, length_groups
+from opencse.training.batches import Assembler, BatchSampler, ViewTokens, _with_repetitions, length_groups
 
 FRAME = Frame((101,), (102,))
 
@@ -44,6 +44,13 @@ def test_short_texts_stay_and_long_ones_gain_nine_tokens_at_most(length: int, mo
     assert max(found) == most
     view = ViewTokens(0, FRAME, length, None, 0.32)
     assert view.longest == length + 2 + most
+
+
+def test_rows_are_padded_to_the_longest_and_padding_is_masked() -> None:
+    batch = Assembler(Store(3, 5), {"anchor": ViewTokens(0, FRAME, 4, None)}, 0)([0, 1])
+    ((ids, mask, _),) = batch.passes[0].groups
+    assert ids.tolist() == [[101, 1, 2, 3, 102, 0], [101, 1, 2, 3, 4, 102]]
+    assert mask.tolist() == [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1]]
 
 
 def cost(groups, lengths, overhead):
