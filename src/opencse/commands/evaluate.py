@@ -9,7 +9,7 @@ from dataclasses import replace
 import typer
 
 from opencse.commands.command_line import takes
-from opencse.commands.integrations.mteb_tasks import ALIASES, PREFIX, load_mteb
+from opencse.commands.integrations.mteb_tasks import OF_MTEB, load_mteb
 from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
@@ -45,8 +45,8 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
         return {"pairs": [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in options.pairs]}
     asked = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
     names = [name.strip() for name in asked if name.strip()]
-    of_mteb = [name for name in names if name.startswith(PREFIX) or name in ALIASES]
-    ours = [name for name in names if name not in of_mteb]
+    of_mteb = [name for name in names if name.startswith(OF_MTEB)]
+    ours = [name for name in names if not name.startswith(OF_MTEB)]
     suites = load_suites(ours, options.data, text=options.text or sts_text(options.data))
     return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
 

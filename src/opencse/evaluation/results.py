@@ -109,16 +109,13 @@ def as_table(suite: str, results: Results) -> Table:
 
 def comparison_table(evaluations: Sequence[Evaluation]) -> Table:
     """Return a table of main scores, with a column for each model and a row for each task and average of a suite."""
-    first = evaluations[0].results
     rows: list[tuple[str | Number, ...]] = []
-    for suite, results in first.items():
-        for i, task in enumerate(results.results):
-            if task.main is not None:
-                scores = (Number(each.results[suite].results[i].score) for each in evaluations)
-                rows.append((f"{task.task}, {task.main}", *scores))
-        if len(_averaged(results)) > 1:
-            rows.append((f"{suite}, average", *(Number(each.results[suite].average) for each in evaluations)))
-    notes = [note for results in first.values() for note in _published(results)]
+    notes = [note for results in evaluations[0].results.values() for note in _published(results)]
+    for suite, results in evaluations[0].results.items():
+        found, averaged = [each.results[suite] for each in evaluations], _averaged(results)
+        rows += [(f"{task}, {results[task].main}", *(Number(each[task].score) for each in found)) for task in averaged]
+        if len(averaged) > 1:
+            rows.append((f"{suite}, average", *(Number(each.average) for each in found)))
     return Table(("", *(str(each.settings["model"]) for each in evaluations)), rows, notes=notes)
 
 

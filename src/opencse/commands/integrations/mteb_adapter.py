@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 class VectorEncoder:
-    """Any function from texts to vectors behind `mteb`'s encoder protocol.
-
-    Args:
-        encode: From n texts to a matrix (n, d).
-        **meta: Fields of `mteb`'s description of the model.
-
-    Raises:
-        OpencseError: The package `mteb` is not installed.
-    """
+    """Any function from n texts to vectors (n, d) behind `mteb`'s encoder protocol; `meta` describes the model."""
 
     def __init__(self, encode: Encode, **meta: Any) -> None:
         described = imported("mteb.models.model_meta", "mteb")

@@ -15,22 +15,16 @@ from opencse.evaluation.data_files import find_folder
 from opencse.evaluation.task import Encode, Task, TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError, imported
 
-PREFIX = "mteb:"
-ALIASES = {"nanobeir": "mteb:NanoBEIR"}
+OF_MTEB = ("mteb:", "nanobeir")
 
 _PUBLISHED = {
     "NevIR": "25.0 by chance; 6.8 to 11.1 for bi-encoders of BERT's size (Weller et al., EACL 2024); 39.0 for "
     "GritLM-7B (van den Elsen et al., SIGIR 2025)",
 }
-"""Published main scores, by task."""
 
 
 class MtebTask:
-    """A task of `mteb`: opencse encodes its texts with those of all other tasks, and `mteb` computes the score.
-
-    Args:
-        task: A task of `mteb` whose data is loaded.
-    """
+    """A loaded task of `mteb`: opencse encodes its texts with those of all other tasks, `mteb` computes the score."""
 
     def __init__(self, task: Any) -> None:
         self._task = task
@@ -52,18 +46,16 @@ class MtebTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the main score of `mteb`, times 100."""
-        metadata, value = self._task.metadata, 100 * self._score(embeddings)
-        details = {"text": "released", "data": metadata.dataset["path"], "mteb": version("mteb")}
-        if self.name in _PUBLISHED:
-            details["published"] = _PUBLISHED[self.name]
+        main, value = self._task.metadata.main_score, 100 * self._score(embeddings)
+        made_from = {"data": self._task.metadata.dataset["path"], "mteb": version("mteb")}
         return TaskResult(
             task=self.name,
-            main=metadata.main_score,
-            metrics={metadata.main_score: None if math.isnan(value) else value},
-            undefined={metadata.main_score: "mteb returns no number"} if math.isnan(value) else {},
+            main=main,
+            metrics={main: None if math.isnan(value) else value},
+            undefined={main: "mteb returns no number"} if math.isnan(value) else {},
             rows=len(self._texts),
             data_sha256=rows_sha256(self._texts),
-            details=details,
+            details={"text": "released", **made_from, "published": _PUBLISHED.get(self.name)},
         )
 
     def _score(self, encode: Encode) -> float:
@@ -85,7 +77,7 @@ def load_mteb(names: Iterable[str], source: str | Path | None) -> dict[str, list
     mteb, suites = imported("mteb", "mteb"), dict[str, list[Task]]()
     imported("datasets", "datasets").disable_progress_bars()
     for name in names:
-        known = ALIASES.get(name, name).removeprefix(PREFIX)
+        known = "NanoBEIR" if name == "nanobeir" else name.removeprefix("mteb:")
         try:
             suite, tasks = "mteb", [mteb.get_task(known)]
         except KeyError:
