@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import opencse.recipes as package
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe, recipe_names
 from opencse.recipes.published_settings import (
@@ -14,39 +17,31 @@ from opencse.recipes.published_settings import (
     published_settings,
     values_of,
 )
+from tests.recipes.published_values import PUBLISHED, SCORES
 
-SCORES: dict[str, tuple[float | None, ...]] = {
-    "simcse": (76.25, 78.41, 76.57, 78.90),
-    "simcse-sup": (81.57, 82.21, 82.52, 83.76),
-    "diffcse": (78.49, None, 77.80, None),
-    "promptbert": (78.54, None, 79.15, None),
-    "osscse": (79.08, 80.47, 80.46, 81.68),
-    "byop-c": (77.32, 78.89, 77.62, 78.56),
-    "byop-c-m": (77.32, 79.08, 77.61, 78.95),
-    "byop-d": (77.45, 79.23, 77.43, 78.38),
-    "byop-d-m": (77.35, 78.21, 77.69, 78.65),
-    "byop-rankcse": (80.53, 80.64, 79.51, 79.53),
-    "ifm": (77.39, 77.99, 76.97, 77.78),
-    "sncse": (78.97, 80.19, 79.23, 81.77),
-    "arccse": (78.11, 79.37, None, None),
-    "esimcse": (78.27, 79.31, 77.44, 79.45),
-    "dclr": (77.22, 78.90, 77.87, 79.30),
-    "rankcse-listmle": (80.36, 80.12, 79.05, 79.67),
-    "rlrd": (80.89, 80.88, None, None),
-    "hince": (77.05, 78.45, 76.94, 78.90),
-    "san-simcse": (77.05, 78.45, 76.94, 78.90),
-    "san-sncse": (79.13, 80.05, 78.83, 81.02),
-    "san-rankcse": (80.33, 80.24, 79.17, 79.78),
-    "san-rlrd": (81.01, 81.01, None, None),
-    "debcse": (80.33, 81.11, 80.60, 82.01),
-}
-"""Averages over the seven STS tasks."""
+FOLDER = Path(package.__file__).parent / "published"
 
 
 def by_family(value: Any) -> dict[str, Any]:
     """The value of each family for which there is one."""
     values = value if isinstance(value, tuple) else (value,) * len(PUBLISHED_FAMILIES)
     return {f: v for f, v in zip(PUBLISHED_FAMILIES, values, strict=True) if v is not None}
+
+
+def written(name: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """What the table of a name says itself, without what it inherits, in the form of `by_family`."""
+    found = {}
+    for entry in tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8")).get("settings", []):
+        for where in ("published", "coded"):
+            if where in entry:
+                value = entry[where]
+                found[entry["key"], where] = value if isinstance(value, dict) else by_family(value)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(f.stem for f in FOLDER.glob("*.toml")))
+def test_every_value_is_the_one_that_was_read_in_paper_or_code(name: str) -> None:
+    assert {place: by_family(value) for place, value in PUBLISHED[name].items()} == written(name)
 
 
 @pytest.mark.parametrize("name", published_names())
@@ -59,8 +54,10 @@ def test_the_faithful_variant_has_every_value(name: str) -> None:
     assert not differing
 
 
-def test_all_published_systems_have_a_table() -> None:
+def test_all_published_systems_have_a_table_and_several_hundred_values_are_compared() -> None:
     assert set(recipe_names()) - set(published_names()) == {"debias", "transformations"}
+    own = sum(len(values) for name in PUBLISHED for values in written(name).values())
+    assert own > 700
     assert sum(len(published_settings(name)) for name in published_names()) > 2000
 
 
