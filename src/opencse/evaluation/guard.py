@@ -1,6 +1,7 @@
 """Guards: search and classification that a change of a model must not harm.
 
-The bundled guard set was written for this project (docs/data/development-sets.md). A folder of one's own may hold any
+A guard is a `Task` (task.py), made by one of `_BUILDERS`. The bundled guard set was written for this project
+(docs/data/development-sets.md). A folder of one's own may hold any
 of its four tables, and searches without labels.
 """
 

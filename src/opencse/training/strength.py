@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.encoder.meaning_block import MeaningBlock, block_of, rescale
+from opencse.encoder.precision import MixedPrecision
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
-from opencse.foundation.progress import timed
+from opencse.foundation.progress import Phase, timed
 from opencse.foundation.result_table import Cell, Number, Table
 from opencse.losses import MeaningLoss
 from opencse.losses.meaning import sharpening_loss
@@ -113,7 +114,9 @@ _WARMUP = 50
 _LR = 1e-3
 
 
-def fit_block(network: Network, assembler: Callable[[Any], Batch], rows: int, recipe: Recipe) -> None:
+def fit_block(
+    network: Network, assembler: Callable[[Any], Batch], rows: int, recipe: Recipe, *, show: bool = False
+) -> None:
     """Fit φ of the network's new block; the random state of the training does not change.
 
     Args:
@@ -121,6 +124,7 @@ def fit_block(network: Network, assembler: Callable[[Any], Batch], rows: int, re
         assembler: Makes a batch of row numbers.
         rows: Number of training rows.
         recipe: A recipe with a block and a term of kind `meaning`.
+        show: Show progress.
     """
     block, settings = block_of(network.encoder), recipe.block
     if block is None or settings is None or not any(isinstance(term, MeaningLoss) for term in recipe.terms):
@@ -130,8 +134,12 @@ def fit_block(network: Network, assembler: Callable[[Any], Batch], rows: int, re
     with torch.random.fork_rng():
         torch.manual_seed(recipe.training.seed)
         read: list[tuple[Tensor, Tensor, Tensor]] = []
-        for step in range(min(settings.fit_batches, sampler.batches_per_epoch)):
-            read += _read(network, block, assembler(sampler.batch(step)))
+        batches = min(settings.fit_batches, sampler.batches_per_epoch)
+        forward = MixedPrecision(recipe.training.precision, network, block.center.device).forward()
+        with forward, Phase("fitting the block", total=batches, unit="batches", show=show) as phase:
+            for step in range(batches):
+                read += _read(network, block, assembler(sampler.batch(step)))
+                phase.update()
         e, frozen, copied = map(torch.cat, zip(*read, strict=True))
         block.standardise(copied, frozen)
         _fit_topic(block, e, settings.fit_steps)
@@ -145,7 +153,8 @@ def _read(network: Network, block: MeaningBlock, batch: Batch) -> Iterator[tuple
             features: Any = {"input_ids": ids.to(block.center.device), "attention_mask": mask.to(block.center.device)}
             for module in list(cast(nn.Sequential, network.encoder))[:-1]:
                 features = module(features)
-            yield (*block.read(features), block.copied(features))
+            e, frozen = block.read(features)
+            yield e.float(), frozen.float(), block.copied(features).float()
 
 
 def _fit_topic(block: MeaningBlock, e: Tensor, steps: int) -> None:

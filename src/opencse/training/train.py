@@ -124,7 +124,7 @@ def train_encoder(
         assembler = text.assembler(model, session.on_cpu)
         if model.new_block:
             with timed("fitting the block"):
-                fit_block(model.network, assembler, text.store.rows, recipe)
+                fit_block(model.network, assembler, text.store.rows, recipe, show=session.progress)
         loop = TrainingLoop(network, assembler, text.store.rows, recipe, measures, session)
         with timed("training steps"):
             outcome = loop.run()

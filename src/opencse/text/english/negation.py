@@ -1,8 +1,8 @@
 """Negation of the main clause, or removal of its negation (OssCSE §4, SNCSE).
 
 `sound` (default) edits the original string: "not" after a form of be, have, do or a modal, do-support elsewhere,
-existing negation removed, null if no rule is safe. `faithful` follows SNCSE's published rules and joins tokens with
-spaces.
+existing negation removed, null if no rule is safe (clause.py has the words that are negative already). `faithful`
+follows SNCSE's published rules and joins tokens with spaces.
 """
 
 from __future__ import annotations
