@@ -14,7 +14,7 @@ from rich.jupyter import JupyterMixin
 
 from opencse.commands.display import outcome_lines, training_line
 from opencse.commands.inputs import RunInputs
-from opencse.commands.reports.outcome import Outcome, compare_outcome
+from opencse.commands.reports.outcome import Outcome, cache_line, compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import headline_rows
 from opencse.commands.reports.text import shown
@@ -121,7 +121,7 @@ def measure_and_report(
         scores = dict(zip(names, (before, after), strict=True))
     curve = trained.outcome.curve
     with timed("report"):
-        remarks_after = (*inputs.few, *_unmeasured(trained, scores), UPGRADE if curve else AGAIN)
+        remarks_after = (*inputs.few, *_unmeasured(trained, scores), *cache_line(scores), UPGRADE if curve else AGAIN)
         outcome = compare_outcome(scores, curve, remarks_after)
         notes = [*remarks, *_training_notes(trained), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opencse.commands.reports.outcome import compare_outcome
+from opencse.commands.reports.outcome import cache_line, compare_outcome
 from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.estimates import mean_estimate
+from opencse.evaluation.probes.sentence_versions import TransformationCosines
 from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.training.strength import StrengthCurve
 from tests.commands.reports.hostile import NAME, probe_scores, render
@@ -51,6 +52,20 @@ def test_a_difference_within_chance_is_neither_gain_nor_loss() -> None:
     found = answers(scores(above=10), scores(above=11, sts=70.05))
     assert found["Is it better?"] == ["No: none of 3 measures changed beyond chance."]
     assert found["On what?"] == found["What got worse?"] == ["Nothing that was measured."]
+
+
+def test_the_false_hits_of_a_cache_are_counted_above_what_nine_of_ten_paraphrases_reach() -> None:
+    cosines = {"paraphrase": (0.5, *[0.8] * 10), "negation": (0.9, 0.8, 0.79, 0.1)}  # one paraphrase is a miss
+    kinds = tuple(
+        TransformationCosines(kind=kind, cosine=mean_estimate(x), error_rate=0.0, cosines=x, error_rates=())
+        for kind, x in cosines.items()
+    )
+    found = scores(above=1)
+    assert found.transformations is not None
+    measured = replace(found, transformations=replace(found.transformations, kinds=kinds))
+    (line,) = cache_line({"old": measured})
+    assert line.endswith("among negations: old 50 % at cosine 0.80.")
+    assert not list(cache_line({"old": found}))
 
 
 def test_too_few_rows_make_no_claim() -> None:

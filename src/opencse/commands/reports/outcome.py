@@ -16,6 +16,8 @@ from opencse.training.strength import StrengthCurve
 
 _LEAST = 0.1
 """Points from which a score without an interval counts as changed."""
+_HIT = 0.9
+"""Share of the paraphrases that are to pass a semantic cache's threshold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +150,22 @@ def compare_outcome(
         changes=tuple(each for each in changes if each.few is None),
         remarks=(*too_few, *(shown(each, 400) for each in remarks)),
     )
+
+
+def cache_line(models: Mapping[str, ProbeScores]) -> Iterator[str]:
+    """Yield what a semantic cache with each model would mistake, if the transformations were measured."""
+    found = []
+    for name, scores in models.items():
+        kinds = {} if scores.transformations is None else {kind.kind: kind for kind in scores.transformations.kinds}
+        if "paraphrase" in kinds and "negation" in kinds:
+            threshold = float(np.quantile(kinds["paraphrase"].cosines, 1 - _HIT))
+            false = 100 * float((np.array(kinds["negation"].cosines) >= threshold).mean())
+            found.append(f"{shown(name, 40)} {false:.0f} % at cosine {threshold:.2f}")
+    if found:
+        yield (
+            f"False hits of a semantic cache, whose threshold {_HIT:.0%} of the paraphrases reach, among negations: "
+            f"{', '.join(found)}."
+        )
 
 
 def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
