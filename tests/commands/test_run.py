@@ -52,7 +52,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert "## Limits" in card
     assert "| Paraphrase above negation |" in card
     scores = json.loads((out / "results.json").read_text())
-    assert {"training steps", "evaluation", "report"} <= set(scores["timings"])
+    assert {"evaluation", "report"} <= set(scores["timings"]), "two steps may take less than is shown"
     assert scores["before"]["pairs"]["tasks"][0]["rows"] == scores["after"]["pairs"]["tasks"][0]["rows"] == 240
     again = opencse.run(
         "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=BLOCK, progress=False, resume=True
