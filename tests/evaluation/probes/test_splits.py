@@ -56,7 +56,8 @@ def test_sets_of_the_table_on_real_data(data_folder, monkeypatch):
     for each in results.sets:
         if not each.name.startswith("STS-B"):  # the authors' text of STS-B is not known
             row = SPLITS[each.name]
-            assert abs(each.consistent.rows - row.pairs[0]) <= 1
+            # For two pairs of one set the MER depends on which text is the reference (tests/text/test_surface.py).
+            assert each.consistent.rows == row.pairs[0] - (each.name == "STS15 answers-students")
             assert (each.median_score, each.median_error_rate) == pytest.approx(row.medians, abs=1e-3)
 
 

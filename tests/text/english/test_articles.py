@@ -19,14 +19,9 @@ NATO history hotel Uruguayan Utah
 """
 
 
-@pytest.mark.parametrize("word", AN.split())
-def test_words_spoken_with_a_vowel(word: str) -> None:
-    assert indefinite_article(word) == "an"
-
-
-@pytest.mark.parametrize("word", A.split())
-def test_words_spoken_with_a_consonant(word: str) -> None:
-    assert indefinite_article(word) == "a"
+@pytest.mark.parametrize(("words", "article"), [(AN, "an"), (A, "a")])
+def test_words_spoken_with_a_vowel_or_a_consonant(words: str, article: str) -> None:
+    assert [word for word in words.split() if indefinite_article(word) != article] == []
 
 
 def test_names_that_begin_with_u() -> None:

@@ -8,7 +8,7 @@ from opencse.text.english.lexicon import opposites
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.english.verbs import inflect
 from opencse.text.syntax import Token, load_parser
-from opencse.text.views.registry import CONSTRUCTORS, AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
+from opencse.text.views.registry import AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
 
 
 class Fixed(random.Random):
@@ -134,11 +134,6 @@ He accepted and read it.|||
 def test_all_turn_on_the_same_word(case):
     sentence, *expected = case.split("|")
     assert [text or "" for text, _ in rewritten(AntonymQuadruple(), sentence)] == expected
-
-
-def test_columns_are_named_after_the_parts():
-    assert CONSTRUCTORS["antonym_quadruple"] is AntonymQuadruple
-    assert AntonymQuadruple().columns("place") == ("place_paraphrase", "place_negation", "place_antonym")
 
 
 def test_other_predicates_are_rewritten_alike_in_all_views():

@@ -60,7 +60,3 @@ Did the lawyer sue the baker?||
 def test_roles_are_kept_and_exchanged(opened, case):
     sentence, *expected = case.split("|")
     assert both(opened, sentence) == expected
-
-
-def test_columns_are_named_after_the_parts():
-    assert RolePairs().columns("roles") == ("roles_kept", "roles_exchanged")

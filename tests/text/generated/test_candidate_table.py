@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -45,17 +43,6 @@ def test_other_windows_and_picks(rows, table):
     }
     assert picks == set(FEW[1:4])
     assert chosen(rows, CandidateTable(path=table, window=(0.0, 0.05)))[0].rule == "none in window"
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
-def test_other_formats(rows, tmp_path, suffix):
-    path = tmp_path / f"candidates{suffix}"
-    if suffix == ".jsonl":
-        path.write_text(json.dumps({"text": TEXT, "candidate": FEW}) + "\n")
-    else:
-        mark = "\t" if suffix == ".tsv" else ","
-        path.write_text("\n".join([f"text{mark}candidate", *(f"{TEXT}{mark}{one}" for one in FEW)]) + "\n")
-    assert chosen(rows, CandidateTable(path=str(path)))[0].text == FEW[2]
 
 
 def test_what_is_wrong_is_named(tmp_path, table):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -77,24 +76,19 @@ FRENCH = LanguagePack(code="fr", name="French", rules={}, syntax="blank:fr")
 
 
 def test_a_pack_of_another_package_is_found_by_its_entry_point(monkeypatch) -> None:
-    entry = EntryPoint("fr", f"{__name__}:FRENCH", "opencse.languages")
+    entry, no_pack = (EntryPoint("fr", f"{__name__}:{name}", "opencse.languages") for name in ("FRENCH", "FRENCH_TEXT"))
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     language_packs.cache_clear()
     try:
         assert choose_language("auto", FRENCH_TEXT).pack is FRENCH
         line = "the texts look French: sentences are rewritten by rules for French; left out: negation"
         assert choose_language("auto", FRENCH_TEXT).line({"negation": Negation()}) == line
-        monkeypatch.setattr(registry, "entry_points", lambda group: [replace_value(entry, "replace")])
+        monkeypatch.setattr(registry, "entry_points", lambda group: [no_pack])
         language_packs.cache_clear()
         with pytest.raises(OpencseError, match="is no language pack"):
             language_packs()
     finally:
         language_packs.cache_clear()
-
-
-def replace_value(entry: EntryPoint, name: str) -> EntryPoint:
-    assert callable(replace)
-    return EntryPoint(entry.name, f"{__name__}:{name}", entry.group)
 
 
 def test_a_view_without_a_rule_says_so() -> None:

@@ -12,15 +12,13 @@ import torch
 from scipy.stats import zscore
 
 from opencse.encoder import load_encoder
-from opencse.foundation.cache import cache_root
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local
 from opencse.recipes import load_recipe
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views import builder
 from opencse.text.views.registry import DebiasedNegatives, build_views
-from opencse.text.views.storage import read_header
-from tests.text.mined.helpers import key, saved_encoder, vectors, word_similarity
+from tests.text.mined.helpers import key, vectors, word_similarity
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -107,16 +105,6 @@ def test_tiny_corpora(text, encoder, tmp_path):
         assert (row["negative_1"] is not None) == other
         assert row["negative_2"] is None
         assert row["negative_2.rule"] == ("pool exhausted" if other else "empty pool")
-
-
-def test_a_second_model_has_its_own_vectors(corpus, encoder, tmp_path):
-    first = mine(corpus, tmp_path / "a", encoder)
-    stores = set((cache_root() / "vectors").iterdir())
-    second = mine(corpus, tmp_path / "b", saved_encoder(tmp_path, seed=1))
-    assert len(set((cache_root() / "vectors").iterdir()) - stores) == 1
-    assert [row["negative_1.cosine"] for row in first] != [row["negative_1.cosine"] for row in second]
-    heads = [read_header(next((tmp_path / name).iterdir()))["columns"]["negative"] for name in ("a", "b")]
-    assert heads[0]["weights_sha256"] != heads[1]["weights_sha256"]
 
 
 def _mine(corpus: Path, out: Path, encoder: str, started) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sentence_transformers.util import mine_hard_negatives
 
 from opencse import build
 from opencse.encoder import load_encoder
@@ -96,32 +95,6 @@ def test_what_is_nearly_as_near_as_the_positive_is_skipped(corpus, lines, encode
             assert rows[i]["negative_1.skipped"] == 0
         np.testing.assert_allclose(cosine[drawn(rows[i], 3)], cosine[allowed[:3]], atol=1e-6)
     assert skipped > 20
-
-
-def test_it_draws_what_sentence_transformers_draws(corpus, lines, encoder, positives, tmp_path) -> None:
-    datasets = pytest.importorskip("datasets")
-    rows = mine_below(corpus, lines, encoder, tmp_path, max_ratio=0.9, count=1)
-    pairs = datasets.Dataset.from_dict(
-        {"anchor": [lines[i] for i in positives], "positive": [positives[i] for i in positives]}
-    )
-    theirs = mine_hard_negatives(
-        pairs,
-        load_encoder(encoder),
-        corpus=[line for i, line in enumerate(lines) if i != 10],
-        num_negatives=1,
-        range_max=1000,
-        relative_margin=0.1,
-        sampling_strategy="top",
-        verbose=False,
-    )
-    negatives = dict(zip(theirs["anchor"], theirs["negative"], strict=True))
-    own = {lines[i]: rows[i]["negative_1"] for i in positives}
-    number, matrix = {line: i for i, line in enumerate(lines)}, unit_rows(load_encoder(encoder).encode(lines))
-    # Theirs has the positives of all rows among the candidates, and ours rounds the vectors of the corpus.
-    pairs = [(number[a], number[own[a]], number[n]) for a, n in negatives.items() if n in number and own[a]]
-    assert len(pairs) > 200
-    for anchor, one, other in pairs:
-        assert matrix[anchor] @ matrix[one] == pytest.approx(matrix[anchor] @ matrix[other], abs=1.5e-3)
 
 
 def test_the_run_says_how_many_were_skipped(corpus, lines, encoder, positives, tmp_path) -> None:

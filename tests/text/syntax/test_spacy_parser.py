@@ -34,11 +34,6 @@ def test_offsets_and_order(parser):
     assert [len(tokens) for tokens in parsed][1:3] == [0, 0]
 
 
-def test_same_parse_alone_and_among_others(parser):
-    texts = ["She sings.", "A dog that barks does not bite.", "Where are they now?"]
-    assert list(parser.parse(texts)) == [next(parser.parse([text])) for text in texts]
-
-
 def test_each_text_is_parsed_once_while_it_is_recent(monkeypatch):
     monkeypatch.setattr(syntax, "_KEPT", 4)
     parser, seen = SpacyParser("blank:en"), []
@@ -54,11 +49,6 @@ def test_each_text_is_parsed_once_while_it_is_recent(monkeypatch):
 def test_missing_pipeline_is_named():
     with pytest.raises(OpencseError, match="no_such_pipeline"):
         load_parser("no_such_pipeline")
-
-
-def test_digest_is_of_the_weights(parser):
-    assert parser.digest == load_parser().digest
-    assert len(parser.digest) == 64
 
 
 def test_brackets_are_left_out_with_offsets_kept(parser):

@@ -10,52 +10,27 @@ import pytest
 
 from opencse.text.generated import back_translation
 from opencse.text.views.registry import (
-    AntonymQuadruple,
-    AntonymSwap,
+    CONSTRUCTORS,
     BackTranslation,
     CandidateTable,
     Deletion,
-    EntitySwap,
     Insertion,
-    MainClause,
-    NegatedAntonym,
     Negation,
-    NegativeWord,
-    NumberSwap,
-    Passive,
-    PhraseSwap,
     RandomSentence,
-    Reordering,
-    RolePairs,
     Substitution,
     WordSubstitution,
     build_views,
 )
 
+BY_RULES = [name for name, kind in CONSTRUCTORS.items() if kind.__module__.startswith("opencse.text.english")]
+
 HOSTILE = [
-    "word",
-    "",
-    " ",
-    ".",
-    "not",
-    "'s n't",
-    "Is?",
-    "do do do does did not",
-    "🙂🙃 👩‍👩‍👧 is 🇫🇷",
-    "هذا الدواء ليس آمنا.",
-    "זה לא בטוח",
-    "the\x00drug \x07is\x1b[0m safe\x7f.",
-    "a\u2028b\u0085c\xa0d",
-    "\ufeff\u200bis\u202e not",
-    "((((is) not]",
-    "e\u0301" * 50,
-    "\ud83d is half",
-    "[MASK] is [SEP] </s> <mask> not",
-    "the old dog sits in the garden . " * 715,
-    "x" * 5000,
-    "IS IT NOT?",
+    "word", "", " ", ".", "not", "'s n't", "Is?", "do do do does did not", "🙂🙃 👩‍👩‍👧 is 🇫🇷",
+    "هذا الدواء ليس آمنا.", "זה לא בטוח", "the\x00drug \x07is\x1b[0m safe\x7f.", "a\u2028b\u0085c\xa0d",
+    "\ufeff\u200bis\u202e not", "((((is) not]", "e\u0301" * 50, "\ud83d is half",
+    "[MASK] is [SEP] </s> <mask> not", "the old dog sits in the garden . " * 715, "x" * 5000, "IS IT NOT?",
     "!" * 300,
-]
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -63,8 +38,7 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
     monkeypatch.setattr(back_translation, "_MAX_NEW_TOKENS", 4)
     path = tmp_path / "candidates.parquet"
     pq.write_table(pa.table({"text": ["word", None, ""], "candidate": ["other", "x", None]}), path)
-    return {
-        "negation": Negation(),
+    return {name: CONSTRUCTORS[name]() for name in BY_RULES} | {
         "antonym": Negation(by="not-antonym"),
         "faithful": Negation(mode="faithful"),
         "table": CandidateTable(path=str(path), window=(0.0, 1.0)),
@@ -73,17 +47,6 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
         "substituted": Substitution(model=roberta, iterations=1),
         "insertion": Insertion(model=bert),
         "replaced": WordSubstitution(model=roberta),
-        "swap": PhraseSwap(),
-        "clause": MainClause(),
-        "swapped": AntonymSwap(),
-        "denied": NegatedAntonym(),
-        "same": AntonymQuadruple(),
-        "negative word": NegativeWord(),
-        "roles": RolePairs(),
-        "voice": Passive(),
-        "number": NumberSwap(),
-        "name": EntitySwap(),
-        "order": Reordering(),
         "deletion": Deletion(),
         "random": RandomSentence(),
     }
