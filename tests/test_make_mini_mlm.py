@@ -63,12 +63,3 @@ def test_whole_words_are_masked(corpus: Path) -> None:
     inner = torch.tensor([token.startswith("##") for token in tokenizer.convert_ids_to_tokens(list(range(70)))])[ids]
     assert inner.any()
     assert (chosen[:, 1:] == chosen[:, :-1])[inner[:, 1:]].all()
-
-
-@pytest.mark.parametrize("arguments", [["--model", "mini-mlm"], [], ["--resume"]])
-def test_bad_input_is_one_line(corpus: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    corpus.write_text("one sentence\n", encoding="utf-8")
-    with pytest.raises(SystemExit) as stop:
-        make_mini_mlm.main([str(corpus), "-o", str(corpus.parent / "out"), *arguments])
-    assert stop.value.code == 2
-    assert len(capsys.readouterr().err.strip().splitlines()) <= 2

@@ -8,7 +8,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-from opencse.commands.compare import compare_groups, paired_bootstrap, spread
+from opencse.commands.compare import compare_groups, paired_bootstrap
 from opencse.commands.main import app as APP
 from opencse.commands.run_groups import group_runs, read_run
 from opencse.foundation.errors import OpencseError
@@ -68,13 +68,6 @@ def test_runs_scored_on_different_sets_are_refused(tmp_path):
         compare_groups(group_runs([some, seven_]))
     with pytest.raises(OpencseError, match="no scores that all runs have"):
         compare_groups(group_runs([some, none]))
-
-
-def test_spread_of_one_and_of_none():
-    assert (spread([76.0]).mean, spread([76.0]).deviation) == (76.0, None)
-    assert spread([1.0, 3.0]).deviation == pytest.approx(2**0.5)
-    assert spread([76.0, None]).mean is None
-    assert spread([]).mean is None
 
 
 def models(noise: float, seed: int, golds):

@@ -7,10 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 
 from opencse.encoder import names
-from opencse.encoder.loading import load_masked_lm
 from opencse.encoder.names import resolve
 from opencse.foundation.errors import OpencseError
 
@@ -49,29 +47,3 @@ def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     shutil.rmtree(copy)
     with pytest.raises(OpencseError, match=r"no model\.safetensors"):
         resolve("mini-mlm")
-
-
-RIGHT_KIND = {
-    "She was born in 1950 in New [MASK].": {"york", "jersey", "zealand", "orleans", "england", "mexico", "hampshire"},
-    "He was elected as a member of the [MASK] party.": {
-        "democratic",
-        "republican",
-        "labour",
-        "liberal",
-        "conservative",
-    },
-    "It was one [MASK] the first of its kind.": {"of"},
-    "The album was released [MASK] 12 May 2004.": {"on"},
-    "They have [MASK] living there for ten years.": {"been"},
-}
-
-
-@here
-def test_fills_gaps_with_words_of_the_right_kind() -> None:
-    model, tokenizer = load_masked_lm("mini-mlm")
-    for sentence, words in RIGHT_KIND.items():
-        inputs = tokenizer(sentence, return_tensors="pt")
-        place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero().item()
-        with torch.inference_mode():
-            best = model(**inputs).logits[0, place].topk(3).indices.tolist()
-        assert words & set(tokenizer.convert_ids_to_tokens(best)), (sentence, tokenizer.convert_ids_to_tokens(best))

@@ -81,15 +81,6 @@ def test_the_graph_and_the_checkpoint_hold_no_copy(toy) -> None:
     assert list(context.modules["recall"].parameters()) == []
 
 
-def test_the_copies_move_with_the_network(toy) -> None:
-    term, context = build(toy)
-    network = nn.ModuleList([toy, context.modules["recall"]]).float()
-    assert {t.dtype for t in context.modules["recall"].initial} == {torch.float32}
-    move(toy)
-    term.compute({}, {}, context).value.backward()
-    assert network[0].layer.weight.grad.dtype == torch.float32
-
-
 def test_of_a_real_encoder_all_but_the_pooler(tmp_path) -> None:
     facts = build_context(tiny_bert(tmp_path), nn.Linear(32, 32))
     names = RecallLoss().module(facts).names

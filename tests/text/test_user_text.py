@@ -34,12 +34,6 @@ def test_another_column_is_found_by_its_name(tmp_path, column) -> None:
     assert UserText(path).corpus().path == found.path, "written once"
 
 
-def test_a_column_that_is_asked_for_wins_over_text(tmp_path) -> None:
-    path = tmp_path / "table.tsv"
-    path.write_text(f"text\tquote\nx\t{TEXTS[0]}\n")
-    assert list(UserText(path, column="quote").corpus().texts()) == TEXTS[:1]
-
-
 def test_a_column_of_numbers_is_no_text(tmp_path) -> None:
     (tmp_path / "t.csv").write_text("text,remark\n" + "".join(f"{i},The lamp {i} is on.\n" for i in range(9)))
     with pytest.raises(OpencseError, match="no cell of the column 'text' has a letter"):
@@ -64,8 +58,10 @@ def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
         pd.DataFrame({"body": TEXTS, "number": [1, 2]}),
         datasets.Dataset.from_dict({"sentence": TEXTS}),
         pa.table({"text": TEXTS}),
+        pd.DataFrame({"text": pd.Series(TEXTS, dtype="category")}),
+        pd.DataFrame({"text": [*TEXTS, float("nan"), None]}),
     ],
-    ids=["list", "tuple", "frame", "dataset", "table"],
+    ids=["list", "tuple", "frame", "dataset", "table", "categories", "missing"],
 )
 def test_texts_in_memory(given) -> None:
     assert list(UserText(given).corpus().texts()) == TEXTS
@@ -120,11 +116,6 @@ def test_queries_in_memory(given) -> None:
 def test_things_that_are_no_queries_are_refused(given) -> None:
     with pytest.raises(OpencseError):
         collect_queries(given)
-
-
-def test_categories_are_texts() -> None:
-    assert list(UserText(pd.DataFrame({"text": pd.Series(TEXTS, dtype="category")})).corpus().texts()) == TEXTS
-    assert list(UserText(pd.DataFrame({"text": [*TEXTS, float("nan"), None]})).corpus().texts()) == TEXTS
 
 
 @pytest.mark.parametrize(

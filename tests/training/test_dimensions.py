@@ -11,7 +11,6 @@ from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, Mu
 from torch import nn
 
 from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
-from opencse.commands.main import main
 from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, InfoNCELoss, MomentumContrastiveLoss, Objective
@@ -143,16 +142,6 @@ def test_impossible_dimensions_are_refused(settings, match) -> None:
         load_recipe("simcse", overrides=settings)
     with pytest.raises(OpencseError, match="not of a meaning block"):
         load_recipe("debias", overrides=["dimensions=[384]"])
-
-
-def test_more_dimensions_than_the_encoder_has_are_one_line(tmp_path, capsys, monkeypatch) -> None:
-    command = ["train", "simcse", str(write_corpus(tmp_path)), "--backbone", str(tiny_bert(tmp_path / "bert"))]
-    command += ["-o", str(tmp_path / "out"), "--set", "dimensions=[64,32]"]
-    monkeypatch.setattr("sys.argv", ["opencse", *command])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    assert "dimensions has 64, but the vectors of the encoder have 32" in capsys.readouterr().err
 
 
 def test_a_recipe_with_dimensions_reads_back(tmp_path) -> None:

@@ -238,6 +238,7 @@ log_every = 1
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "train.md"
 
 
+@pytest.mark.slow
 def test_the_launch_of_the_guide_trains_as_one_process_does(tmp_path) -> None:
     """Nothing in the environment tells accelerate that the processes are on a CPU."""
     tiny_bert(tmp_path / "bert", layers=1)

@@ -17,8 +17,6 @@ from tests.training.test_backbones import DECODERS, backbone
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "backbones.md"
 FAMILIES = ("qwen3", "mistral", "modernbert", "xlm-roberta", "mpnet", "deberta", "deberta-v2")
-DIAGONAL = [(name, FAMILIES[i % len(FAMILIES)]) for i, name in enumerate(recipe_names())]
-REST = [(name, kind) for name in recipe_names() for kind in FAMILIES if (name, kind) not in DIAGONAL]
 
 
 def cells() -> dict[tuple[str, str], str]:
@@ -46,26 +44,21 @@ def trained(folder: Path, name: str, kind: str, *more: str) -> None:
     assert np.isfinite(model.encode(["the cat", "a dog runs"])).all()
 
 
-def check(folder: Path, name: str, kind: str) -> None:
+DIAGONAL = [(name, FAMILIES[i % len(FAMILIES)]) for i, name in enumerate(recipe_names())]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [pytest.param(*pair, marks=[] if pair in DIAGONAL else pytest.mark.slow) for pair in cells()]
+)
+def test_a_recipe_does_on_each_family_what_the_page_says(tmp_path, name: str, kind: str) -> None:
     said = cells()[name, kind]
     if said == "yes":
-        trained(folder, name, kind)
+        trained(tmp_path, name, kind)
         return
     with pytest.raises(OpencseError, match=said) as caught:
-        trained(folder, name, kind)
+        trained(tmp_path, name, kind)
     assert "\n" not in str(caught.value)
     assert caught.value.remedy
-
-
-@pytest.mark.parametrize(("name", "kind"), DIAGONAL)
-def test_a_recipe_does_on_one_family_what_the_page_says(tmp_path, name: str, kind: str) -> None:
-    check(tmp_path, name, kind)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "kind"), REST)
-def test_a_recipe_does_on_every_family_what_the_page_says(tmp_path, name: str, kind: str) -> None:
-    check(tmp_path, name, kind)
 
 
 def test_promptbert_trains_without_denoising_where_there_are_no_position_embeddings(tmp_path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from huggingface_hub import EvalResult, ModelCardData, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from opencse.commands.reports.figures import draw_histogram
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import triplet_rows
 from opencse.commands.run_report import add_scores, card_table
@@ -135,15 +134,6 @@ def test_a_place_that_is_a_file_is_refused(models, tmp_path):
     with pytest.raises(OpencseError, match="not a folder"):
         write_report(models, tmp_path / "file")
     assert (tmp_path / "file").read_text() == "x"
-
-
-def test_the_legend_of_many_training_pairs_fits_in_the_figure() -> None:
-    drawn = draw_histogram({f"a_long_column_name_{i} (negative)": [1] * 20 for i in range(10)})
-    drawn.draw_without_rendering()
-    page, legend = drawn.bbox, drawn.axes[0].get_legend().get_window_extent()
-    assert legend.x1 <= page.x1
-    assert legend.y1 <= page.y1
-    assert drawn.axes[0].get_window_extent().height > 100
 
 
 def test_a_card_has_a_column_for_each_model_and_a_row_for_each_task_and_figure(models) -> None:

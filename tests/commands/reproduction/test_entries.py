@@ -195,13 +195,24 @@ def test_a_printed_deviation_stands_beside_its_score_and_fewer_sets_are_counted(
     assert "Cont. and Oppn. are over 2 sets of pairs; the paper's are over 16." in table.notes
 
 
-def test_an_average_may_be_that_of_one_metric() -> None:
-    columns = ("STS-B dev: spearman", "MR: dev_accuracy", "CR: dev_accuracy", "Avg. dev_accuracy")
-    system = System(label="A", recipe="simcse")
-    entry = Entry(name="x/y", title="T", kind="tasks", columns=columns, systems=(system,))
-    run = {"STS-B dev: spearman": 10.0, "MR: dev_accuracy": 80.0, "CR: dev_accuracy": 90.0}
-    ((*_, average),) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
-    assert str(average.shown()) == "85.00"
+@pytest.mark.parametrize(
+    ("kind", "run", "average", "shown"),
+    [
+        ("tasks", {"STS-B dev: spearman": 10.0, "MR: dev_accuracy": 80.0, "CR: dev_accuracy": 90.0}, "dev_accuracy",
+         ["10.00", "80.00", "90.00", "85.00"]),
+        ("tasks", {"CR": 80.0, "MRPC": 70.0}, "", ["80.00", "70.00", "75.00"]),
+        ("tasks", {"CR": 80.0, "MRPC": "no data"}, "",
+         ["80.00", "not had: no data", "not had: not every column is there"]),
+        ("scores", {"cosine: negation": 0.9, "STS12": 50.0, "STS13": 70.0, "Cont.": 80.0}, "",
+         ["0.90", "50.00", "70.00", "80.00", "60.00"]),
+    ],
+    ids=["of one metric", "of all tasks", "of tasks of which one is missing", "of scores alone"],
+)  # fmt: skip
+def test_an_average_is_that_of_its_columns(kind, run, average: str, shown: list[str]) -> None:
+    system, columns = System(label="A", recipe="simcse"), (*run, f"Avg. {average}".strip())
+    entry = Entry(name="x/y", title="T", kind=kind, columns=columns, systems=(system,))
+    (cells,) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
+    assert [str(cell.shown()) for cell in cells] == shown
 
 
 def test_several_printed_scores_are_those_of_the_first_columns_and_one_that_of_the_last() -> None:
@@ -218,26 +229,3 @@ def test_several_printed_scores_are_those_of_the_first_columns_and_one_that_of_t
 def test_a_table_that_is_not_known_is_named() -> None:
     with pytest.raises(OpencseError, match="unknown table 'osscse/table-9'"):
         load_entry("osscse/table-9")
-
-
-def test_an_average_of_tasks_needs_all_of_them() -> None:
-    entry = Entry(
-        name="x/y",
-        title="T",
-        kind="tasks",
-        columns=("CR", "MRPC", "Avg."),
-        systems=(System(label="A", recipe="simcse"),),
-    )
-    (whole,) = scores_table(entry, {"bert-base": {"A": [{"CR": 80.0, "MRPC": 70.0}]}}).rows.values()
-    assert [str(cell.shown()) for cell in whole] == ["80.00", "70.00", "75.00"]
-    (part,) = scores_table(entry, {"bert-base": {"A": [{"CR": 80.0, "MRPC": "no data"}]}}).rows.values()
-    assert [str(cell.shown()) for cell in part] == ["80.00", "not had: no data", "not had: not every column is there"]
-
-
-def test_cosines_of_transformations_and_single_splits_do_not_enter_the_average() -> None:
-    entry = Entry(
-        name="x/y", title="T", columns=("cosine: negation", "Avg."), systems=(System(label="A", recipe="simcse"),)
-    )
-    run = {"STS12": 50.0, "STS13": 70.0, "Cont.": 80.0, "Oppn.: STS-B test": 1.0, "cosine: negation": 0.9}
-    (cells,) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
-    assert [str(cell.shown()) for cell in cells] == ["0.90", "60.00"]

@@ -4,20 +4,15 @@ import hashlib
 import multiprocessing
 import random
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Phase
 from opencse.foundation.workers import Local
 from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
-from opencse.text.views.constructor import FunctionConstructor
 from opencse.text.views.registry import (
     AntonymSwap,
     Deletion,
@@ -58,41 +53,6 @@ def build(corpus: Path, out: Path, *, processes: int = 1, rows: int = 2 * UNIT, 
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory) -> Path:
     return build(corpus, tmp_path_factory.mktemp("whole"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counting(Deletion):
-    """Records how many rows are built, each time it is called."""
-
-    kind: ClassVar[str] = "counting"
-    counts: ClassVar[list[int]] = []
-    count: ClassVar[Callable[[], int]]
-
-    def open(self, *, seed: int = 0, prepared: object = None):
-        constructor = super().open(seed=seed)
-
-        def build(rows):
-            Counting.counts.append(Counting.count())
-            return constructor(rows)
-
-        return FunctionConstructor(build=build)
-
-
-class LargeUnit(Deletion):
-    unit: ClassVar[int] = 3 * UNIT
-
-
-def test_the_progress_moves_within_a_unit(corpus, tmp_path, monkeypatch) -> None:
-    class Noting(Phase):
-        def __init__(self, *args, count, **options) -> None:
-            super().__init__(*args, count=count, **options)
-            Counting.count = count
-
-    monkeypatch.setattr("opencse.text.views.builder.Phase", Noting)
-    build(corpus, tmp_path / "out", specs={"one": Counting(), "two": LargeUnit()})
-    half = UNIT // 2
-    assert Counting.counts[:4] == [0, half, 2 * half, 6 * half], "the last is the first of the second unit"
-    assert Counting.count() == 7 * UNIT + 3
 
 
 def test_rows_columns_and_header(corpus, whole):
