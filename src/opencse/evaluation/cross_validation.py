@@ -240,9 +240,11 @@ def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: s
     first, *rest = np.split(np.arange(len(y)), np.cumsum([len(labels) for _, labels in parts])[:-1])
     outer = [(first, rest[-1])] if rest else _folds(first, y, protocol.folds)
     inner = [[(first, rest[0])] if len(rest) == 2 else _folds(train, y, protocol.folds) for train, _ in outer]
-    fits = [
-        _fit(train, dev, PENALTIES) for folds in inner for train, dev in folds
-    ]  # folds x folds x penalties together
+    fits = [  # folds x folds x penalties together
+        Fit(train=train, dev=dev, penalties=PENALTIES, random=np.random.RandomState(_SEED))
+        for folds in inner
+        for train, dev in folds
+    ]
     fitted = train_probes((x, y), fits, protocol, progress)
     count = len(inner[0])
     best, dev = zip(*(_best(fitted[start : start + count]) for start in range(0, len(fitted), count)), strict=True)
@@ -266,10 +268,6 @@ def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: s
 def _folds(rows: np.ndarray, y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
     folds = StratifiedKFold(n_splits=count, shuffle=True, random_state=_SEED).split(rows, y[rows])
     return [(rows[train], rows[test]) for train, test in folds]
-
-
-def _fit(train: np.ndarray, dev: np.ndarray, penalties: tuple[float, ...]) -> Fit:
-    return Fit(train=train, dev=dev, penalties=penalties, random=np.random.RandomState(_SEED))
 
 
 def _held_out(rows: np.ndarray, penalty: float) -> Fit:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import PairsTask
 from opencse.evaluation.task import TaskResult, TextEmbeddings
 from opencse.foundation.numbers import unit_rows
@@ -19,7 +17,7 @@ _BLOCK = 1024
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GeometryTask:
+class GeometryTask(PairsTask):
     """Geometry of the vectors of pairs scored 0 to 5; none of it enters an average.
 
     With unit vectors f(x), Wang and Isola (2020), eq. 1 and 2, as in SimCSE:
@@ -34,16 +32,10 @@ class GeometryTask:
         pairs: The pairs.
     """
 
-    pairs: ScoredPairs
-
     @property
     def name(self) -> str:
         """Name of the task."""
         return f"geometry of {self.pairs.name}"
-
-    def texts(self) -> Iterator[str]:
-        """Yield both sides of all pairs."""
-        yield from self.pairs.texts()
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the metrics."""
@@ -52,7 +44,7 @@ class GeometryTask:
         )
         sentences = list(dict.fromkeys(self.texts()))
         positive = self.pairs.gold > POSITIVE
-        correlation = PairsTask(pairs=self.pairs).score(embeddings)
+        correlation = super().score(embeddings)
         metrics: dict[str, float | None] = dict.fromkeys(("alignment", "uniformity", "anisotropy"))
         metrics["spearman"] = correlation.metrics["spearman"]
         undefined = {name: reason for name, reason in correlation.undefined.items() if name in metrics}
@@ -65,15 +57,7 @@ class GeometryTask:
         else:
             undefined |= dict.fromkeys(("uniformity", "anisotropy"), "a single sentence")
         details = {"text": self.pairs.text, "positive_pairs": int(positive.sum()), "sentences": len(sentences)}
-        return TaskResult(
-            task=self.name,
-            main=None,
-            metrics=metrics,
-            rows=len(self.pairs),
-            data_sha256=self.pairs.sha256,
-            undefined=undefined,
-            details=details,
-        )
+        return replace(correlation, main=None, metrics=metrics, undefined=undefined, details=details)
 
 
 def _spread(x: np.ndarray) -> dict[str, float]:

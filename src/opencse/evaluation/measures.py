@@ -81,8 +81,12 @@ class PairGeometry(TaskScores):
 
     def __init__(self, pairs: ScoredPairs, kinds: Collection[str], precision: Precision) -> None:
         tasks: list[Task] = [GeometryTask(pairs=pairs)] if "geometry" in kinds else []
-        if "splits" in kinds:
-            tasks += _splits(pairs)
+        if "splits" in kinds:  # a part without pairs is left out
+            consistent = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores).consistent
+            parts = {"Cont.": consistent, "Oppn.": ~consistent}
+            tasks += [
+                PairsTask(pairs=pairs.subset(name, np.flatnonzero(p).tolist())) for name, p in parts.items() if p.any()
+            ]
         super().__init__(tasks, precision)
 
     def scored(self, vectors: np.ndarray) -> dict[str, float]:
@@ -135,13 +139,3 @@ class TrainingGeometry:
             features = {k: v.to(encoder.device) if isinstance(v, torch.Tensor) else v for k, v in features.items()}
             blocks.append(encoder(features)["sentence_embedding"].float())
         return torch.nn.functional.normalize(torch.cat(blocks))
-
-
-def _splits(pairs: ScoredPairs) -> list[Task]:
-    """Return tasks of OssCSE's consistent and opposed pairs of a set; a part without pairs is left out."""
-    consistent = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores).consistent
-    return [
-        PairsTask(pairs=pairs.subset(name, np.flatnonzero(part).tolist()))
-        for name, part in (("Cont.", consistent), ("Oppn.", ~consistent))
-        if part.any()
-    ]

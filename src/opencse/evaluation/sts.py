@@ -51,8 +51,12 @@ class PairsTask:
         reason = why_undefined(gold, cosine)
         undefined = dict.fromkeys(metrics, reason) if reason else {}
         details: dict[str, Any] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
-        if self.pairs.subsets is not None and len(set(self.pairs.subsets)) > 1:
-            details["subsets"] = self._by_subset(gold, cosine)
+        if len(subsets := dict.fromkeys(self.pairs.subsets or ())) > 1:
+            members = {name: np.asarray(self.pairs.subsets) == name for name in subsets}
+            details["subsets"] = {
+                name: {"rows": int(rows.sum()), "spearman": _percent(spearman(gold[rows], cosine[rows]))}
+                for name, rows in members.items()
+            }
         return TaskResult(
             task=self.name,
             main="spearman",
@@ -62,14 +66,6 @@ class PairsTask:
             undefined=undefined,
             details=details,
         )
-
-    def _by_subset(self, gold: np.ndarray, cosine: np.ndarray) -> dict[str, dict[str, Any]]:
-        """Return the number of pairs and Spearman of each subset, in order of first occurrence."""
-        members = {name: np.asarray(self.pairs.subsets) == name for name in dict.fromkeys(self.pairs.subsets or ())}
-        return {
-            name: {"rows": int(rows.sum()), "spearman": _percent(spearman(gold[rows], cosine[rows]))}
-            for name, rows in members.items()
-        }
 
 
 def _percent(value: float | None) -> float | None:

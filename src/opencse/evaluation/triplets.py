@@ -55,15 +55,13 @@ class TripletSet:
     name: str
     triplets: tuple[Triplet, ...]
 
-    def groups(self) -> dict[tuple[str, str], np.ndarray]:
-        """Return rows (as int64) of every group, by column and value, in order of first occurrence."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for row, triplet in enumerate(self.triplets):
-            for group in triplet.groups.items():
-                found.setdefault(group, []).append(row)
-        columns = list(self.triplets[0].groups)
-        ordered = sorted(found.items(), key=lambda item: columns.index(item[0][0]))
-        return {group: np.array(rows, dtype=np.int64) for group, rows in ordered}
+    def groups(self) -> dict[str, np.ndarray]:
+        """Return the rows (int64) of every group `column: value`, by column and in order of first occurrence."""
+        found: dict[str, list[int]] = {}
+        for column in self.triplets[0].groups:
+            for row, triplet in enumerate(self.triplets):
+                found.setdefault(f"{column}: {triplet.groups[column]}", []).append(row)
+        return {group: np.array(rows, dtype=np.int64) for group, rows in found.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +97,7 @@ class TripletTask:
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the share of triplets in the right order, over all and in each group."""
         right = self.margins(embeddings) > 0
-        groups = {f"{column}: {value}": rows for (column, value), rows in self.data.groups().items()}
+        groups = self.data.groups()
         metrics: dict[str, float | None] = {"accuracy": 100 * float(right.mean())}
         metrics |= {group: 100 * float(right[rows].mean()) for group, rows in groups.items()}
         return TaskResult(

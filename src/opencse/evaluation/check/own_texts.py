@@ -92,14 +92,19 @@ def check_texts(
     same = _reworded_cosines(both, vectors)
     opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
     threshold = _threshold(same)
+    accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
+    if threshold is not None:
+        cosines = _paired(vectors, *zip(*opposed, strict=True))
+        accepted = rate_estimate(int((cosines >= threshold).sum()), len(cosines))
+    several = any(len(passage.sentences) > 1 for passage in searched)
     first = [example.contradiction_first for example in examples]
     return TextCheck(
         texts=len(searched),
         sentences=parsed,
         language=rewriter.language.found,
         contradiction_first=_per_sentence(cases, first),
-        contradiction_first_in_passages=_in_passages(cases, vectors) if _several(searched) else None,
-        accepted=_accepted(_paired(vectors, *zip(*opposed, strict=True)), threshold),
+        contradiction_first_in_passages=_in_passages(cases, vectors) if several else None,
+        accepted=accepted,
         threshold=threshold,
         reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
         kinds=_rates([case.kind for case in cases], first),
@@ -143,10 +148,6 @@ def _case(sentence: RewrittenSentence, kind: str, rewording: str, searched: Sequ
     passage, made = searched[sentence.passage], (sentence.contradictions[kind], sentence.rewordings[rewording])
     inside = [replace_sentence(passage, sentence.position, text) for text in made if len(passage.sentences) > 1]
     return _Case(sentence, kind, made[0], rewording, made[1], inside)
-
-
-def _several(searched: Sequence[DocumentPassage]) -> bool:
-    return any(len(passage.sentences) > 1 for passage in searched)
 
 
 def _encoded(encode: Encode, texts: Iterable[str]) -> TextEmbeddings:
@@ -228,13 +229,6 @@ def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
     order = np.argsort(-values)
     reached = np.cumsum(weights[order]) / weights.sum()
     return float(values[order][np.searchsorted(reached, _ACCEPTED_REWORDINGS - 1e-9)])
-
-
-def _accepted(cosines: np.ndarray, threshold: float | None) -> Estimate:
-    """Return the share of contradictions whose cosine reaches the threshold."""
-    if threshold is None:
-        return Estimate(value=None, rows=0, undefined="no sentence could be reworded")
-    return rate_estimate(int((cosines >= threshold).sum()), len(cosines))
 
 
 def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:

@@ -59,11 +59,10 @@ class TripletProbe:
         return tuple(found)
 
 
-def _result(name: str, right: np.ndarray, groups: Mapping[tuple[str, str], np.ndarray]) -> TripletResult:
+def _result(name: str, right: np.ndarray, groups: Mapping[str, np.ndarray]) -> TripletResult:
     """Return the accuracy of n choices, and that of the rows of each group."""
-    parts = {f"{column}: {value}": mean_estimate(right[of_group]) for (column, value), of_group in groups.items()}
-    rows = tuple(right.tolist())
-    return TripletResult(name=name, accuracy=mean_estimate(right), groups=parts, rows_right=rows)
+    parts = {group: mean_estimate(right[rows]) for group, rows in groups.items()}
+    return TripletResult(name=name, accuracy=mean_estimate(right), groups=parts, rows_right=tuple(right.tolist()))
 
 
 AntonymChoice = tuple[str, str, str, str]

@@ -97,9 +97,7 @@ def in_window(
         for first in range(0, len(active), TILE):
             tile = active[first : first + TILE]
             scores = anchors[tile] @ vectors.T
-            row, column = _found((scores >= low) & (scores <= high))
-            other = keys[column] != anchor_keys[tile[row]]
-            row, column = row[other], column[other]
+            row, column = _found((scores >= low) & (scores <= high), anchor_keys[tile], keys)
             place = filled[tile[row]] + _rank(row)
             fits = place < size
             row, column, place = row[fits], column[fits], place[fits]
@@ -145,13 +143,10 @@ def nearest(
             tile = slice(first, first + TILE)
             scores = anchors[tile] @ vectors.T
             if limits is not None:
-                row, column = _found((scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high))
-                other = keys[column] != anchor_keys[tile][row]
-                skipped[tile] += np.bincount(row[other], minlength=len(scores))
+                over = (scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high)
+                skipped[tile] += np.bincount(_found(over, anchor_keys[tile], keys)[0], minlength=len(scores))
             bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]  # the cosine that a candidate has to exceed
-            row, column = _found((scores > bar) & (scores <= tops[tile][:, None]))
-            other = keys[column] != anchor_keys[tile][row]
-            row, column = row[other], column[other]
+            row, column = _found((scores > bar) & (scores <= tops[tile][:, None]), anchor_keys[tile], keys)
             if len(row):
                 more = np.pad(ids[tile], width := ((0, 0), (0, int(_rank(row).max()) + 1)), constant_values=-1)
                 more_cosine = np.pad(cosine[tile], width, constant_values=-np.inf)
@@ -164,11 +159,11 @@ def nearest(
     return found.at(np.lexsort((ids, -cosine), axis=1)), skipped
 
 
-def _found(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of the true cells, like `nonzero`, but faster if they are few."""
-    flat = np.flatnonzero(mask)
-    row = flat // mask.shape[1]
-    return row, flat - row * mask.shape[1]
+def _found(mask: np.ndarray, row_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the true cells whose keys differ, like `nonzero`, but faster if they are few."""
+    row, column = np.divmod(np.flatnonzero(mask), mask.shape[1])
+    other = keys[column] != row_keys[row]
+    return row[other], column[other]
 
 
 def _rank(row: np.ndarray) -> np.ndarray:

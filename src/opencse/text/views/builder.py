@@ -116,7 +116,8 @@ def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> N
     """Build and write the files that are missing, and show the progress."""
     if engine.workers > 1:
         builder.close()  # each process opens its own
-    done, size, specs = files.rows - files.missing_rows, builder.size, builder.specs
+    done = files.rows - sum(len(files.rows_of(part)) for part in files.missing)
+    size, specs = builder.size, builder.specs
     built = [] if engine.remote else builder.count_rows()
     count = None if engine.remote else lambda: done + round(sum(built))
     phase = Phase("building", total=files.rows, unit="sentences", initial=done, count=count)

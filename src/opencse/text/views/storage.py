@@ -96,15 +96,6 @@ def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
     return {"kind": spec.kind, **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values}}
 
 
-def _schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
-    """Return the Arrow schema: `id`, `text`, and the text, rule and scores of each built column."""
-    fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
-    for name, maker in column_makers(specs).items():
-        fields += [pa.field(name, pa.string()), pa.field(f"{name}.rule", pa.string(), nullable=False)]
-        fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in specs[maker].scores.items()]
-    return pa.schema(fields, metadata={HEADER: json.dumps(head).encode()})
-
-
 def read_header(path: str | Path) -> dict[str, Any]:
     """Return the header of a Parquet file that `build_views` wrote.
 
@@ -177,20 +168,21 @@ class ViewFiles:
         """Return the numbers of the units of `size` rows that one file consists of."""
         return range(part * self.rows_per_part // size, -(-self.rows_of(part).stop // size))
 
-    @property
-    def missing_rows(self) -> int:
-        """Number of rows that are still to be built."""
-        return sum(len(self.rows_of(part)) for part in self.missing)
-
     def write(self, part: int, texts: Sequence[str], built: BuiltColumns, specs: Mapping[str, ConstructorSpec]) -> None:
-        """Write one file, whole or not at all."""
+        """Write one file, whole or not at all: `id`, `text`, and the text, rule and scores of each built column."""
         import pyarrow.parquet as pq
 
-        columns: dict[str, list[Any]] = {"id": list(self.rows_of(part)), "text": list(texts)}
+        columns: dict[pa.Field, Sequence[Any]] = {
+            pa.field("id", pa.int64(), nullable=False): self.rows_of(part),
+            pa.field("text", pa.string(), nullable=False): texts,
+        }
         for name, maker in column_makers(specs).items():
-            columns |= {name: [view.text for view in built[name]], f"{name}.rule": [view.rule for view in built[name]]}
-            for score in specs[maker].scores:
-                columns[f"{name}.{score}"] = [view.scores.get(score) for view in built[name]]
+            views = built[name]
+            columns[pa.field(name, pa.string())] = [view.text for view in views]
+            columns[pa.field(f"{name}.rule", pa.string(), nullable=False)] = [view.rule for view in views]
+            for score, kind in specs[maker].scores.items():
+                columns[pa.field(f"{name}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in views]
+        schema = pa.schema([*columns], metadata={HEADER: json.dumps(self.header).encode()})
         with replaced_file(self.paths[part]) as temporary:
-            table = pa.table(columns, schema=_schema(specs, self.header))
+            table = pa.table({field.name: values for field, values in columns.items()}, schema=schema)
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
