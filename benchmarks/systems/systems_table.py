@@ -11,7 +11,7 @@ from pathlib import Path
 from scipy import stats
 
 from opencse.commands.compare import compare_groups
-from opencse.commands.run_groups import Group, RunRecord, read_run
+from opencse.commands.run_groups import RunRecord, read_run
 from opencse.recipes import load_recipe
 
 TABLES = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))
@@ -23,12 +23,12 @@ def folder_of(options: argparse.Namespace, kind: str, label: str) -> Path:
 
 def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> None:
     """`OUT/systems.md` and the single runs, `OUT/systems.jsonl`, from the runs that are finished."""
-    groups, notes, memory, bias, lines = [], [], {}, {}, []
+    groups, notes, memory, bias, lines = {}, [], {}, {}, []
     for label in wanted:
         folders = sorted(folder_of(options, "runs", label).glob("seed-*/cost.json"))
         runs = sorted((read_run(file.parent) for file in folders), key=lambda run: run.seed)
         if runs:
-            groups.append(Group(label=label, runs=tuple(runs)))
+            groups[label] = runs
             memory[label] = max(peak(file.parent) for file in folders)
             each = [_bias(run.folder, -1) for run in runs]
             bias[label], untouched = _means(each), _means([_bias(runs[0].folder, 0)])
@@ -45,11 +45,11 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     scores = [["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]]
     costs = [["system", "Cont.", "Oppn.", "paraphrase > negation"]]
     costs[0] += ["steps", "seconds", f"× {first.label}", "published ×", "peak MiB"]
-    before = json.loads((groups[0].runs[0].folder / "results.json").read_text(encoding="utf-8"))["before"]["sts"]
+    before = json.loads((groups[first.label][0].folder / "results.json").read_text(encoding="utf-8"))["before"]["sts"]
     scores.append(["untouched backbone", *[""] * len(first.tasks), f"{before['average']:.2f}", "", ""])
     costs.append(["untouched backbone", *untouched, *[""] * 5])
-    averages = [[statistics.mean(run.scores["sts"].values()) for run in group.runs] for group in groups]
-    for row, group, found in zip(comparison.rows, groups, averages, strict=True):
+    averages = [[statistics.mean(run.scores["sts"].values()) for run in runs] for runs in groups.values()]
+    for row, found in zip(comparison.rows, averages, strict=True):
         recipe = wanted[row.label][0]
         own = recipe == row.label
         published = load_recipe(recipe).published.get("bert-base") if own else None
@@ -58,7 +58,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
         scores.append([row.label, *tasks, _spread(row.average), test, _number(published, 2)])
         ratio, memory_peak = cost["ratio"].get(row.label), memory[row.label]
         published_cost = TABLES["published_cost"].get(recipe) if own else None
-        spent = [str(group.runs[0].steps), _number(row.seconds.mean, 0), _number(ratio, 2)]
+        spent = [str(groups[row.label][0].steps), _number(row.seconds.mean, 0), _number(ratio, 2)]
         costs.append([row.label, *bias[row.label], *spent, _number(published_cost, 2), _number(memory_peak, 0)])
     if missing := [label for label in wanted if label not in {row.label for row in comparison.rows}]:
         notes.append(f"not run: {', '.join(missing)}")

@@ -14,9 +14,9 @@ def test_a_folder_of_seeds_stands_for_its_runs(tmp_path):
         write_run(folder, seed=seed)
     found = find_runs([tmp_path / "simcse", folders[1]])
     assert sorted(found) == sorted(folder.resolve() for folder in folders.values())
-    (group,) = group_runs([read_run(folder) for folder in found])
-    assert [run.seed for run in group.runs] == [1, 2, 10]
-    assert group.label == "simcse on bert-base-uncased"
+    ((label, runs),) = group_runs([read_run(folder) for folder in found]).items()
+    assert [run.seed for run in runs] == [1, 2, 10]
+    assert label == "simcse on bert-base-uncased"
 
 
 def test_what_differs_makes_another_group_and_is_named(tmp_path):
@@ -27,9 +27,9 @@ def test_what_differs_makes_another_group_and_is_named(tmp_path):
     write_run(tmp_path / "e", seed=1, corpus="beef01")
     write_run(tmp_path / "f", seed=1)  # the same as a
     groups = group_runs([read_run(tmp_path / name) for name in "abcdef"])
-    assert [len(group.runs) for group in groups] == [2, 1, 1, 1]
+    assert [len(runs) for runs in groups.values()] == [2, 1, 1, 1]
     name = "simcse on bert-base-uncased"
-    assert [group.label for group in groups] == [
+    assert list(groups) == [
         f"{name}: {tmp_path / 'a'}",
         f"{name}: {tmp_path / 'c'}",
         "simcse (faithful) on bert-base-uncased",

@@ -14,7 +14,7 @@ from rich.jupyter import JupyterMixin
 from opencse.commands.command_line import apply, takes
 from opencse.commands.compare_search import compare_search
 from opencse.commands.measuring_options import CompareCommand, CompareOptions
-from opencse.commands.run_groups import Group, RunRecord, find_runs, group_runs, read_run
+from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import PairsTask, ScoredPairs, TextEmbeddings, distinct_texts, load_sts, read_pairs
@@ -26,6 +26,7 @@ from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.text import demo
 
 _RESAMPLES = 1000
+Groups = Mapping[str, Sequence[RunRecord]]
 Cosines = Mapping[RunRecord, Sequence[np.ndarray]]
 """The cosines of each run on each set of pairs."""
 Scores = Mapping[RunRecord, Mapping[str, float | None]]
@@ -137,48 +138,48 @@ def command(options: CompareCommand) -> None:
         typer.echo(f"page: {Path(options.out) / 'search.html'}")
 
 
-def compare_groups(
-    groups: Sequence[Group], sets: Sequence[ScoredPairs] = (), cosines: Cosines | None = None
-) -> Comparison:
+def compare_groups(groups: Groups, sets: Sequence[ScoredPairs] = (), cosines: Cosines | None = None) -> Comparison:
     """Compare groups of runs with the first group.
 
     Args:
-        groups: Groups, the baseline first.
+        groups: Runs that differ only in their seed, by a label, the baseline first (`group_runs`).
         sets: Test sets on which the models were evaluated again; without any, the scores that the runs wrote count.
         cosines: Cosines of every run on `sets`.
 
     Raises:
         OpencseError: There is no score that all runs have.
     """
-    scores = _pair_scores(sets, cosines) if cosines else _written_scores([run for each in groups for run in each.runs])
+    scores = (
+        _pair_scores(sets, cosines) if cosines else _written_scores([run for runs in groups.values() for run in runs])
+    )
     notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
     if cosines:
         notes.append("Interval: 95 %, paired bootstrap of the test pairs; it covers new test pairs for these models.")
     else:
         notes.append("Without --data there are no pairs to resample: the scores are those of each run's results.json.")
-    if any(len(group.runs) == 1 for group in groups):
+    if any(len(runs) == 1 for runs in groups.values()):
         notes.append(
             "A group with one seed has no standard deviation: its difference may be chance (train with more seeds)."
         )
     rows: list[GroupRow] = []
-    for group in groups:
-        found = [scores[run] for run in group.runs]
+    for label, runs in groups.items():
+        found = [scores[run] for run in runs]
         average, interval, difference = spread([spread([*each.values()]).mean for each in found]), None, None
         if rows:
             if average.mean is not None and rows[0].average.mean is not None:
                 difference = average.mean - rows[0].average.mean
             if cosines:
-                ours, theirs = ([cosines[run] for run in each.runs] for each in (group, groups[0]))
+                ours, theirs = ([cosines[run] for run in each] for each in (runs, next(iter(groups.values()))))
                 interval = paired_bootstrap([each.gold for each in sets], ours, theirs)
         rows.append(
             GroupRow(
-                label=group.label,
-                seeds=tuple(run.seed for run in group.runs),
+                label=label,
+                seeds=tuple(run.seed for run in runs),
                 tasks={task: spread([each[task] for each in found]) for task in found[0]},
                 average=average,
                 difference=difference,
                 interval=interval,
-                seconds=spread([run.seconds for run in group.runs]),
+                seconds=spread([run.seconds for run in runs]),
             )
         )
     return Comparison(rows=tuple(rows), notes=tuple(notes))
@@ -232,10 +233,10 @@ def paired_bootstrap(
     return float(low), float(high)
 
 
-def _pair_cosines(groups: Sequence[Group], sets: Sequence[ScoredPairs]) -> Cosines:
+def _pair_cosines(groups: Groups, sets: Sequence[ScoredPairs]) -> Cosines:
     """Return the cosines of all test pairs for every run, with one model in memory at a time."""
     texts, cosines = distinct_texts([PairsTask(pairs=each) for each in sets]), dict[RunRecord, list[np.ndarray]]()
-    for run in (run for group in groups for run in group.runs):
+    for run in (run for runs in groups.values() for run in runs):
         encoder = Embedder(load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}")
         embeddings = TextEmbeddings(texts, encoder(texts))
         cosines[run] = [paired_cosine(embeddings(each.sentence1), embeddings(each.sentence2)) for each in sets]

@@ -51,10 +51,6 @@ class RunInputs:
         """Constructors of the columns that the recipe's views read and the corpus lacks."""
         return missing_specs(self.recipe.build, self.recipe.columns, self.corpus.columns)
 
-    def language_line(self) -> str:
-        """Return one line about the language of the corpus; empty if no view that needs grammar is built."""
-        return self.language.line(self.missing_specs)
-
 
 def resolve_inputs(options: RunOptions) -> RunInputs:
     """Return the inputs of a run.

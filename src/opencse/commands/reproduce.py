@@ -12,7 +12,7 @@ import typer
 from opencse.commands.command_line import apply, takes
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.figures import NO_FIGURES, can_draw, draw_curves, save
-from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
+from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun, model_measure
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
 from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
 from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
@@ -37,7 +37,7 @@ SMALL = "mini-mlm"
 """The backbone of a small run, which stands for the first family of a table."""
 SMALL_SETTINGS = ("training.epochs=1", "training.max_steps=200", "training.batch_size=64", "selection.every=50")
 """Settings of a small run; a setting in which the compared systems differ must not be among them."""
-Runs = dict[str, list[Measured] | str]
+Runs = dict[str, list[StoredRun] | str]
 """By label the runs of a row, one for each seed, or why there are none."""
 
 
@@ -128,7 +128,7 @@ def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:
     return [Start(backbone=given.get(f, SMALL), family=f, settings=f if published else "") for f in families]
 
 
-def _draw(entry: Entry, done: Mapping[str, list[Measured]], details: Mapping[str, Detail], out: Path) -> None:
+def _draw(entry: Entry, done: Mapping[str, list[StoredRun]], details: Mapping[str, Detail], out: Path) -> None:
     """Write the plots of an entry: what the models gave, or for each column its curves."""
     plots = detail_figures(entry, details)
     if entry.kind == "curves":

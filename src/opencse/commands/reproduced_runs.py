@@ -42,15 +42,19 @@ SENTENCES = 2000
 class StoredRun:
     """A model with its usual scores on disk: a trained one, or the one `given`, untouched or released.
 
-    `recipe` is None for an untouched backbone; `pooling` is that of a given model.
+    `recipe` is None for an untouched backbone; `pooling` is that of a given model. Once it is measured as an entry
+    asks, the scores are those of its columns, or why there are none; `curves` are by column, and `detail` is what the
+    model itself gave.
     """
 
     folder: Path
-    scores: dict[str, float]
+    scores: Mapping[str, float | str]
     given: str = ""
     pooling: str = ""
     recipe: Recipe | None = None
     corpus: Corpus | None = None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    detail: Detail | None = None
 
     @property
     def model(self) -> str:
@@ -110,15 +114,6 @@ def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
 def _embeddings(run: StoredRun, texts: Sequence[str]) -> TextEmbeddings:
     embedder = Embedder(load_encoder(run.model, pooling=run.pooling or "backbone"), precision="auto")
     return TextEmbeddings(texts, embedder(texts))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """Scores of one run by column, or why there are none; curves by column, and what the model itself gave."""
-
-    scores: Mapping[str, float | str]
-    curves: dict[str, Curve] = field(default_factory=dict)
-    detail: Detail | None = None
 
 
 @dataclass(frozen=True)
@@ -197,7 +192,7 @@ class Reproduction:
         columns, source = self.corpus_of(recipe).columns, self.paraphrases_of(system.recipe)
         return recipe_for_corpus(system.recipe, columns, **asked, overrides=settings, paraphrases=source)
 
-    def measure(self, system: System, start: Start, measure_model: MeasureModel | None = None) -> list[Measured] | str:
+    def measure(self, system: System, start: Start, measure_model: MeasureModel | None = None) -> list[StoredRun] | str:
         """Return the measurements of a row for each seed, or the reason why there are none."""
         if system.missing:
             return system.missing
@@ -216,22 +211,23 @@ class Reproduction:
             self.options.notify(f"{system.label}: {error}")
             return error.problem
 
-    def _of_kind(self, found: StoredRun, measure_model: MeasureModel | None) -> Measured:
-        """Return what the entry shows of a run, whose scores of the usual kind are known."""
+    def _of_kind(self, found: StoredRun, measure_model: MeasureModel | None) -> StoredRun:
+        """Return a run with what the entry shows of it."""
         if measure_model is not None:
             detail = measure_model(found)
-            return Measured(scores=detail.scores(), detail=detail)
+            return replace(found, scores=detail.scores(), detail=detail)
         if self.entry.kind == "tasks":
-            return Measured(scores=_task_scores(self.entry.columns, found, self.options.data))
+            return replace(found, scores=_task_scores(self.entry.columns, found, self.options.data))
         if self.entry.kind == "cost":
-            return Measured(scores=_cost(found))
+            return replace(found, scores=_cost(found))
         if self.entry.kind == "curves" and found.recipe is not None:
             lines = [*map(json.loads, (found.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())]
             curves: dict[str, Curve] = {
                 name: [(line["step"], line[name]) for line in lines if name in line] for name in self.entry.columns
             }
-            return Measured(scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
-        return Measured(scores=found.scores)
+            scores = {name: curve[-1][1] for name, curve in curves.items() if curve}
+            return replace(found, scores=scores, curves=curves)
+        return found
 
 
 def _task_scores(columns: Sequence[str], found: StoredRun, data: str | Path | None) -> dict[str, float | str]:

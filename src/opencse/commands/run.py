@@ -48,7 +48,7 @@ def run(options: RunOptions) -> RunResult:
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
         measures = read_validation(inputs.recipe, inputs.corpus, options)
-        for line in filter(None, [*inputs.few, inputs.language_line()]):
+        for line in filter(None, [*inputs.few, inputs.language.line(inputs.missing_specs)]):
             notify(line)
         rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
         remarks = []

@@ -39,14 +39,6 @@ class RunRecord:
     scores: Mapping[str, Mapping[str, float | None]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Runs that differ only in their seed, in order of their seeds."""
-
-    label: str
-    runs: tuple[RunRecord, ...]
-
-
 def parse_seeds(text: str) -> list[int]:
     """Return the seeds of a list such as `1,2,3` or `1-5`.
 
@@ -130,21 +122,18 @@ def read_run(folder: str | Path) -> RunRecord:
         raise OpencseError(f"{folder}: not written by a run ({error!r})", _REMEDY) from None
 
 
-def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
-    """Group runs that differ only in the seed, in order of first occurrence.
+def group_runs(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+    """Return groups of runs that differ only in the seed, in order of their seeds, by the label of the group.
 
-    Of several runs with the same seed the first is kept. A label has the folder of the first run if two groups have
-    the same recipe and backbone.
+    The groups are in order of first occurrence. Of several runs with the same seed the first is kept. A label has the
+    folder of the first run if two groups have the same recipe and backbone.
     """
     members: dict[str, dict[int, RunRecord]] = {}
     for run in runs:
         members.setdefault(run.same, {}).setdefault(run.seed, run)
-    found = [tuple(seeds[seed] for seed in sorted(seeds)) for seeds in members.values()]
+    found = [[seeds[seed] for seed in sorted(seeds)] for seeds in members.values()]
     count = Counter(same[0].name for same in found)
-    return [
-        Group(label=same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}", runs=same)
-        for same in found
-    ]
+    return {same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}": same for same in found}
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -118,7 +118,7 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
     return Table(("set", "pairs", *labels), rows, "Agreement with people, whole sets", [note], int(averaged))
 
 
-def _splits(labels: list[str], parts: list[Any]) -> Table:
+def _splits(labels: list[str], parts: list[Any], whose: str = "") -> Table:
     rows: list[Row] = []
     for same in zip(*((*part.sets, part.average) for part in parts), strict=True):
         first, pairs = same[0], f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
@@ -133,16 +133,12 @@ def _splits(labels: list[str], parts: list[Any]) -> Table:
         f"{_of_simcse(WEIGHTED_UNSUPERVISED)}; supervised {_of_simcse(WEIGHTED_SUPERVISED)} (OssCSE Table 3)."
     )
     heads = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
-    title = "Where wording agrees with meaning, and where it misleads"
+    title = f"Where wording agrees with meaning, and where it misleads{whose}"
     return Table(("set", "pairs", "median score", "median MER", *heads), rows, title, [note], 1)
 
 
 def _of_simcse(averages: tuple[float, float]) -> str:
     return "Cont. {:.3f}, Oppn. {:.3f}".format(*averages)
-
-
-def _own_splits(labels: list[str], parts: list[Any]) -> Table:
-    return replace(_splits(labels, parts), title="Where wording agrees with meaning, and where it misleads: your pairs")
 
 
 def _transformations(labels: list[str], parts: list[Any]) -> Table:
@@ -185,7 +181,7 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
 _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "sts": _sts,
     "splits": _splits,
-    "own_splits": _own_splits,
+    "own_splits": partial(_splits, whose=": your pairs"),
     "transformations": _transformations,
     "retrieval": _retrieval,
     "triplets": _triplets,

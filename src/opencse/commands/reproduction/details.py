@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -117,37 +117,33 @@ Detail = PairCosines | Neighbours | Projection
 """The measurement of one model; `scores()` returns its part of the table."""
 
 
-def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Draw]:
+def detail_figures(entry: Entry, details: Mapping[str, Any]) -> dict[str, Draw]:
     """Return the figures of an entry, by what is added to its name, from what each model gave, by label."""
-    projections = {label: each for label, each in details.items() if isinstance(each, Projection)}
-    if projections:
-        return {"": partial(draw_projections, projections)}
-    pairs = {label: each for label, each in details.items() if isinstance(each, PairCosines)}
-    if not pairs or entry.plot not in ("scatter", "histogram"):
+    if details and entry.kind == "projection":
+        return {"": partial(draw_projections, details)}
+    if not details or not entry.plot:
         return {}
-    groups = list(dict.fromkeys(group for each in pairs.values() for group in each.pairs))
-    lowest = min(float(cosines.min()) for each in pairs.values() for cosines in each.cosines.values())
-    # A group of pairs of each label; of several groups of a scatter, all of the first label, too.
-    plots = {group: {label: (each, group) for label, each in pairs.items() if group in each.pairs} for group in groups}
-    if entry.plot == "scatter" and len(groups) > 1:
-        label, first = next(iter(pairs.items()))
-        plots[label] = {group: (first, group) for group in groups}
+    points: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {  # by label and group
+        label: {group: (each.cosines[group], each.error_rates[group]) for group in each.pairs}
+        for label, each in details.items()
+    }
+    groups = list(dict.fromkeys(group for each in points.values() for group in each))
+    plots = {group: {label: each[group] for label, each in points.items() if group in each} for group in groups}
+    if entry.plot == "scatter" and len(groups) > 1:  # all groups of the first label, too
+        label, first = next(iter(points.items()))
+        plots[label] = {group: first[group] for group in groups}
+    lowest = min(float(cosines.min()) for each in points.values() for cosines, _ in each.values())
     found: dict[str, Draw] = {}
     for name, clouds in plots.items():
-        suffix = "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower())
-        points = {label: (each.cosines[group], each.error_rates[group]) for label, (each, group) in clouds.items()}
-        cosines = {label: each for label, (each, _) in points.items()}
+        suffix = "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower()) if len(plots) > 1 else ""
+        cosines = {label: each for label, (each, _) in clouds.items()}
         scatter = entry.plot == "scatter"
-        draw = partial(draw_scatter, points, lowest) if scatter else partial(draw_histogram, cosines)
-        found[suffix if len(plots) > 1 else ""] = draw
+        found[suffix] = partial(draw_scatter, clouds, lowest) if scatter else partial(draw_histogram, cosines)
     return found
 
 
-def detail_listing(entry: Entry, details: Mapping[str, Detail]) -> Listing:
+def detail_listing(entry: Entry, details: Mapping[str, Any]) -> Listing:
     """Return the texts that an entry shows."""
     if entry.kind == "neighbours":
-        return list_neighbours(
-            {label: each for label, each in details.items() if isinstance(each, Neighbours)}, entry.queries
-        )
-    pairs = {label: each for label, each in details.items() if isinstance(each, PairCosines)}
-    return list_pairs(pairs, entry.texts) if pairs and entry.texts else ()
+        return list_neighbours(details, entry.queries)
+    return list_pairs(details, entry.texts) if details and entry.texts else ()
