@@ -12,7 +12,7 @@ import typer
 from opencse.commands.command_line import apply, takes
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.figures import NO_FIGURES, can_draw, draw_curves, save
-from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun, model_measure
+from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun, entry_measure
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
 from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
 from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
@@ -77,9 +77,9 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
     )
     measured: dict[str, Runs] = {}
     for start in starts:
-        measure_model = model_measure(entry, shared.probe_data, data)
+        measure = entry_measure(entry, shared.probe_data, data)
         measured[start.family if full else f"{start.family}: {start.backbone}"] = {
-            system.label: shared.measure(system, start, measure_model) for system in entry.systems_of(start.family)
+            system.label: shared.measure(system, start, measure) for system in entry.systems_of(start.family)
         }
     if data is None and entry.kind == "scores" and "Avg." in entry.columns:
         entry = _on_written_pairs(entry)

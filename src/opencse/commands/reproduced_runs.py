@@ -67,12 +67,16 @@ class StoredRun:
         made = (self.folder / name for name in ("mixture.parquet", "labelled.parquet", "views", "corpus.parquet"))
         return next((Corpus(path) for path in made if path.exists()), self.corpus)
 
+    def with_detail(self, detail: Detail) -> StoredRun:
+        """Return the run with what the model itself gave."""
+        return replace(self, scores=detail.scores(), detail=detail)
 
-MeasureModel = Callable[[StoredRun], Detail]
+
+Measure = Callable[[StoredRun], StoredRun]
 
 
-def model_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) -> MeasureModel | None:
-    """Return what an entry measures on each model; None for a kind that reads scores alone.
+def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) -> Measure:
+    """Return a function that gives a run what an entry shows of it.
 
     The systems must be measured in the order of the entry: the vectors of `training_pairs` are those of the first.
 
@@ -81,27 +85,33 @@ def model_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
     """
     if entry.kind == "pairs":
         groups = {group.name: load_group(group, probe_data, data) for group in entry.groups}
-        return lambda run: pair_cosines(groups, _embeddings(run, texts_of(groups)))
+        return lambda run: run.with_detail(pair_cosines(groups, _embeddings(run, texts_of(groups))))
     if entry.kind == "training_pairs":
         first: list[StoredRun] = []
 
-        def measure(run: StoredRun) -> Detail:
+        def measure(run: StoredRun) -> StoredRun:
             if run.recipe is None or run.rows is None:
                 raise OpencseError("an untouched backbone has no training pairs")
             first.append(run)
             groups = training_pairs(run.recipe, run.rows)
-            return pair_cosines(groups, _embeddings(first[0], texts_of(groups)))
+            return run.with_detail(pair_cosines(groups, _embeddings(first[0], texts_of(groups))))
 
         return measure
     if entry.kind == "neighbours":
         pairs = _stsb(entry, data, "test")
         texts = searched_texts(pairs, entry.queries)
-        return lambda run: find_neighbours(pairs, entry.queries, _embeddings(run, texts))
+        return lambda run: run.with_detail(find_neighbours(pairs, entry.queries, _embeddings(run, texts)))
     if entry.kind == "projection":
         sets = [_stsb(entry, data, "dev")] if data is not None else probe_data.pairs
         shown = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))[:SENTENCES]
-        return lambda run: project(_embeddings(run, shown)(shown))
-    return None
+        return lambda run: run.with_detail(project(_embeddings(run, shown)(shown)))
+    if entry.kind == "tasks":
+        return lambda run: replace(run, scores=_task_scores(entry.columns, run, data))
+    if entry.kind == "cost":
+        return lambda run: replace(run, scores=_cost(run))
+    if entry.kind == "curves":
+        return lambda run: _with_curves(run, entry.columns)
+    return lambda run: run
 
 
 def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
@@ -192,8 +202,8 @@ class Reproduction:
         columns, source = self.corpus_of(recipe).columns, self.paraphrases_of(system.recipe)
         return recipe_for_corpus(system.recipe, columns, **asked, overrides=settings, paraphrases=source)
 
-    def measure(self, system: System, start: Start, measure_model: MeasureModel | None = None) -> list[StoredRun] | str:
-        """Return the measurements of a row for each seed, or the reason why there are none."""
+    def measure(self, system: System, start: Start, measure: Measure = lambda run: run) -> list[StoredRun] | str:
+        """Return the measured runs of a row, one for each seed, or the reason why there are none."""
         if system.missing:
             return system.missing
         released = self.options.scale == "full" and start.family in system.model
@@ -206,28 +216,19 @@ class Reproduction:
                 found = [_given(self, system.model[start.family], system, self.recipe_of(system, start, None))]
             else:
                 found = [_trained(self, system, start, seed) for seed in self.seeds]
-            return [self._of_kind(each, measure_model) for each in found]
+            return [measure(each) for each in found]
         except OpencseError as error:
             self.options.notify(f"{system.label}: {error}")
             return error.problem
 
-    def _of_kind(self, found: StoredRun, measure_model: MeasureModel | None) -> StoredRun:
-        """Return a run with what the entry shows of it."""
-        if measure_model is not None:
-            detail = measure_model(found)
-            return replace(found, scores=detail.scores(), detail=detail)
-        if self.entry.kind == "tasks":
-            return replace(found, scores=_task_scores(self.entry.columns, found, self.options.data))
-        if self.entry.kind == "cost":
-            return replace(found, scores=_cost(found))
-        if self.entry.kind == "curves" and found.recipe is not None:
-            lines = [*map(json.loads, (found.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())]
-            curves: dict[str, Curve] = {
-                name: [(line["step"], line[name]) for line in lines if name in line] for name in self.entry.columns
-            }
-            scores = {name: curve[-1][1] for name, curve in curves.items() if curve}
-            return replace(found, scores=scores, curves=curves)
+
+def _with_curves(found: StoredRun, columns: Sequence[str]) -> StoredRun:
+    """Return a trained run with its curves by column, and their last values as scores."""
+    if found.recipe is None:
         return found
+    lines = [*map(json.loads, (found.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())]
+    curves = {name: [(line["step"], line[name]) for line in lines if name in line] for name in columns}
+    return replace(found, scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
 
 
 def _task_scores(columns: Sequence[str], found: StoredRun, data: str | Path | None) -> dict[str, float | str]:

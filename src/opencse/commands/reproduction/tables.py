@@ -111,18 +111,17 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
     """Return OssCSE's Table 2: consistent and opposed pairs of each set, and the medians that divide them."""
     rows = {}
     for name, known in SPLITS.items():
-        values: list[tuple[float, ...]] = [()] * 4
-        reasons = [lacking.get(name, "no data"), "", "", ""]
+        printed = (*known.pairs, *known.medians)
         if name in sets:
             pairs = sets[name]
             found = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
             counts = (found.consistent.sum(), (~found.consistent).sum())
-            values = [(float(v),) for v in (*counts, found.median_score, found.median_error_rate)]
-            reasons = [""] * 4
-        printed = (*known.pairs, *known.medians)
-        rows[name] = tuple(
-            Cell(values=v, printed=p, missing=r) for v, p, r in zip(values, printed, reasons, strict=True)
-        )
+            values = (*counts, found.median_score, found.median_error_rate)
+            cells = [Cell(values=(float(v),), printed=p) for v, p in zip(values, printed, strict=True)]
+        else:
+            cells = [Cell(printed=value) for value in printed]
+            cells[0] = replace(cells[0], missing=lacking.get(name, "no data"))
+        rows[name] = tuple(cells)
     return _reproduced(entry, (*PARTS, "median score", "median error rate"), rows, (0, 0, 2, 4), ())
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
@@ -33,20 +32,8 @@ from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 _ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
 
 
-@dataclass(frozen=True)
-class _Case:
-    """A sentence with one contradiction and one rewording of it; all of them also inside its passage, if it has more.
-
-    Attributes:
-        in_passage: Text of the passage with the contradiction and with the rewording; empty for a single sentence.
-    """
-
-    sentence: RewrittenSentence
-    kind: str
-    contradiction: str
-    rewording: str
-    reworded: str
-    in_passage: Sequence[str]
+_Case = tuple[RewrittenSentence, str, str]
+"""A sentence, and the kinds of one contradiction and one rewording of it."""
 
 
 def check_texts(
@@ -78,7 +65,7 @@ def check_texts(
     searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
     both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline)
     cases = [
-        _case(sentence, kind, list(sentence.rewordings)[int(rng.integers(len(sentence.rewordings)))], searched)
+        (sentence, kind, list(sentence.rewordings)[int(rng.integers(len(sentence.rewordings)))])
         for sentence in both
         for kind in sentence.contradictions
     ]
@@ -86,8 +73,8 @@ def check_texts(
     versions = [
         text for s in (*both, *contradicted) for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
     ]
-    in_passages = [text for case in cases for text in case.in_passage]
-    vectors = _encoded(encode, [*texts, *versions, *in_passages])
+    inside = [_in_passage(case, searched) for case in cases if len(searched[case[0].passage].sentences) > 1]
+    vectors = _encoded(encode, [*texts, *versions, *(text for each in inside for text in each[1:])])
     examples = _searches(cases, searched, vectors)
     same = _reworded_cosines(both, vectors)
     opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
@@ -102,13 +89,13 @@ def check_texts(
         texts=len(searched),
         sentences=parsed,
         language=rewriter.language.found,
-        contradiction_first=_per_sentence(cases, first),
-        contradiction_first_in_passages=_in_passages(cases, vectors) if several else None,
+        contradiction_first=_per_sentence([example.sentence for example in examples], first),
+        contradiction_first_in_passages=_first_in_passages(inside, vectors) if several else None,
         accepted=accepted,
         threshold=threshold,
         reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
-        kinds=_rates([case.kind for case in cases], first),
-        rewordings=_rates([case.rewording for case in cases], first),
+        kinds=_rates([example.kind for example in examples], first),
+        rewordings=_rates([example.rewording for example in examples], first),
         examples=tuple(_worst_first(examples)),
         notes=tuple(_notes(rewriter.language, len(both))),
         seconds=time.perf_counter() - started,
@@ -144,10 +131,14 @@ def _rewrite(
     return both[:limit], contradicted[:limit], parsed
 
 
-def _case(sentence: RewrittenSentence, kind: str, rewording: str, searched: Sequence[DocumentPassage]) -> _Case:
-    passage, made = searched[sentence.passage], (sentence.contradictions[kind], sentence.rewordings[rewording])
-    inside = [replace_sentence(passage, sentence.position, text) for text in made if len(passage.sentences) > 1]
-    return _Case(sentence, kind, made[0], rewording, made[1], inside)
+def _in_passage(case: _Case, searched: Sequence[DocumentPassage]) -> tuple[str, str, str]:
+    """Return a sentence, and its passage with the contradiction and with the rewording in its place."""
+    sentence, kind, rewording = case
+    contradicted, reworded = (
+        replace_sentence(searched[sentence.passage], sentence.position, text)
+        for text in (sentence.contradictions[kind], sentence.rewordings[rewording])
+    )
+    return sentence.text, contradicted, reworded
 
 
 def _encoded(encode: Encode, texts: Iterable[str]) -> TextEmbeddings:
@@ -165,43 +156,41 @@ def _searches(
     cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: TextEmbeddings
 ) -> list[SearchExample]:
     """Search with each sentence among the other passages, its contradiction and its rewording."""
-    sentences = [case.sentence.text for case in cases]
+    sentences = [sentence.text for sentence, *_ in cases]
+    contradictions = [sentence.contradictions[kind] for sentence, kind, _ in cases]
+    rewordings = [sentence.rewordings[rewording] for sentence, _, rewording in cases]
     similarity = vectors(sentences) @ vectors([passage.text for passage in searched]).T
-    similarity[np.arange(len(cases)), [case.sentence.passage for case in cases]] = -np.inf
-    contradiction = _paired(vectors, sentences, [case.contradiction for case in cases])
-    reworded = _paired(vectors, sentences, [case.reworded for case in cases])
+    similarity[np.arange(len(cases)), [sentence.passage for sentence, *_ in cases]] = -np.inf
+    contradiction, reworded = (_paired(vectors, sentences, each) for each in (contradictions, rewordings))
     nearer = [(similarity > each[:, None]).sum(axis=1) for each in (contradiction, reworded)]
     ranks = (nearer[0] + 1 + (reworded > contradiction), nearer[1] + 1 + (contradiction >= reworded))
     return [
         SearchExample(
-            kind=case.kind,
-            sentence=case.sentence.text,
-            contradiction=case.contradiction,
-            reworded=case.reworded,
-            rewording=case.rewording,
+            kind=kind,
+            sentence=sentence.text,
+            contradiction=contradictions[i],
+            reworded=rewordings[i],
+            rewording=rewording,
             cosines=(round(float(contradiction[i]), 4), round(float(reworded[i]), 4)),
             ranks=(int(ranks[0][i]), int(ranks[1][i])),
-            source=searched[case.sentence.passage].source,
+            source=searched[sentence.passage].source,
         )
-        for i, case in enumerate(cases)
+        for i, (sentence, kind, rewording) in enumerate(cases)
     ]
 
 
-def _in_passages(cases: Sequence[_Case], vectors: TextEmbeddings) -> Estimate:
+def _first_in_passages(inside: Sequence[tuple[str, str, str]], vectors: TextEmbeddings) -> Estimate:
     """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
-    inner = [case for case in cases if case.in_passage]
-    contradiction, reworded = (
-        _paired(vectors, [case.sentence.text for case in inner], [case.in_passage[side] for case in inner])
-        for side in (0, 1)
-    )
-    return _per_sentence(inner, (contradiction >= reworded).tolist())
+    sentences, contradicted, reworded = ([each[side] for each in inside] for side in range(3))
+    first = _paired(vectors, sentences, contradicted) >= _paired(vectors, sentences, reworded)
+    return _per_sentence(sentences, first.tolist())
 
 
-def _per_sentence(cases: Sequence[_Case], contradiction_first: Sequence[bool]) -> Estimate:
+def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool]) -> Estimate:
     """Return the mean over sentences of the share of their contradictions that rank first."""
     by_sentence: dict[str, list[bool]] = {}
-    for case, value in zip(cases, contradiction_first, strict=True):
-        by_sentence.setdefault(case.sentence.text, []).append(value)
+    for sentence, value in zip(sentences, contradiction_first, strict=True):
+        by_sentence.setdefault(sentence, []).append(value)
     shares = np.array([np.mean(values) for values in by_sentence.values()])
     return mean_estimate(shares, empty="no sentence could be both contradicted and reworded")
 
