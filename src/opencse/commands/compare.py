@@ -107,7 +107,7 @@ def compare(options: CompareOptions) -> Comparison:
     Raises:
         OpencseError: A folder holds no run, or runs were scored on different tasks.
     """
-    groups = group_runs([read_run(folder) for folder in find_runs([Path(run) for run in options.runs])])
+    groups = group_runs([read_run(folder) for folder in find_runs(options.runs)])
     sets: list[ScoredPairs] = []
     if options.pairs:
         sets = [read_pairs(demo.pairs(path)) for path in options.pairs]

@@ -13,6 +13,7 @@ from opencse.commands import options
 from opencse.commands.command_line import add_command
 from opencse.commands.failure import shortage, write_failure_report
 from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.foundation.result_table import show
 from opencse.version import __version__
 
 INTERRUPTED = 130
@@ -48,9 +49,9 @@ app.add_typer(recipes, name="recipes")
 def _list_recipes(context: typer.Context) -> None:
     """List the recipes with title, paper and the text columns that they need."""
     if context.invoked_subcommand is None:
-        from opencse.commands.recipes import show_list
+        from opencse.commands.recipes import list_recipes
 
-        show_list()
+        show(list_recipes())
 
 
 @app.callback(invoke_without_command=True)

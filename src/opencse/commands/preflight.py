@@ -63,7 +63,7 @@ def check_options(options: Any) -> None:
             for text in options.overrides:
                 parse_override(text)
         case CompareCommand(texts=None):
-            find_runs(Path(run) for run in options.runs)
+            find_runs(options.runs)
     if _uses_sts(options) and str(options.data) != "hub":
         sts_folder(options.data)
     for name, check in _GIVEN.items():

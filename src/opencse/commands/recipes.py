@@ -49,11 +49,6 @@ def list_recipes() -> RecipeList:
     return RecipeList({name: load_recipe(name) for name in recipe_names()})
 
 
-def show_list() -> None:
-    """Print the recipes with title, paper and the text columns that they need."""
-    show(list_recipes())
-
-
 def command(options: ShowOptions) -> None:
     """Print a recipe as it would be used, or its published settings."""
     family = options.family

@@ -23,9 +23,6 @@ from opencse.foundation.progress import note
 from opencse.foundation.reading import ASSETS, existing_path
 from opencse.text.corpus import Corpus, query_column
 
-GUARD_TASKS = ("guard-questions", "guard-answers", "guard-topics", "guard-long")
-"""The tasks of the bundled guard set."""
-
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _SEARCHES, _DOCUMENTS = "searches.txt", "documents.txt"
 _MOST_SEARCHES, _MOST_DOCUMENTS = 1000, 5000  # from the beginning of each file: a run is scored up to seven times
@@ -62,17 +59,16 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
     if os.path.isfile(chosen):  # false for any path, where Path.is_file raises
         return [_searches(f"{prefix}-searches", chosen, documents)]
     found: list[Task] = []
-    for name in GUARD_TASKS:
-        table = name.removeprefix("guard-")
+    for table, build in _BUILDERS.items():
         file = chosen / f"{table}.tsv"
         if os.path.isfile(file):
-            found.append(_BUILDERS[name](f"{prefix}-{table}", file))
+            found.append(build(f"{prefix}-{table}", file))
     if os.path.isfile(chosen / _SEARCHES):
         if os.path.isfile(chosen / _DOCUMENTS):
             documents = Corpus(chosen / _DOCUMENTS).texts()
         found.append(_searches(f"{prefix}-searches", chosen / _SEARCHES, documents))
     if not found:
-        tables = ", ".join(f"{name.removeprefix('guard-')}.tsv" for name in GUARD_TASKS)
+        tables = ", ".join(f"{table}.tsv" for table in _BUILDERS)
         raise OpencseError(f"{chosen} holds no guard", f"Put one of these files there: {tables}, {_SEARCHES}.")
     return found
 
@@ -143,4 +139,6 @@ def _first(texts: Iterable[str], most: int) -> list[str]:
     return list(dict.fromkeys(" ".join(text.split()) for text in islice(texts, most)))
 
 
-_BUILDERS = dict(zip(GUARD_TASKS, (_questions, _answers, _topics, _long), strict=True))
+_BUILDERS = {"questions": _questions, "answers": _answers, "topics": _topics, "long": _long}
+GUARD_TASKS = tuple(f"guard-{table}" for table in _BUILDERS)
+"""The tasks of the bundled guard set."""

@@ -211,7 +211,7 @@ def load_probe_sts(source: str | Path, *, text: TextVariant = "senteval") -> Pro
         OpencseError: As `load_sts`.
     """
     tasks = load_sts(source, text=text, tasks=STS_TASKS)
-    parts = [part for task in tasks if task.name != "SICK-R" for part in by_subset(task)]
+    parts = [part for task in tasks for part in by_subset(task)]
     missing = {}
     try:
         train = load_sts(source, text=text, tasks=["STS-B"], split="train")[0]
