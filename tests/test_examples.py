@@ -9,7 +9,8 @@ import torch
 from opencse.encoder import load_encoder
 from opencse.text import demo
 
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+FOLDER = Path(__file__).parent.parent / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.py"))
 
 
 @pytest.mark.slow
@@ -35,8 +36,8 @@ def test_a_loss_of_the_package_trains_in_a_plain_loop(monkeypatch):
     assert set(last) == {"loss", "accuracy", "cos_positive", "cos_other"}
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
 def test_is_short_and_says_how_to_run_it(example):
     text = example.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
-    assert f"python examples/{example.name}" in (ast.get_docstring(ast.parse(text)) or "")
+    assert f"python examples/{example.relative_to(FOLDER)}" in (ast.get_docstring(ast.parse(text)) or "")

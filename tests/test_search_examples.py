@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -53,10 +52,3 @@ def test_finds_the_nearest_sentences(name: str, nearest: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert [line.split(maxsplit=1)[1] for line in done.stdout.splitlines()] == nearest
-
-
-@pytest.mark.parametrize("name", sorted(LIBRARIES))
-def test_is_short_and_says_how_to_run_it(name: str) -> None:
-    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 60
-    assert f"python examples/search/{name}.py" in (ast.get_docstring(ast.parse(text)) or "")

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
 
 from opencse.commands.main import main
+from opencse.foundation.progress import Verbosity, set_verbosity
 from tests.tiny import tiny_bert
 
 SENTENCES = [
     f"the {a} {b} in the {c}" for a in ("cat", "dog", "bird") for b in ("sits", "runs") for c in ("house", "garden")
 ]
 SMALL = ["--set", "training.batch_size=4", "--set", "training.precision=fp32"]
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch):
+    for name in ("ACCELERATE_TORCH_DEVICE", "ACCELERATE_USE_CPU"):
+        monkeypatch.setenv(name, "")  # so that what a command sets is undone
+        monkeypatch.delenv(name)
+    yield
+    set_verbosity(Verbosity.NORMAL)
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +88,18 @@ def test_train_selects_on_the_given_pairs_and_resumes(tmp_path, opencse, corpus,
     assert (code, "nothing to resume" in notes) == (0, True)
 
 
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_run_says_where_it_computes_and_why_so_unless_it_is_quiet(tmp_path, opencse, corpus, backbone, quiet) -> None:
+    said = ["--quiet"] if quiet else ["--device", "cpu"]
+    arguments = ("simcse", corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), "--set", "training.max_steps=1")
+    code, printed, notes = opencse("train", *arguments, *SMALL[:2], *said)
+    assert (code, "1 step in" in printed) == (0, True)
+    lines = [line for line in notes.splitlines() if line.startswith("opencse: training on cpu (")]
+    assert quiet or (len(lines) == 1 and "the faster one here" in lines[0])
+    assert quiet or os.environ["ACCELERATE_USE_CPU"] == "true"
+    assert not quiet or "opencse:" not in notes
+
+
 def test_run_builds_the_columns_that_the_recipe_needs(tmp_path, opencse, corpus, backbone) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text('extends = "hince"\n[build.negative]\nkind = "negation"\n')
@@ -121,6 +144,9 @@ BAD = {
     "unknown family": (["recipes", "show", "simcse", "--family", "bert"], "unknown family 'bert'"),
     "both flags": (["train", "simcse", "CORPUS", "--resume", "--overwrite"], "exclude each other"),
     "nothing to evaluate on": (["evaluate", "BACKBONE"], "data"),
+    "a device that is not there": (["train", "simcse", "CORPUS", "--device", "cuda"], "finds no such device"),
+    "no device": (["train", "simcse", "CORPUS", "--device", "gpu"], "no such kind"),
+    "quiet and verbose": (["train", "simcse", "CORPUS", "-q", "-v"], "exclude"),
 }
 
 

@@ -19,7 +19,7 @@ from opencse.text.corpus import Corpus
 from opencse.training import teachers as module
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
-from tests.training.helpers import Imitate, crash_at, metrics, run, weights, write_corpus
+from tests.training.helpers import Imitate, crash_at, run, write_corpus
 
 
 def recipe(**teacher: object) -> Recipe:
@@ -101,22 +101,6 @@ def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, m
     changed = write_corpus(tmp_path, 66, ("text", "other"))
     with pytest.raises(TypeError):
         vectors(made, student, changed)
-
-
-def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, student, wise, corpus, monkeypatch) -> None:
-    made = recipe(model=str(wise))
-    run(corpus, student, tmp_path / "straight", recipe=made)
-    with monkeypatch.context() as patch:
-        crash_at(5, patch)
-        with pytest.raises(KeyboardInterrupt):
-            run(corpus, student, tmp_path / "out", recipe=made)
-    monkeypatch.setattr(Embedder, "encode", None)
-    run(corpus, student, tmp_path / "out", recipe=made, resume=True)
-    assert metrics(tmp_path / "out") == metrics(tmp_path / "straight")
-    assert metrics(tmp_path / "out")[0]["imitate/wise"] > 0
-    expected = weights(tmp_path / "straight")
-    for name, tensor in weights(tmp_path / "out").items():
-        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
 
 
 def test_another_teacher_is_another_run(tmp_path, student, wise, corpus, monkeypatch) -> None:
