@@ -35,28 +35,11 @@ def tiny_bert(folder: str | Path, *, dropout: float = 0.1, layers: int = 2, widt
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=64,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        intermediate_size=2 * width,
-        max_position_embeddings=64,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
-        pad_token_id=0,
-        initializer_range=0.2,  # wide enough that different sentences get clearly different vectors
-    )
+    marks = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, model_input_names=inputs, **marks)
+    shape = _shape(layers, width, dropout)
+    config = BertConfig(vocab_size=len(vocabulary), max_position_embeddings=64, pad_token_id=0, **shape)
     return _save(BertForMaskedLM, config, fast, Path(folder), seed)
 
 
@@ -76,34 +59,33 @@ def tiny_roberta(folder: str | Path, *, dropout: float = 0.1, layers: int = 2, w
     tokenizer.post_processor = processors.RobertaProcessing(
         ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False
     )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=64,
-        bos_token="<s>",
-        eos_token="</s>",
-        cls_token="<s>",
-        sep_token="</s>",
-        pad_token="<pad>",
-        unk_token="<unk>",
-        mask_token="<mask>",
-        model_input_names=["input_ids", "attention_mask"],
-    )
+    names = ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token")
+    marks = dict(zip(names, special, strict=True)) | {"cls_token": "<s>", "sep_token": "</s>"}
+    inputs = ["input_ids", "attention_mask"]
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, model_input_names=inputs, **marks)
     config = RobertaConfig(
         vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        intermediate_size=2 * width,
         max_position_embeddings=64 + 2,  # RoBERTa's positions start at padding_idx + 1
         type_vocab_size=1,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
         pad_token_id=1,
         bos_token_id=0,
         eos_token_id=2,
-        initializer_range=0.2,
+        **_shape(layers, width, dropout),
     )
     return _save(RobertaForMaskedLM, config, fast, Path(folder), seed)
+
+
+def _shape(layers: int, width: int, dropout: float) -> dict[str, float]:
+    """Settings of either family."""
+    return {
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 2 * width,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
+        "initializer_range": 0.2,  # wide enough that different sentences get clearly different vectors
+    }
 
 
 def _save(architecture: type, config: object, tokenizer: PreTrainedTokenizerFast, folder: Path, seed: int) -> Path:

@@ -166,13 +166,6 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, opencse, corpus, pairs,
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("command", ["train simcse {} --backbone mini-mlm", "probe {}"])
-def test_a_path_that_is_too_long_is_one_line(tmp_path, opencse, command) -> None:
-    code, _, err = opencse(*command.format("a" * 5000).split(), "-o", str(tmp_path / "out"))
-    assert code == 2, err[-300:]
-    assert "Traceback" not in err
-
-
 def test_without_arguments_there_is_help_alone(opencse) -> None:
     code, printed, err = opencse()
     assert code == 2

@@ -134,18 +134,6 @@ def test_mining_with_a_model_that_the_run_trains_first(tmp_path, corpus) -> None
     assert (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns == begun
 
 
-def test_paraphrases_for_osscse_may_come_from_a_table(tmp_path, corpus) -> None:
-    table = tmp_path / "table.tsv"
-    table.write_text(TABLE)
-    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]", "views.paraphrase.window=[0.0, 1.0]"]
-    out = tmp_path / "out"
-    plain = tiny_bert(tmp_path / "bert")
-    opencse.run("osscse", corpus, backbone=plain, out=out, paraphrases=table, overrides=settings, progress=False)
-    views = pq.read_table(sorted((out / "views").glob("part-*.parquet"))).to_pydict()
-    found = dict(zip(views["text"], views["paraphrase"], strict=True))
-    assert found["He likes tea."] == "Tea is what he is fond of."
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -44,29 +44,12 @@ def test_pooling_and_its_export(backbone, tmp_path, pooling, expected) -> None:
     np.testing.assert_allclose(SentenceTransformer(str(tmp_path / "model")).encode(TEXTS), vectors, atol=1e-6)
 
 
-def test_backbone_pooling_keeps_what_the_folder_says(backbone, tmp_path) -> None:
-    save_encoder(load_encoder(backbone, pooling="cls").eval(), tmp_path / "st")
-    kept = load_encoder(tmp_path / "st").eval()
-    np.testing.assert_allclose(kept.encode(TEXTS), SentenceTransformer(str(tmp_path / "st")).encode(TEXTS), atol=1e-6)
-
-
-def test_a_plain_encoder_does_not_say_how_to_pool(backbone) -> None:
-    with pytest.raises(OpencseError, match=r"pool.*encoder\.pooling=cls"):
-        load_encoder(backbone)
-
-
 def test_a_model_saved_in_half_precision_is_one_of_fp32(tmp_path) -> None:
     """fp16 does not train on a CPU, and Adam loses small steps in bf16."""
     folder = tiny_bert(tmp_path / "bert")
     load_encoder(folder, pooling="mean").half().save(str(tmp_path / "half"))
     assert {each.dtype for each in SentenceTransformer(str(tmp_path / "half")).parameters()} == {torch.float16}
     assert {each.dtype for each in load_encoder(tmp_path / "half").parameters()} == {torch.float32}
-
-
-def test_dropout_can_be_set(tmp_path) -> None:
-    model = load_encoder(tiny_bert(tmp_path / "b", dropout=0.0), pooling="cls", dropout=0.15)
-    rates = {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)}
-    assert rates == {0.15}
 
 
 def test_an_unknown_pooling_is_named_before_anything_is_loaded() -> None:

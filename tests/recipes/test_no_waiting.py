@@ -14,10 +14,11 @@ from tests.tiny import tiny_bert
 from tests.training.dry_run import prepare, train_on_meta
 from tests.training.helpers import run, write_corpus
 
-RECIPES = [load_recipe(name) for name in recipe_names()]
-PACKED = list({tuple(t.kind for t in each.terms): each.name for each in RECIPES if each.block is None}.values())
-"""One recipe for each combination of terms. The layers of a meaning block take padded states, so its texts are not
-packed, and their masks are read."""
+RECIPES = sorted((load_recipe(name) for name in recipe_names()), key=lambda each: len(each.terms))
+BY_TERM = {term.kind: each.name for each in RECIPES if each.block is None for term in each.terms}
+PACKED = sorted(set(BY_TERM.values()))
+"""Recipes of many terms, in which each kind of term stands. The layers of a meaning block take padded states, so its
+texts are not packed, and their masks are read."""
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,7 @@ from sentence_transformers import SentenceTransformer
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.training import loop
 from opencse.training.folder import read_record
-from tests.tiny import tiny_bert
 from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
-
-
-@pytest.fixture(scope="module")
-def backbone(tmp_path_factory) -> Path:
-    return tiny_bert(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from tests.tiny import tiny_bert
 from tests.training.helpers import run, write_corpus
-
-
-@pytest.fixture(scope="module")
-def backbone(tmp_path_factory) -> Path:
-    return tiny_bert(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture
@@ -39,10 +33,6 @@ def test_blank_lines_are_skipped_and_counted(tmp_path, backbone) -> None:
     notes: list[str] = []
     run(tmp_path / "c.txt", backbone, tmp_path / "out", notify=notes.append)
     assert any("2 blank rows were left out; 3 are used" in n for n in notes)
-
-
-def test_a_column_that_is_not_there(tmp_path, corpus, backbone) -> None:
-    refused(r"needs the column 'negative'.*opencse build", corpus, backbone, tmp_path / "out", recipe="hince")
 
 
 def test_a_column_of_nulls(tmp_path, backbone) -> None:

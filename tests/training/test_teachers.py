@@ -38,13 +38,8 @@ def recipe(**teacher: object) -> Recipe:
 
 
 @pytest.fixture(scope="module")
-def student(tmp_path_factory) -> Path:
-    return tiny_bert(tmp_path_factory.mktemp("bert"))
-
-
-@pytest.fixture(scope="module")
 def wise(tmp_path_factory) -> Path:
-    """Of another family and width than the student, in sentence-transformers' format."""
+    """Of another family and width than the backbone, in sentence-transformers' format."""
     folder = tmp_path_factory.mktemp("wise")
     transformer = Transformer(str(tiny_roberta(folder / "plain", width=48, seed=3)))
     SentenceTransformer(modules=[transformer, Pooling(48, "mean")], device="cpu").save(str(folder / "st"))
@@ -59,14 +54,14 @@ def corpus(tmp_path_factory) -> Path:
 SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 
-def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
-    loaded = load_teachers(made, Backbone(student))
+def vectors(made: Recipe, backbone: Path, corpus: Path) -> dict[str, np.ndarray]:
+    loaded = load_teachers(made, Backbone(backbone))
     return teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)["wise"]
 
 
-def test_the_vectors_are_the_teachers_own(student, wise, corpus, monkeypatch) -> None:
+def test_the_vectors_are_the_teachers_own(backbone, wise, corpus, monkeypatch) -> None:
     monkeypatch.setattr(module, "_CHUNK", 30)
-    found = vectors(recipe(model=str(wise)), student, corpus)
+    found = vectors(recipe(model=str(wise)), backbone, corpus)
     model = SentenceTransformer(str(wise), device="cpu")
     assert set(found) == {"anchor", "other"}
     for view, column in (("anchor", "text"), ("other", "other")):
@@ -77,45 +72,45 @@ def test_the_vectors_are_the_teachers_own(student, wise, corpus, monkeypatch) ->
             np.testing.assert_allclose(vector, expected, atol=2e-6)
 
 
-def test_length_and_pooling(student, wise, corpus) -> None:
+def test_length_and_pooling(backbone, wise, corpus) -> None:
     text = next(iter(Corpus(corpus).rows(["text"])))[0]
     model = SentenceTransformer(str(wise), device="cpu")
     model.max_seq_length = 4
-    found = vectors(recipe(model=str(wise), max_length=4), student, corpus)
+    found = vectors(recipe(model=str(wise), max_length=4), backbone, corpus)
     np.testing.assert_allclose(found["anchor"][0], model.encode(text), atol=2e-6)
-    one, two = (vectors(recipe(model=str(student), pooling=p), student, corpus)["anchor"] for p in ("cls", "mean"))
+    one, two = (vectors(recipe(model=str(backbone), pooling=p), backbone, corpus)["anchor"] for p in ("cls", "mean"))
     assert np.abs(one - two).max() > 0.01
-    own = vectors(recipe(model="backbone"), student, corpus)["anchor"]  # the recipe's pooling is cls
+    own = vectors(recipe(model="backbone"), backbone, corpus)["anchor"]  # the recipe's pooling is cls
     np.testing.assert_array_equal(own, one)
 
 
-def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, monkeypatch) -> None:
+def test_what_is_cached_is_not_computed_again(backbone, wise, corpus, tmp_path, monkeypatch) -> None:
     made = recipe(model=str(wise))
-    first = vectors(made, student, corpus)
+    first = vectors(made, backbone, corpus)
     monkeypatch.setattr(Embedder, "encode", None)
     (tmp_path / "same.jsonl").write_bytes(corpus.read_bytes() + b"\n")  # another file with the same sentences
-    again = vectors(made, student, tmp_path / "same.jsonl")
+    again = vectors(made, backbone, tmp_path / "same.jsonl")
     assert all(np.array_equal(first[v], again[v]) for v in first)
     with pytest.raises(TypeError):
-        vectors(recipe(model=str(wise), max_length=5), student, corpus)
+        vectors(recipe(model=str(wise), max_length=5), backbone, corpus)
     changed = write_corpus(tmp_path, 66, ("text", "other"))
     with pytest.raises(TypeError):
-        vectors(made, student, changed)
+        vectors(made, backbone, changed)
 
 
-def test_another_teacher_is_another_run(tmp_path, student, wise, corpus, monkeypatch) -> None:
+def test_another_teacher_is_another_run(tmp_path, backbone, wise, corpus, monkeypatch) -> None:
     made = recipe(model=str(tmp_path / "teacher"))
     (tmp_path / "teacher").symlink_to(wise)
     with monkeypatch.context() as patch:
         crash_at(5, patch)
         with pytest.raises(KeyboardInterrupt):
-            run(corpus, student, tmp_path / "out", recipe=made)
+            run(corpus, backbone, tmp_path / "out", recipe=made)
     (tmp_path / "teacher").unlink()
     tiny_bert(tmp_path / "plain", seed=7)
     transformer = Transformer(str(tmp_path / "plain"))
     SentenceTransformer(modules=[transformer, Pooling(32, "mean")], device="cpu").save(str(tmp_path / "teacher"))
     with pytest.raises(OpencseError, match="another teacher wise"):
-        run(corpus, student, tmp_path / "out", recipe=made, resume=True)
+        run(corpus, backbone, tmp_path / "out", recipe=made, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +122,11 @@ def test_another_teacher_is_another_run(tmp_path, student, wise, corpus, monkeyp
     ],
 )
 def test_a_teacher_that_cannot_be_used_is_named_before_anything_is_written(
-    tmp_path, student, corpus, teacher, match
+    tmp_path, backbone, corpus, teacher, match
 ) -> None:
-    teacher["model"] = str(student) if teacher["model"] == "PLAIN" else teacher["model"]
+    teacher["model"] = str(backbone) if teacher["model"] == "PLAIN" else teacher["model"]
     with pytest.raises(OpencseError, match=match):
-        run(corpus, student, tmp_path / "out", recipe=recipe(**teacher))
+        run(corpus, backbone, tmp_path / "out", recipe=recipe(**teacher))
     assert not (tmp_path / "out").exists()
 
 

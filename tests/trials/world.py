@@ -38,47 +38,24 @@ class World:
     """Paths of things that are whole.
 
     Attributes:
-        root: Holds all of it.
         sentences: Forty of them.
+        model: A tiny encoder without pooling.
+        corpus: A `.txt` of the sentences.
+        recipe: Trains in a second.
+        building: A recipe that builds a column without any model.
+        pairs: Scored pairs.
+        encoder: A sentence-transformers folder: the model of a finished run.
+        stopped: The folder of a run that was stopped at its fifth step, with two checkpoints.
     """
 
-    root: Path
     sentences: tuple[str, ...]
-
-    @property
-    def model(self) -> Path:
-        """A tiny encoder without pooling."""
-        return self.root / "tiny"
-
-    @property
-    def corpus(self) -> Path:
-        """A `.txt` of the sentences."""
-        return self.root / "corpus.txt"
-
-    @property
-    def recipe(self) -> Path:
-        """Trains in a second."""
-        return self.root / "recipe.toml"
-
-    @property
-    def building(self) -> Path:
-        """A recipe that builds a column without any model."""
-        return self.root / "building.toml"
-
-    @property
-    def pairs(self) -> Path:
-        """Scored pairs."""
-        return self.root / "pairs.tsv"
-
-    @property
-    def encoder(self) -> Path:
-        """A sentence-transformers folder: the model of a finished run."""
-        return self.root / "finished" / "model"
-
-    @property
-    def stopped(self) -> Path:
-        """The folder of a run that was stopped at its fifth step, with two checkpoints."""
-        return self.root / "stopped"
+    model: Path
+    corpus: Path
+    recipe: Path
+    building: Path
+    pairs: Path
+    encoder: Path
+    stopped: Path
 
     def commands(self) -> dict[str, list[str]]:
         """The arguments of each command that writes a folder, but for the folder."""
@@ -120,10 +97,11 @@ def make_world(root: Path) -> World:
     root.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (root / name).write_text(text, encoding="utf-8")
-    tiny_bert(root / "tiny")
-    world = World(root, sentences)
+    names = ("tiny", "corpus.txt", "recipe.toml", "building.toml", "pairs.tsv", "finished/model", "stopped")
+    world = World(sentences, *(root / name for name in names))
+    tiny_bert(world.model)
     _train(world, root / "finished", stop_at=None)
-    _train(world, root / "stopped", stop_at=5)
+    _train(world, world.stopped, stop_at=5)
     return world
 
 

@@ -55,14 +55,6 @@ def test_a_scatter_has_both_models_for_each_group_and_both_groups_for_the_first(
     assert [cloud.get_label() for cloud in axes.collections] == ["paraphrase", "negation"]
 
 
-def test_a_histogram_has_the_share_of_pairs_by_cosine() -> None:
-    figures = detail_figures(entry(plot="histogram"), {"A": measured()})
-    assert list(figures) == ["-paraphrase", "-negation"]
-    (axes,) = figures["-paraphrase"]().axes
-    values = axes.patches[0].get_data().values
-    assert (len(values), values.sum(), values.max(), values[0]) == (25, 1.0, 0.5, 0.5)
-
-
 def test_pairs_are_listed_with_their_scores_and_the_cosines_of_each_model() -> None:
     header, *rows = detail_listing(entry(texts=1), {"A": measured(), "B": measured()})
     assert header == ("", "sentence", "compared with", "human score", "A", "B")

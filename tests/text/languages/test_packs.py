@@ -9,7 +9,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
 from opencse.recipes.load import RecipeFile
 from opencse.text import languages as registry
-from opencse.text.languages import ENGLISH, LanguagePack, NoRule, choose_language, language_packs
+from opencse.text.languages import ENGLISH, LanguagePack, choose_language, language_packs
 from opencse.text.views.registry import HardNegatives, Negation, RolePairs, SourceRow
 
 ENGLISH_TEXT = ["The shop is open and it has a garden."]
@@ -89,9 +89,3 @@ def test_a_pack_of_another_package_is_found_by_its_entry_point(monkeypatch) -> N
             language_packs()
     finally:
         language_packs.cache_clear()
-
-
-def test_a_view_without_a_rule_says_so() -> None:
-    (view,) = NoRule().open()([SourceRow(id=0, text="Un.")])
-    assert view.rule == "no rule in this language"
-    assert view.scores == {"mer": None}

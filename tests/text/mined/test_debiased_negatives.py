@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import time
 from pathlib import Path
@@ -19,10 +18,7 @@ from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views import builder
 from opencse.text.views.registry import DebiasedNegatives, build_views
 from tests.text.mined.helpers import key, vectors, word_similarity
-
-
-def hashes(folder: Path) -> dict[str, str]:
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+from tests.text.views.test_builder import hashes
 
 
 def mine(corpus: Path, out: Path, model: str, processes: int = 1, **options) -> list[dict]:

@@ -71,10 +71,10 @@ def test_probabilities(texts, table, encoder, tmp_path):
     score = -0.2 * zscore(surface) + 0.8 * zscore(cosine)
     expected = np.exp(score / 0.7) / np.exp(score / 0.7).sum()
     many = tmp_path / "many.txt"
-    many.write_text("the dog runs\n" * 1000)
+    many.write_text("the dog runs\n" * 300)
     rows = draw(many, table, encoder, tmp_path / "v", temperature=0.7, count=1)
     drawn = [row["positive_1"] for row in rows]
-    assert chisquare([drawn.count(one) for one in pool], 1000 * expected).pvalue > 0.001
+    assert chisquare([drawn.count(one) for one in pool], 300 * expected).pvalue > 0.001
 
 
 def test_the_window_leaves_candidates_out(texts, table, encoder, tmp_path):

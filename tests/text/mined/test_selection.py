@@ -41,7 +41,7 @@ def draws(scores: np.ndarray, valid: np.ndarray, count: int, temperature: float,
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 1000), st.floats(-1, 1)), min_size=1, max_size=12),
+    st.lists(st.tuples(st.integers(0, 100_000), st.floats(-1, 1)), min_size=1, max_size=12),
     st.floats(0, 1),
     st.sampled_from(["negative", "positive"]),
 )
@@ -98,23 +98,6 @@ def test_temperature_zero_takes_the_best():
         assert (draws(scores, valid, 3, 0.0, 20) == best[:3]).all()
         assert (draws(scores, valid, 1, 1e-6, 20)[:, 0] == best[0]).all()
         assert probabilities(scores, valid, 0.0)[0, best[0]] == 1
-
-
-@pytest.mark.parametrize("mode", ["sound", "faithful"])
-@pytest.mark.parametrize("role", ["negative", "positive"])
-def test_distances_of_thousands(mode, role):
-    edits = np.array([[1000, 0, 5000, 100_000]])
-    scores = selection_scores(
-        np.array([[0.3, 0.4, 0.5, 0.6]]),
-        edits,
-        np.maximum(edits, 1),
-        np.ones((1, 4), bool),
-        weight=0.2,
-        role=role,
-        mode=mode,
-    )
-    assert np.isfinite(scores).all()
-    assert probabilities(scores, np.ones((1, 4), bool), 1.0).sum() == pytest.approx(1)
 
 
 def test_small_and_empty_pools():
