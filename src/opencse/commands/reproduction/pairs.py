@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
+from opencse.evaluation import TextEmbeddings, load_sts
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.probes import ProbeData
 from opencse.evaluation.sts_sources import sts_text
@@ -129,7 +129,10 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
     found: dict[tuple[str, str], float] = {}
     for each in data.sts or data.pairs:
         if 1 < each.gold.max() <= 5 and (not group.task or group.task == each.name or not data.sts):
-            found |= _high_scored(each, group)
+            overlap = lexical_overlap(each.sentence1, each.sentence2)
+            scored = (each.gold >= (group.least_score or 0)) & (each.gold < group.below_score)
+            for row in np.flatnonzero(scored & (overlap < group.below_overlap)).tolist():
+                found[each.sentence1[row], each.sentence2[row]] = each.scores[row]
     if not found:
         raise OpencseError(f"no pair has a score of at least {group.least_score:g} and so little overlap")
     ranked = sorted(found, key=lambda pair: -found[pair])
@@ -138,13 +141,6 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
 
 def _pairs(pairs: Sequence[tuple[str, str]], scores: Sequence[float] = ()) -> SentencePairs:
     return SentencePairs(first=[a for a, _ in pairs], second=[b for _, b in pairs], scores=scores)
-
-
-def _high_scored(pairs: ScoredPairs, group: PairGroup) -> dict[tuple[str, str], float]:
-    overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
-    scored = (pairs.gold >= (group.least_score or 0)) & (pairs.gold < group.below_score)
-    rows = np.flatnonzero(scored & (overlap < group.below_overlap)).tolist()
-    return {(pairs.sentence1[row], pairs.sentence2[row]): pairs.scores[row] for row in rows}
 
 
 PAIRS = 2000

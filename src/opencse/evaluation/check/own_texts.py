@@ -76,7 +76,8 @@ def check_texts(
     inside = [_in_passage(case, searched) for case in cases if len(searched[case[0].passage].sentences) > 1]
     vectors = _encoded(encode, [*texts, *versions, *(text for each in inside for text in each[1:])])
     examples = _searches(cases, searched, vectors)
-    same = _reworded_cosines(both, vectors)
+    reworded = {kind: [(s.text, s.rewordings[kind]) for s in both if kind in s.rewordings] for kind in REWORDINGS}
+    same = {kind: _paired(vectors, *zip(*each, strict=True)) for kind, each in reworded.items() if each}
     opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
     threshold = _threshold(same)
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
@@ -193,12 +194,6 @@ def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool])
         by_sentence.setdefault(sentence, []).append(value)
     shares = np.array([np.mean(values) for values in by_sentence.values()])
     return mean_estimate(shares, empty="no sentence could be both contradicted and reworded")
-
-
-def _reworded_cosines(sentences: Sequence[RewrittenSentence], vectors: TextEmbeddings) -> dict[str, np.ndarray]:
-    """Return the cosines of sentences and their rewordings, for each kind of rewording that occurs."""
-    pairs = {kind: [(s.text, s.rewordings[kind]) for s in sentences if kind in s.rewordings] for kind in REWORDINGS}
-    return {kind: _paired(vectors, *zip(*each, strict=True)) for kind, each in pairs.items() if each}
 
 
 def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[str, Estimate]:

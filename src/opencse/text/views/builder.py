@@ -16,7 +16,7 @@ from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import Corpus
 from opencse.text.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, SourceRow
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store, texts_hash
-from opencse.text.views.storage import BuiltColumns, ViewFiles, begun_columns, build_header, build_order
+from opencse.text.views.storage import BuiltColumns, ViewFiles, begun_columns, build_order
 
 if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
@@ -84,8 +84,8 @@ def build_views(
                 builder.prepared = {name: spec.prepare(access) for name, spec in specs.items()}
         builder.open()
         part_rows = max(1, PART_ROWS // builder.size) * builder.size
-        header = build_header(specs, builder.digests, corpus=digest, rows=rows, seed=seed, part_rows=part_rows)
-        files = ViewFiles(out_dir, header, resume=resume)
+        source = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
+        files = ViewFiles(out_dir, specs, builder.digests, resume=resume, **source)
         if files.missing:
             _build_missing(files, builder, engine)
     return out_dir
@@ -117,7 +117,7 @@ def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> N
     if engine.workers > 1:
         builder.close()  # each process opens its own
     done = files.rows - sum(len(files.rows_of(part)) for part in files.missing)
-    size, specs = builder.size, builder.specs
+    size = builder.size
     built = [] if engine.remote else builder.count_rows()
     count = None if engine.remote else lambda: done + round(sum(built))
     phase = Phase("building", total=files.rows, unit="sentences", initial=done, count=count)
@@ -133,7 +133,7 @@ def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> N
             pieces.append(columns)
             part = unit * size // files.rows_per_part
             if unit + 1 == files.units_of(part, size).stop:
-                files.write(part, builder.texts(files.rows_of(part)), _joined(pieces), specs)
+                files.write(part, builder.texts(files.rows_of(part)), _joined(pieces))
                 pieces = []
 
 
@@ -236,5 +236,5 @@ class _PartBuilder:
     def __call__(self, part: int) -> int:
         builder, files = self._builder, self._files
         columns = _joined([builder(unit) for unit in files.units_of(part, builder.size)])
-        files.write(part, builder.texts(files.rows_of(part)), columns, builder.specs)
+        files.write(part, builder.texts(files.rows_of(part)), columns)
         return len(files.rows_of(part))

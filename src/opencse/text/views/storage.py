@@ -68,28 +68,6 @@ def column_makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
     return out
 
 
-def build_header(
-    specs: Mapping[str, ConstructorSpec],
-    digests: Mapping[str, str],
-    *,
-    corpus: str,
-    rows: int,
-    seed: int,
-    part_rows: int,
-) -> dict[str, Any]:
-    """Return everything that determines the output: hash of the texts, version, options and hashes of weights."""
-    columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
-    return {
-        "format": FORMAT,
-        "tool": f"opencse {__version__}",
-        "texts_sha256": corpus,
-        "rows": rows,
-        "seed": seed,
-        "rows_per_part": part_rows,
-        "columns": json.loads(json.dumps(columns)),
-    }
-
-
 def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
     """Return the kind and the options, including those of a nested specification."""
     values = ((field.name, getattr(spec, field.name)) for field in dataclasses.fields(spec))
@@ -126,16 +104,29 @@ class ViewFiles:
 
     Args:
         folder: Folder of the files; it is created, and leftovers of a killed build are removed.
-        header: Header of every file.
+        specs: The specifications, in build order.
+        digests: Hash of the weights of each.
         resume: Keep finished files; if false, they are removed.
+        **source: What else determines the output, for the header of every file: `texts_sha256`, `rows`, `seed` and
+            `rows_per_part`.
 
     Raises:
         OpencseError: There are finished files with another header.
     """
 
-    def __init__(self, folder: Path, header: Mapping[str, Any], *, resume: bool) -> None:
-        self.folder, self.header = folder, header
-        self.rows, self.rows_per_part = int(header["rows"]), int(header["rows_per_part"])
+    def __init__(
+        self,
+        folder: Path,
+        specs: Mapping[str, ConstructorSpec],
+        digests: Mapping[str, str],
+        *,
+        resume: bool,
+        **source: Any,
+    ) -> None:
+        columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
+        header = {"format": FORMAT, "tool": f"opencse {__version__}", **source, "columns": columns}
+        self.folder, self.specs, self.header = folder, specs, json.loads(json.dumps(header))
+        self.rows, self.rows_per_part = int(source["rows"]), int(source["rows_per_part"])
         count = -(-self.rows // self.rows_per_part)
         self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
         make_folder(folder)
@@ -168,7 +159,7 @@ class ViewFiles:
         """Return the numbers of the units of `size` rows that one file consists of."""
         return range(part * self.rows_per_part // size, -(-self.rows_of(part).stop // size))
 
-    def write(self, part: int, texts: Sequence[str], built: BuiltColumns, specs: Mapping[str, ConstructorSpec]) -> None:
+    def write(self, part: int, texts: Sequence[str], built: BuiltColumns) -> None:
         """Write one file, whole or not at all: `id`, `text`, and the text, rule and scores of each built column."""
         import pyarrow.parquet as pq
 
@@ -176,11 +167,11 @@ class ViewFiles:
             pa.field("id", pa.int64(), nullable=False): self.rows_of(part),
             pa.field("text", pa.string(), nullable=False): texts,
         }
-        for name, maker in column_makers(specs).items():
+        for name, maker in column_makers(self.specs).items():
             views = built[name]
             columns[pa.field(name, pa.string())] = [view.text for view in views]
             columns[pa.field(f"{name}.rule", pa.string(), nullable=False)] = [view.rule for view in views]
-            for score, kind in specs[maker].scores.items():
+            for score, kind in self.specs[maker].scores.items():
                 columns[pa.field(f"{name}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in views]
         schema = pa.schema([*columns], metadata={HEADER: json.dumps(self.header).encode()})
         with replaced_file(self.paths[part]) as temporary:
