@@ -11,7 +11,6 @@ from opencse.commands.reproduce import reproduce
 from opencse.commands.reproduced_runs import StoredRun
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes import load_probe_data
-from opencse.evaluation.task import TextEmbeddings
 from opencse.foundation.errors import OpencseError
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
@@ -73,7 +72,7 @@ def test_queries_are_searched_among_the_sentences_of_stsb(options, tmp_path, mon
         reproduce("diffcse/table-9", **options)
     monkeypatch.setattr(module, "load_probe_data", lambda **_: load_probe_data())
     monkeypatch.setattr(reproduced_runs, "_trained", lambda *_: StoredRun(folder=tmp_path, scores={}))
-    monkeypatch.setattr(reproduced_runs, "_embeddings", lambda _, texts: TextEmbeddings(texts, letters(texts)))
+    monkeypatch.setattr(reproduced_runs, "_embedder", lambda _: letters)
     table = reproduce("diffcse/table-9", **options, data="sts")
     assert asked[0] == {"text": "raw", "tasks": ["STS-B"], "split": "test"}
     assert all(1 <= cell.values[0] <= len(texts) for cell in table.rows["DiffCSE"])

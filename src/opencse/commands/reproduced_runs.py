@@ -14,15 +14,15 @@ from typing import Any, Literal
 from opencse.commands.evaluate import evaluate
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.figures import Curve
-from opencse.commands.reproduction.details import Detail, find_neighbours, project, searched_texts
+from opencse.commands.reproduction.details import Detail, find_neighbours, project
 from opencse.commands.reproduction.entries import Entry, System
-from opencse.commands.reproduction.pairs import load_group, pair_cosines, texts_of, training_pairs
+from opencse.commands.reproduction.pairs import load_group, pair_cosines, training_pairs
 from opencse.commands.run import run
 from opencse.commands.run_groups import read_run
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
+from opencse.evaluation import ScoredPairs, load_sts
 from opencse.evaluation.data_files import TextVariant
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
 from opencse.evaluation.whitening import Whitening
@@ -85,7 +85,7 @@ def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
     """
     if entry.kind == "pairs":
         groups = {group.name: load_group(group, probe_data, data) for group in entry.groups}
-        return lambda run: run.with_detail(pair_cosines(groups, _embeddings(run, texts_of(groups))))
+        return lambda run: run.with_detail(pair_cosines(groups, _embedder(run)))
     if entry.kind == "training_pairs":
         first: list[StoredRun] = []
 
@@ -93,18 +93,16 @@ def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
             if run.recipe is None or run.rows is None:
                 raise OpencseError("an untouched backbone has no training pairs")
             first.append(run)
-            groups = training_pairs(run.recipe, run.rows)
-            return run.with_detail(pair_cosines(groups, _embeddings(first[0], texts_of(groups))))
+            return run.with_detail(pair_cosines(training_pairs(run.recipe, run.rows), _embedder(first[0])))
 
         return measure
     if entry.kind == "neighbours":
         pairs = _stsb(entry, data, "test")
-        texts = searched_texts(pairs, entry.queries)
-        return lambda run: run.with_detail(find_neighbours(pairs, entry.queries, _embeddings(run, texts)))
+        return lambda run: run.with_detail(find_neighbours(pairs, entry.queries, _embedder(run)))
     if entry.kind == "projection":
         sets = [_stsb(entry, data, "dev")] if data is not None else probe_data.pairs
         shown = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))[:SENTENCES]
-        return lambda run: run.with_detail(project(_embeddings(run, shown)(shown)))
+        return lambda run: run.with_detail(project(_embedder(run)(shown)))
     if entry.kind == "tasks":
         return lambda run: replace(run, scores=_task_scores(entry.columns, run, data))
     if entry.kind == "cost":
@@ -121,9 +119,8 @@ def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
     return load_sts(data, text=text, tasks=["STS-B"], split=split)[0]
 
 
-def _embeddings(run: StoredRun, texts: Sequence[str]) -> TextEmbeddings:
-    embedder = Embedder(load_encoder(run.model, pooling=run.pooling or "backbone"), precision="auto")
-    return TextEmbeddings(texts, embedder(texts))
+def _embedder(run: StoredRun) -> Embedder:
+    return Embedder(load_encoder(run.model, pooling=run.pooling or "backbone"), precision="auto")
 
 
 @dataclass(frozen=True)

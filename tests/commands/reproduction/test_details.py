@@ -10,11 +10,10 @@ from opencse.commands.reproduction.details import (
     detail_listing,
     find_neighbours,
     project,
-    searched_texts,
 )
 from opencse.commands.reproduction.entries import Entry, Query, System
-from opencse.commands.reproduction.pairs import PairGroup, SentencePairs, pair_cosines, texts_of
-from opencse.evaluation import ScoredPairs, TextEmbeddings
+from opencse.commands.reproduction.pairs import PairGroup, SentencePairs, pair_cosines
+from opencse.evaluation import ScoredPairs
 
 GROUPS = {
     "paraphrase": SentencePairs(first=["a b", "a b"], second=["c d", "a d"], scores=[5.0, 4.5]),
@@ -24,8 +23,7 @@ VECTORS = {"a b": [1, 0], "c d": [0, 1], "a d": [1, 1], "not a b": [1, 0]}
 
 
 def measured(scale: float = 1.0):
-    texts = texts_of(GROUPS)
-    return pair_cosines(GROUPS, TextEmbeddings(texts, np.array([VECTORS[text] for text in texts]) * scale))
+    return pair_cosines(GROUPS, lambda texts: np.array([VECTORS[text] for text in texts]) * scale)
 
 
 def entry(**settings) -> Entry:
@@ -75,8 +73,7 @@ def test_the_answer_has_a_rank_and_a_query_does_not_find_itself() -> None:
     pairs = ScoredPairs(name="STS-B", sentence1=["Go.", "Stop."], sentence2=["Leave.", "Halt."], scores=[5, 5])
     queries = (Query(text="go.", answer=(0, 2)), Query(text="stop."))
     vectors = {"Go.": [1, 0], "go.": [1, 0], "Leave.": [3, 3], "Stop.": [2, 1], "stop.": [2, 1], "Halt.": [0, 1]}
-    texts = searched_texts(pairs, queries)
-    found = find_neighbours(pairs, queries, TextEmbeddings(texts, np.array([vectors[text] for text in texts])))
+    found = find_neighbours(pairs, queries, lambda texts: np.array([vectors[text] for text in texts]))
     assert found.scores() == {"query 1: rank": 2.0}
     assert [text for text, _ in found.nearest[0]] == ["Stop.", "Leave.", "Halt."]
     listed = detail_listing(entry(kind="neighbours", groups=(), queries=queries), {"A": found})

@@ -12,7 +12,7 @@ import numpy as np
 from opencse.commands.reports.figures import WIDTH, Draw, draw_histogram, draw_scatter, short
 from opencse.commands.reproduction.entries import Entry, Query
 from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs
-from opencse.evaluation import ScoredPairs, TextEmbeddings
+from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings
 from opencse.foundation.numbers import unit_rows
 
 if TYPE_CHECKING:
@@ -34,14 +34,11 @@ class Neighbours:
         return {f"query {number}: rank": float(rank) for number, rank in self.ranks.items()}
 
 
-def searched_texts(pairs: ScoredPairs, queries: Sequence[Query]) -> list[str]:
-    """Return the distinct sentences of the pairs, and the queries."""
-    return list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2, *(query.text for query in queries)]))
-
-
-def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], embeddings: TextEmbeddings) -> Neighbours:
+def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], encode: Encode) -> Neighbours:
     """Search for each query among the sentences of the pairs; it does not find itself."""
     corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
+    texts = list(dict.fromkeys([*corpus, *(query.text for query in queries)]))
+    embeddings = TextEmbeddings(texts, encode(texts))
     vectors = unit_rows(embeddings(corpus), np.float64)
     ranks, nearest = {}, []
     for number, query in enumerate(queries, 1):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation import TextEmbeddings, load_sts
+from opencse.evaluation import Encode, TextEmbeddings, load_sts
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.probes import ProbeData
 from opencse.evaluation.sts_sources import sts_text
@@ -44,13 +44,10 @@ class PairCosines:
         return found
 
 
-def texts_of(groups: Mapping[str, SentencePairs]) -> list[str]:
-    """Return the distinct sentences of all pairs."""
-    return list(dict.fromkeys(text for pairs in groups.values() for text in (*pairs.first, *pairs.second)))
-
-
-def pair_cosines(groups: Mapping[str, SentencePairs], embeddings: TextEmbeddings) -> PairCosines:
+def pair_cosines(groups: Mapping[str, SentencePairs], encode: Encode) -> PairCosines:
     """Measure groups of pairs by the vectors of their sentences."""
+    texts = list(dict.fromkeys(text for pairs in groups.values() for text in (*pairs.first, *pairs.second)))
+    embeddings = TextEmbeddings(texts, encode(texts))
     return PairCosines(
         pairs=groups,
         cosines={name: paired_cosine(embeddings(p.first), embeddings(p.second)) for name, p in groups.items()},
