@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chisquare
 
 from opencse.text.mined import candidate_pools as pools
-from opencse.text.mined.candidate_pools import SearchedCorpus, in_window, nearest, random_block, without_copies
+from opencse.text.mined.candidate_pools import in_window, nearest, random_block, without_copies
 
 N, D = 500, 8
 
@@ -29,15 +29,10 @@ def keys() -> np.ndarray:
     return keys
 
 
-@pytest.fixture(scope="module")
-def corpus(vectors, keys) -> SearchedCorpus:
-    return SearchedCorpus(keys, vectors.__getitem__)
-
-
-def test_first_in_window_in_the_order_given(vectors, keys, corpus):
+def test_first_in_window_in_the_order_given(vectors, keys):
     order = without_copies(random_block(N, N, seed=1), keys)
     rows = np.array([3, 7, 400, 9])
-    found = in_window(rows, order, corpus, size=20, window=(0.2, 0.6))
+    found = in_window(rows, order, keys, vectors.__getitem__, size=20, window=(0.2, 0.6))
     for k, row in enumerate(rows):
         cosine = vectors[order] @ vectors[row]
         expected = [i for i, c in zip(order, cosine, strict=True) if 0.2 <= c <= 0.6 and keys[i] != keys[row]][:20]
@@ -46,23 +41,23 @@ def test_first_in_window_in_the_order_given(vectors, keys, corpus):
         assert (found.ids[k, found.sizes[k] :] == -1).all()
 
 
-def test_pools_are_unbiased(vectors, corpus):
+def test_pools_are_unbiased(vectors, keys):
     row, size = np.array([0]), 10
     inside = np.flatnonzero((np.abs(vectors @ vectors[0] - 0.4) <= 0.2) & (np.arange(N) != 0))
     counts = np.zeros(N)
     for seed in range(1500):
         block = random_block(N, 200, seed)
-        found = in_window(row, block, corpus, size=size, window=(0.2, 0.6))
+        found = in_window(row, block, keys, vectors.__getitem__, size=size, window=(0.2, 0.6))
         counts[found.ids[0, : found.sizes[0]]] += 1
     assert counts.sum() == counts[inside].sum()
     assert chisquare(counts[inside]).pvalue > 0.001
 
 
 @pytest.mark.parametrize("size", [1, 5, 60])
-def test_nearest_is_the_sorted_answer(vectors, keys, corpus, size):
+def test_nearest_is_the_sorted_answer(vectors, keys, size):
     candidates = without_copies(np.arange(N), keys)
     rows = np.arange(40)
-    found, _ = nearest(rows, candidates, corpus, size=size, window=(0.3, 0.7))
+    found, _ = nearest(rows, candidates, keys, vectors.__getitem__, size=size, window=(0.3, 0.7))
     for k, row in enumerate(rows):
         cosine = vectors[candidates] @ vectors[row]
         fits = (cosine >= 0.3) & (cosine <= 0.7) & (keys[candidates] != keys[row])
@@ -88,5 +83,5 @@ def test_window_ends_belong_to_it():
     vectors = np.array([[1, 0], [0.25, 0.5], [0.75, 0.5], [0.2499, 1]], dtype=np.float32)
     ids = np.arange(4)
     keys = ids.astype(np.uint64)
-    found = in_window(ids[:1], ids, SearchedCorpus(keys, vectors.__getitem__), size=4, window=(0.25, 0.75))
+    found = in_window(ids[:1], ids, keys, vectors.__getitem__, size=4, window=(0.25, 0.75))
     assert found.ids.tolist() == [[1, 2, -1, -1]]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,16 +16,8 @@ CHUNK = 2048  # candidates in one matrix product
 TILE = 512  # rows in one matrix product: the scores fit in a core's cache
 
 
-class SearchedCorpus(NamedTuple):
-    """What candidates are found by.
-
-    Attributes:
-        keys: Key of each sentence, uint64 (n,); those of copies are equal.
-        take: Maps numbers of sentences, int64 (m,), to their unit vectors, float32 (m, d).
-    """
-
-    keys: np.ndarray
-    take: Callable[[np.ndarray], np.ndarray]
+Take = Callable[[np.ndarray], np.ndarray]
+"""Maps numbers of sentences, int64 (m,), to their unit vectors, float32 (m, d)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +60,7 @@ def without_copies(ids: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def in_window(
-    rows: np.ndarray, candidates: np.ndarray, corpus: SearchedCorpus, *, size: int, window: tuple[float, float]
+    rows: np.ndarray, candidates: np.ndarray, keys: np.ndarray, take: Take, *, size: int, window: tuple[float, float]
 ) -> CandidatePools:
     """Return for each row the first `size` candidates whose cosine lies in the window (both ends included).
 
@@ -79,11 +70,12 @@ def in_window(
     Args:
         rows: Numbers of sentences, int64 (a,).
         candidates: Numbers of sentences, int64 (c,).
-        corpus: The sentences.
+        keys: Key of each sentence, uint64 (n,); those of copies are equal.
+        take: Gives the vectors of sentences.
         size: n, the maximum size of a pool.
         window: Minimum and maximum cosine.
     """
-    anchors, anchor_keys = corpus.take(rows), corpus.keys[rows]
+    anchors, anchor_keys = take(rows), keys[rows]
     low, high = np.float32(window[0]), np.float32(window[1])
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.zeros((len(rows), size), dtype=np.float32)
@@ -93,11 +85,11 @@ def in_window(
         if not len(active):
             break
         numbers = candidates[start : start + CHUNK]
-        keys, vectors = corpus.keys[numbers], corpus.take(numbers)
+        other_keys, vectors = keys[numbers], take(numbers)
         for first in range(0, len(active), TILE):
             tile = active[first : first + TILE]
             scores = anchors[tile] @ vectors.T
-            row, column = _found((scores >= low) & (scores <= high), anchor_keys[tile], keys)
+            row, column = _found((scores >= low) & (scores <= high), anchor_keys[tile], other_keys)
             place = filled[tile[row]] + _rank(row)
             fits = place < size
             row, column, place = row[fits], column[fits], place[fits]
@@ -111,7 +103,8 @@ def in_window(
 def nearest(
     rows: np.ndarray,
     candidates: np.ndarray,
-    corpus: SearchedCorpus,
+    keys: np.ndarray,
+    take: Take,
     *,
     size: int,
     window: tuple[float, float],
@@ -122,7 +115,8 @@ def nearest(
     Args:
         rows: As in `in_window`.
         candidates: As in `in_window`, but in any order.
-        corpus: As in `in_window`.
+        keys: As in `in_window`.
+        take: As in `in_window`.
         size: As in `in_window`.
         window: As in `in_window`.
         limits: Maximum cosine of the candidates of each row, float32 (a,), as if its window ended there.
@@ -130,7 +124,7 @@ def nearest(
     Returns:
         The candidates, and how many in the window were skipped because of the limit, int64 (a,).
     """
-    anchors, anchor_keys = corpus.take(rows), corpus.keys[rows]
+    anchors, anchor_keys = take(rows), keys[rows]
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.full((len(rows), size), -np.inf, dtype=np.float32)
     low, high = np.nextafter(np.float32(window[0]), np.float32(-np.inf)), np.float32(window[1])
@@ -138,15 +132,15 @@ def nearest(
     skipped = np.zeros(len(rows), dtype=np.int64)
     for start in range(0, len(candidates), CHUNK):
         numbers = candidates[start : start + CHUNK]
-        keys, vectors = corpus.keys[numbers], corpus.take(numbers)
+        other_keys, vectors = keys[numbers], take(numbers)
         for first in range(0, len(rows), TILE):
             tile = slice(first, first + TILE)
             scores = anchors[tile] @ vectors.T
             if limits is not None:
                 over = (scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high)
-                skipped[tile] += np.bincount(_found(over, anchor_keys[tile], keys)[0], minlength=len(scores))
+                skipped[tile] += np.bincount(_found(over, anchor_keys[tile], other_keys)[0], minlength=len(scores))
             bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]  # the cosine that a candidate has to exceed
-            row, column = _found((scores > bar) & (scores <= tops[tile][:, None]), anchor_keys[tile], keys)
+            row, column = _found((scores > bar) & (scores <= tops[tile][:, None]), anchor_keys[tile], other_keys)
             if len(row):
                 more = np.pad(ids[tile], width := ((0, 0), (0, int(_rank(row).max()) + 1)), constant_values=-1)
                 more_cosine = np.pad(cosine[tile], width, constant_values=-np.inf)

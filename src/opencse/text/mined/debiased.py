@@ -243,7 +243,8 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
         """See `MinedSpec`."""
         block = self.random_block(self.block, rows, index, seed)
         ids, size = np.array([row.id for row in rows]), min(self.pool, len(block))
-        pools = in_window(ids, block, index.searched, size=size, window=open_bounds(self.window))
+        keys, take, window = index.sentences.keys, index.vectors.take, open_bounds(self.window)
+        pools = in_window(ids, block, keys, take, size=size, window=window)
         seeds = self.row_seeds(seed, rows)
         places = np.empty((len(rows), self.count), dtype=np.int64)
         step = len(rows) if len(block) <= _ENCODED else max(1, _ENCODED // size)

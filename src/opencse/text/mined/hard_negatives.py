@@ -97,15 +97,15 @@ class HardNegatives(MinedSpec):
 
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
-        ids, corpus = np.array([row.id for row in rows]), index.searched
+        ids, keys, take = np.array([row.id for row in rows]), index.sentences.keys, index.vectors.take
         if self.search == "block":
             candidates = self.random_block(self.block, rows, index, seed)
         else:
-            candidates = without_copies(np.arange(len(corpus.keys)), corpus.keys)
+            candidates = without_copies(np.arange(len(keys)), keys)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
-        limits = self._limits(rows, corpus.take(ids))
+        limits = self._limits(rows, take(ids))
         window = open_bounds(self.window)
-        found, skipped = nearest(ids, candidates, corpus, size=last, window=window, limits=limits)
+        found, skipped = nearest(ids, candidates, keys, take, size=last, window=window, limits=limits)
         pools = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
         if self.pick == "random":
             even, noise = np.zeros(pools.ids.shape), gumbel_noise(self.row_seeds(seed, rows), pools.ids)

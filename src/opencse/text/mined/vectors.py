@@ -23,7 +23,7 @@ from opencse.foundation.files import replaced_file
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
 from opencse.foundation.stores import Store, StoreWriter, key_hash
-from opencse.text.mined.candidate_pools import CandidatePools, SearchedCorpus, random_block, without_copies
+from opencse.text.mined.candidate_pools import CandidatePools, random_block, without_copies
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, FunctionConstructor, SourceRow, row_seed
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
@@ -62,9 +62,6 @@ class Vectors:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": {}}
-
-    def __len__(self) -> int:
-        return self.rows
 
     @property
     def shards(self) -> int:
@@ -223,11 +220,6 @@ class CorpusIndex:
 
     sentences: SentenceStore
     vectors: Vectors
-
-    @property
-    def searched(self) -> SearchedCorpus:
-        """Keys and vectors."""
-        return SearchedCorpus(self.sentences.keys, self.vectors.take)
 
 
 @dataclass(frozen=True, kw_only=True)
