@@ -14,27 +14,6 @@ from opencse.evaluation.probes.estimates import Estimate, weighted
 from opencse.text.surface import consistency_opposition
 
 
-class PairProbe:
-    """A probe of the cosines of some groups of pairs.
-
-    Args:
-        groups: The first and the second texts of the pairs of each group.
-    """
-
-    def __init__(self, groups: Sequence[tuple[Sequence[str], Sequence[str]]]) -> None:
-        self._groups = groups
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for first, second in self._groups:
-            yield from first
-            yield from second
-
-    def cosines(self, embeddings: TextEmbeddings) -> list[np.ndarray]:
-        """Return the cosines of the pairs of each group."""
-        return [paired_cosine(embeddings(first), embeddings(second)) for first, second in self._groups]
-
-
 class PublishedSplit(NamedTuple):
     """One row of OssCSE Tables 2 and 6; correlations as printed (not times 100).
 
@@ -113,7 +92,7 @@ class SplitResults:
         return self.average.opposed
 
 
-class SplitProbe(PairProbe):
+class SplitProbe:
     """Correlation on the consistent and the opposed pairs of sets of scored pairs.
 
     Args:
@@ -122,28 +101,33 @@ class SplitProbe(PairProbe):
     """
 
     def __init__(self, sets: Sequence[ScoredPairs], average: str = "all sets") -> None:
-        super().__init__([(each.sentence1, each.sentence2) for each in sets])
         self._sets, self._average = sets, average
         self._splits = [consistency_opposition(each.sentence1, each.sentence2, each.scores) for each in sets]
 
+    def texts(self) -> Iterator[str]:
+        """Yield every text whose vector `measure` needs."""
+        for each in self._sets:
+            yield from each.texts()
+
     def measure(self, embeddings: TextEmbeddings) -> SplitResults:
         """Return the correlation of cosines and human scores on both parts of every set."""
-        sets = tuple(
-            SplitResult(
+        sets = []
+        for pairs, split in zip(self._sets, self._splits, strict=True):
+            cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
+            found = SplitResult(
                 name=pairs.name,
                 consistent=_correlation(pairs.gold, cosine, split.consistent),
                 opposed=_correlation(pairs.gold, cosine, ~split.consistent),
                 median_score=split.median_score,
                 median_error_rate=split.median_error_rate,
             )
-            for pairs, split, cosine in zip(self._sets, self._splits, self.cosines(embeddings), strict=True)
-        )
+            sets.append(found)
         average = SplitResult(
             name=self._average,
             consistent=weighted([each.consistent for each in sets]),
             opposed=weighted([each.opposed for each in sets]),
         )
-        return SplitResults(sets=sets, average=average)
+        return SplitResults(sets=tuple(sets), average=average)
 
 
 def _correlation(gold: np.ndarray, cosine: np.ndarray, part: np.ndarray) -> Estimate:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.evaluation import TextEmbeddings
+from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_data import ProbeSentences
-from opencse.evaluation.probes.scored_pairs import PairProbe
 from opencse.foundation.numbers import unit_rows
 from opencse.text.surface import match_error_rate
 
@@ -55,7 +55,7 @@ class Transformations:
     rows_above: tuple[bool, ...]
 
 
-class TransformationProbe(PairProbe):
+class TransformationProbe:
     """Cosines of sentences with their transformations.
 
     Args:
@@ -63,25 +63,30 @@ class TransformationProbe(PairProbe):
     """
 
     def __init__(self, sentences: ProbeSentences) -> None:
-        self._kinds = sentences.kinds
-        pairs = [sentences.pairs(kind) for kind in self._kinds]
-        super().__init__([(first, second) for _, first, second in pairs])
-        self._rows = {kind: rows for kind, (rows, _, _) in zip(self._kinds, pairs, strict=True)}
-        self._rates = [match_error_rate(first, second) for first, second in self._groups]
+        self._pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
+        self._rates = {kind: match_error_rate(first, second) for kind, (_, first, second) in self._pairs.items()}
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text whose vector `measure` needs."""
+        for _, first, second in self._pairs.values():
+            yield from (*first, *second)
 
     def measure(self, embeddings: TextEmbeddings) -> Transformations:
         """Return the cosines by transformation."""
-        cosines = dict(zip(self._kinds, self.cosines(embeddings), strict=True))
+        cosines = {
+            kind: paired_cosine(embeddings(first), embeddings(second))
+            for kind, (_, first, second) in self._pairs.items()
+        }
         margin = self._margin(cosines)
         kinds = (
             TransformationCosines(
                 kind=kind,
                 cosine=mean_estimate(values),
-                error_rate=float(rates.mean()),
+                error_rate=float(self._rates[kind].mean()),
                 cosines=tuple(values.round(4).tolist()),
-                error_rates=tuple(rates.round(4).tolist()),
+                error_rates=tuple(self._rates[kind].round(4).tolist()),
             )
-            for (kind, values), rates in zip(cosines.items(), self._rates, strict=True)
+            for kind, values in cosines.items()
         )
         return Transformations(
             kinds=tuple(kinds),
@@ -94,7 +99,8 @@ class TransformationProbe(PairProbe):
         """Return the cosine of the paraphrase minus that of the negation, for sentences that have both."""
         if not {"paraphrase", "negation"} <= cosines.keys():
             return np.zeros(0)
-        _, first, second = np.intersect1d(self._rows["paraphrase"], self._rows["negation"], return_indices=True)
+        rows = self._pairs["paraphrase"][0], self._pairs["negation"][0]
+        _, first, second = np.intersect1d(*rows, return_indices=True)
         return cosines["paraphrase"][first] - cosines["negation"][second]
 
 
