@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from huggingface_hub import EvalResult, ModelCard
+from huggingface_hub import ModelCard
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
@@ -28,6 +28,7 @@ from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import timed
 from opencse.foundation.result_table import Cell, Number, Table
 from opencse.text import demo
+from opencse.training.card import hub_score
 from opencse.training.train import TrainingRun
 
 _SECTION = "## Before and after"
@@ -171,16 +172,7 @@ def _with_results(text: str, found: ProbeScores) -> str:
     data.model_name = data.model_name or "opencse"
     others = [result for result in data.eval_results or [] if result.metric_type != "spearman_cosine"]
     data.eval_results = others + [
-        EvalResult(
-            task_type="semantic-similarity",
-            task_name="Semantic Similarity",
-            dataset_type="unknown",
-            dataset_name=task.task,
-            metric_type="spearman_cosine",
-            metric_name="Spearman Cosine",
-            metric_value=round(float(task.score or 0) / 100, 4),
-        )
-        for task in scores
+        hub_score("semantic-similarity", task.task, "spearman_cosine", float(task.score or 0)) for task in scores
     ]
     return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
 

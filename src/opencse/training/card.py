@@ -127,17 +127,22 @@ def encoder_card(
 def _results(curve: StrengthCurve) -> list[EvalResult]:
     """Return what the block gains, as a model hub reads it: shares of triplets at the chosen strength."""
     return [
-        EvalResult(
-            task_type="triplet",
-            task_name="Triplet",
-            dataset_type="unknown",
-            dataset_name=f"opencse {name}",
-            metric_type="cosine_accuracy",
-            metric_name="Cosine Accuracy",
-            metric_value=round(after / 100, 4),
-        )
+        hub_score("triplet", f"opencse {name}", "cosine_accuracy", after)
         for name, (_, after) in curve.before_and_after(curve.meaning).items()
     ]
+
+
+def hub_score(task: str, data: str, metric: str, points: float) -> EvalResult:
+    """Return a score, times 100, as a model hub reads it; `task` and `metric` are the hub's names."""
+    return EvalResult(
+        task_type=task,
+        task_name=task.replace("-", " ").title(),
+        dataset_type="unknown",
+        dataset_name=data,
+        metric_type=metric,
+        metric_name=metric.replace("_", " ").title(),
+        metric_value=round(points / 100, 4),
+    )
 
 
 _BUNDLED = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")}
