@@ -110,7 +110,7 @@ def test_sources_that_are_none(tmp_path, options, message):
 
 def test_hub_is_asked_for_raw_text_only(monkeypatch, small_counts):
     with pytest.raises(OpencseError, match="raw text only"):
-        load_sts("hub", tasks=["STS-B"])
+        load_sts("hub", text="senteval", tasks=["STS-B"])
     import datasets
 
     asked = []
@@ -120,7 +120,7 @@ def test_hub_is_asked_for_raw_text_only(monkeypatch, small_counts):
         return [{"sentence1": "A.", "sentence2": "B.", "score": 1}, {"sentence1": "C.", "sentence2": "D.", "score": 2}]
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    stsb, sick = load_sts("hub", text="raw", tasks=["STS-B", "SICK-R"])
+    stsb, sick = load_sts("hub", tasks=["STS-B", "SICK-R"])
     assert asked == [("mteb/stsbenchmark-sts", "test"), ("mteb/sickr-sts", "test")]
     assert stsb.sentence1 == sick.sentence1 == ("A.", "C.")
 

@@ -19,7 +19,6 @@ from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import PairsTask, ScoredPairs, TextEmbeddings, distinct_texts, load_sts, read_pairs
 from opencse.evaluation.correlation import paired_cosine, spearman
-from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Cell, Number, Table, show
@@ -112,7 +111,7 @@ def compare(options: CompareOptions) -> Comparison:
     if options.pairs:
         sets = [read_pairs(demo.pairs(path)) for path in options.pairs]
     elif options.data is not None:
-        sets = load_sts(str(options.data), text=sts_text(options.data))
+        sets = load_sts(str(options.data))
     comparison = compare_groups(groups, sets, _pair_cosines(groups, sets) if sets else {})
     if options.out is not None:
         write_text(Path(options.out) / "comparison.md", comparison.table().markdown())

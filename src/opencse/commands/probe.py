@@ -19,7 +19,6 @@ from opencse.commands.reports.tables import headline_rows, triplet_rows
 from opencse.encoder.backbone import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
 from opencse.evaluation.probes.probe_suite import probe_models
-from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.result_table import Table, show
 
 
@@ -68,7 +67,6 @@ def probe(options: ProbeOptions) -> ProbeResult:
         data=options.data,
         pairs=options.pairs,
         sentences=options.sentences,
-        text=sts_text(options.data),
         limit=options.limit,
     )
     scores, settings = probe_models(names, probe_data, precision=options.precision, pooling=options.pooling)

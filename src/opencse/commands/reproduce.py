@@ -18,7 +18,6 @@ from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
 from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
 from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
-from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file, write_json, write_text
@@ -58,7 +57,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
     if entry.kind == "splits" and not entry.systems:
         if data is None:
             raise OpencseError(f"{options.table} is about the STS sets", "Pass --data.")
-        sets = load_probe_sts(data, text=sts_text(data))
+        sets = load_probe_sts(data)
         return _written(splits_table(entry, {pairs.name: pairs for pairs in sets.split_sets}, sets.missing), out)
     starts = _starts(entry, options)
     rows = [(start, system) for start in starts for system in entry.systems_of(start.family)]
@@ -73,7 +72,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         seeds=options.seeds or ([1] if not full else [None] if entry.seeds == 1 else range(1, entry.seeds + 1)),
         corpus=Corpus(demo.corpus(options.corpus)),
         triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
-        probe_data=load_probe_data(data=data, pairs=pairs, sentences=options.sentences, text=sts_text(data)),
+        probe_data=load_probe_data(data=data, pairs=pairs, sentences=options.sentences),
     )
     measured: dict[str, Runs] = {}
     for start in starts:

@@ -23,7 +23,6 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import ScoredPairs, load_sts
-from opencse.evaluation.data_files import TextVariant
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
 from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
@@ -115,8 +114,7 @@ def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
 def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
     if data is None:
         raise OpencseError(f"{entry.name} is about STS-B", "Pass --data.")
-    text: TextVariant = "raw" if entry.kind == "neighbours" or data == "hub" else "senteval"
-    return load_sts(data, text=text, tasks=["STS-B"], split=split)[0]
+    return load_sts(data, text="raw" if entry.kind == "neighbours" else None, tasks=["STS-B"], split=split)[0]
 
 
 def _embedder(run: StoredRun) -> Embedder:

@@ -10,15 +10,17 @@ from opencse.commands.add_block import add_block
 from opencse.commands.command_line import apply, takes
 from opencse.commands.inputs import RunInputs, first_stage_measures, read_validation, resolve_inputs
 from opencse.commands.options import RunOptions
-from opencse.commands.run_report import RunResult, measure_and_report, read_probe_data
+from opencse.commands.run_report import RunResult, measure_and_report
 from opencse.commands.train import run_control, train_on_rows
 from opencse.encoder.backbone import Backbone
+from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import show
 from opencse.recipes.rows.labels import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
+from opencse.text import demo
 from opencse.training.folder import check_folder
 from opencse.training.session import RunControl
 from opencse.training.train import train_first_stages
@@ -44,7 +46,8 @@ def run(options: RunOptions) -> RunResult:
         control = replace(run_control(options), deadline=deadline)
         inputs = resolve_inputs(options)
         # Read before any training, so that a mistake in a path costs nothing.
-        probe_data = read_probe_data(options.data, options.pairs)
+        pairs = [] if options.pairs is None else [demo.pairs(options.pairs)]
+        probe_data = load_probe_data(data=options.data, pairs=pairs)
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
         measures = read_validation(inputs.recipe, inputs.corpus, options)

@@ -21,13 +21,11 @@ from opencse.commands.reports.text import shown
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
-from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite, load_probe_data
-from opencse.evaluation.sts_sources import sts_text
+from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
 from opencse.evaluation.upgrade import IndexUpgrade
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import timed
 from opencse.foundation.result_table import Cell, Number, Table
-from opencse.text import demo
 from opencse.training.card import hub_score
 from opencse.training.train import TrainingRun
 
@@ -93,11 +91,6 @@ def _suites(scores: ProbeScores) -> dict[str, Results]:
     for task in scores.sts:
         suites.setdefault("sts" if task.task in STS_TASKS else "pairs", []).append(task)
     return {name: Results(results=tuple(tasks), seconds=scores.seconds) for name, tasks in suites.items()}
-
-
-def read_probe_data(data: str | Path | None, pairs: str | Path | None) -> ProbeData:
-    """Read what both models are probed on; the arguments are those of `opencse.run`."""
-    return load_probe_data(data=data, pairs=[] if pairs is None else [demo.pairs(pairs)], text=sts_text(data))
 
 
 def measure_and_report(

@@ -60,7 +60,7 @@ _SUBSETS = {
 
 
 def load_sts(
-    source: str | Path, *, text: TextVariant = "senteval", tasks: Sequence[str] = STS_TASKS, split: str = "test"
+    source: str | Path, *, text: TextVariant | None = None, tasks: Sequence[str] = STS_TASKS, split: str = "test"
 ) -> list[ScoredPairs]:
     """Load STS tasks and check their sizes.
 
@@ -69,7 +69,7 @@ def load_sts(
             SentEval's `data/downstream` folder as its download script leaves it, or `hub` (the `mteb` data
             sets on the Hugging Face hub, through `datasets`).
         text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
-            as released. A SentEval folder has only the first, the hub only the second.
+            as released. A SentEval folder has only the first, the hub only the second. By default that of `sts_text`.
         tasks: Names among `STS_TASKS`.
         split: `test`, or `dev` for STS-B and SICK-R (not on the hub, which lacks SICK's).
 
@@ -77,6 +77,7 @@ def load_sts(
         OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs is not the published
             one.
     """
+    text = sts_text(source) if text is None else text
     if text not in get_args(TextVariant):
         raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}.")
     for task in tasks:
@@ -185,7 +186,7 @@ def development_sets(
         raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
     if dev is not None or str(data) == "hub":  # the hub has no other development set
         tasks = ["STS-B"]
-    return load_sts(data, text=sts_text(data), tasks=list(tasks), split="dev")
+    return load_sts(data, tasks=list(tasks), split="dev")
 
 
 def development_file(dev: str | Path | None) -> Path | None:

@@ -11,7 +11,6 @@ import numpy as np
 from opencse.evaluation import Encode, TextEmbeddings, load_sts
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.probes import ProbeData
-from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
@@ -121,7 +120,7 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
         task, split, row = group.place
         if source is None:
             raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
-        (pairs,) = load_sts(source, text=sts_text(source), tasks=[task], split=split)
+        (pairs,) = load_sts(source, tasks=[task], split=split)
         return _pairs([(pairs.sentence1[row], pairs.sentence2[row])], [pairs.scores[row]])
     found: dict[tuple[str, str], float] = {}
     for each in data.sts or data.pairs:

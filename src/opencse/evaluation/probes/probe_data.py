@@ -10,14 +10,12 @@ import numpy as np
 
 from opencse.evaluation import (
     DEVELOPMENT_SETS,
-    STS_TASKS,
     ScoredPairs,
     TripletSet,
     development_set,
     load_sts,
     read_pairs,
 )
-from opencse.evaluation.data_files import TextVariant
 from opencse.evaluation.probes.scored_pairs import SPLITS
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
@@ -147,7 +145,6 @@ def load_probe_data(
     data: str | Path | None = None,
     pairs: Sequence[str | Path] = (),
     sentences: str | Path | None = None,
-    text: TextVariant = "senteval",
     limit: int = 2000,
 ) -> ProbeData:
     """Read the data of the probes.
@@ -157,7 +154,6 @@ def load_probe_data(
         pairs: Files of scored pairs.
         sentences: Sentences with transformations or built views (`opencse.evaluation.probes.read_sentences`); None
             for those that come with the package.
-        text: Text variant of the STS tasks.
         limit: Maximum number of sentences.
 
     Raises:
@@ -166,7 +162,7 @@ def load_probe_data(
     own = read_sentences(packaged_sentences() if sentences is None else sentences, limit=limit)
     drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
     notes = [f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"]
-    sets = ProbeSets(tasks=(), split_sets=(), missing={}) if data is None else load_probe_sts(data, text=text)
+    sets = ProbeSets(tasks=(), split_sets=(), missing={}) if data is None else load_probe_sts(data)
     if data is None:
         notes.append("No STS data was given (--data), so agreement with people was not measured on them.")
     else:
@@ -198,23 +194,22 @@ class ProbeSets:
     missing: dict[str, str]
 
 
-def load_probe_sts(source: str | Path, *, text: TextVariant = "senteval") -> ProbeSets:
+def load_probe_sts(source: str | Path) -> ProbeSets:
     """Load the seven STS tasks and the subsets on which surface bias is measured.
 
     Args:
         source: As for `opencse.evaluation.load_sts`.
-        text: `senteval`, the text of the published splits, or `raw`.
 
     The training part of STS-B, which evaluation does not need, may be absent.
 
     Raises:
         OpencseError: As `load_sts`.
     """
-    tasks = load_sts(source, text=text, tasks=STS_TASKS)
+    tasks = load_sts(source)
     parts = [part for task in tasks for part in by_subset(task)]
     missing = {}
     try:
-        train = load_sts(source, text=text, tasks=["STS-B"], split="train")[0]
+        train = load_sts(source, tasks=["STS-B"], split="train")[0]
         parts.append(replace(train, name="STS-B train"))
     except OpencseError as error:
         missing["STS-B train"] = error.problem
