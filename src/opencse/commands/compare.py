@@ -22,7 +22,6 @@ from opencse.evaluation.correlation import paired_cosine, spearman
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Cell, Number, Table, show
-from opencse.text import demo
 
 _RESAMPLES = 1000
 Groups = Mapping[str, Sequence[RunRecord]]
@@ -109,7 +108,7 @@ def compare(options: CompareOptions) -> Comparison:
     groups = group_runs([read_run(folder) for folder in find_runs(options.runs)])
     sets: list[ScoredPairs] = []
     if options.pairs:
-        sets = [read_pairs(demo.pairs(path)) for path in options.pairs]
+        sets = [read_pairs(path) for path in options.pairs]
     elif options.data is not None:
         sets = load_sts(str(options.data))
     comparison = compare_groups(groups, sets, _pair_cosines(groups, sets) if sets else {})

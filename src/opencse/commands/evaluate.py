@@ -22,7 +22,6 @@ from opencse.evaluation.task import Task
 from opencse.foundation.files import write_json
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
-from opencse.text import demo
 
 
 @takes(EvaluateOptions)
@@ -42,7 +41,7 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     """Load the tasks, by suite."""
     if options.pairs:
-        return {"pairs": [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in options.pairs]}
+        return {"pairs": [PairsTask(pairs=read_pairs(path)) for path in options.pairs]}
     asked = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
     names = [name.strip() for name in asked if name.strip()]
     of_mteb = [name for name in names if name.startswith(OF_MTEB)]

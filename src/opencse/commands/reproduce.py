@@ -63,7 +63,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
     rows = [(start, system) for start in starts for system in entry.systems_of(start.family)]
     if full and options.corpus == "demo" and any(row.recipe and start.family not in row.model for start, row in rows):
         raise OpencseError("--scale full does not train on the sample sentences", "Pass --corpus.")
-    pairs = [] if data is not None else [demo.pairs("demo")]
+    pairs = [] if data is not None else ["demo"]
     shared = Reproduction(
         entry=entry,
         options=options,

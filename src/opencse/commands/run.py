@@ -20,7 +20,6 @@ from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import show
 from opencse.recipes.rows.labels import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
-from opencse.text import demo
 from opencse.training.folder import check_folder
 from opencse.training.session import RunControl
 from opencse.training.train import train_first_stages
@@ -46,8 +45,7 @@ def run(options: RunOptions) -> RunResult:
         control = replace(run_control(options), deadline=deadline)
         inputs = resolve_inputs(options)
         # Read before any training, so that a mistake in a path costs nothing.
-        pairs = [] if options.pairs is None else [demo.pairs(options.pairs)]
-        probe_data = load_probe_data(data=options.data, pairs=pairs)
+        probe_data = load_probe_data(data=options.data, pairs=[] if options.pairs is None else [options.pairs])
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
         measures = read_validation(inputs.recipe, inputs.corpus, options)

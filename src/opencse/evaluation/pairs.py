@@ -16,6 +16,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_PAIRS
 from opencse.foundation.progress import note
 from opencse.foundation.tables import parse_score, table_columns
+from opencse.text import demo
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
@@ -95,13 +96,13 @@ def read_pairs(path: str | Path) -> ScoredPairs:
     Blank lines are skipped.
 
     Args:
-        path: The file.
+        path: The file, or `demo` for the pairs that come with the package.
 
     Raises:
         OpencseError: A column, a text or a score is missing, a score is not a number, a row has too few cells, the file
             is not valid UTF-8, or it has no rows; the message has the line number.
     """
-    path = Path(path)
+    path = demo.pairs(path)
     names = table_columns(path)
     first, second, gold = (next((alias for alias in each if alias in names), each[0]) for each in ALIASES.values())
     subset = next((name for name in ("subset", "kind") if name in names), "")
