@@ -45,11 +45,6 @@ def bert(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def roberta(tmp_path_factory):
-    return load_encoder(tiny_roberta(tmp_path_factory.mktemp("roberta"), layers=1), pooling="cls")[0]
-
-
-@pytest.fixture(scope="module")
 def normalised(tmp_path_factory, bert):
     """A tiny BERT with mean pooling, normalised; with prompts, one of them by default; and its export."""
     folder = tmp_path_factory.mktemp("normalised")
@@ -103,8 +98,10 @@ def test_normalised_mean_with_prompts_in_any_batch(normalised):
     np.testing.assert_allclose(run_by_hand(export.folder, TEXTS)[0], plain, atol=1e-5)
 
 
-def test_roberta_whose_inputs_are_two_and_whose_padding_is_not_zero_truncated(roberta, tmp_path):
-    modules = (roberta, Pooling(32, ("cls", "mean", "lasttoken")), Dense(96, 40))
+def test_roberta_whose_inputs_are_two_and_whose_padding_is_not_zero_truncated(tmp_path):
+    """Of two layers, in three ways of pooling."""
+    roberta = load_encoder(tiny_roberta(tmp_path / "roberta", layers=1), pooling="first_last")
+    modules = (*[*roberta][:-1], Pooling(32, ("cls", "mean", "lasttoken")), Dense(96, 40))
     model = saved(tmp_path / "model", *modules, truncate_dim=8)
     folder = export_onnx(model, tmp_path / "onnx").folder
     settings = json.loads((folder / "encoder.json").read_text())
@@ -114,11 +111,9 @@ def test_roberta_whose_inputs_are_two_and_whose_padding_is_not_zero_truncated(ro
     )
 
 
-@pytest.mark.parametrize(
-    ("pooling", "prompt"), [("first_last", None), ("mask", 'this sentence of " {} " means {mask}')]
-)
-def test_what_this_project_trains(tmp_path, pooling, prompt):
-    model = load_encoder(tiny_bert(tmp_path / "bert", layers=1), pooling=pooling, prompt=prompt)
+def test_a_prompt_around_the_text(tmp_path):
+    prompt = 'this sentence of " {} " means {mask}'
+    model = load_encoder(tiny_bert(tmp_path / "bert", layers=1), pooling="mask", prompt=prompt)
     save_encoder(model, tmp_path / "model")
     folder = export_onnx(tmp_path / "model", tmp_path / "onnx").folder
     np.testing.assert_allclose(run_by_hand(folder, TEXTS)[0], model.eval().encode(TEXTS), atol=1e-5)

@@ -59,6 +59,11 @@ def models():
     return probe_scores("first", NAME)
 
 
+@pytest.fixture(scope="module")
+def html(models) -> str:
+    return render(models, settings={name: {"weights": NAME} for name in models}, notes=[NAME, CLOSING])
+
+
 def test_a_report_without_matplotlib_says_what_to_install(models, tmp_path, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
@@ -67,8 +72,8 @@ def test_a_report_without_matplotlib_says_what_to_install(models, tmp_path, monk
     assert "<img" not in page
 
 
-def test_the_page_refers_to_nothing_outside_and_holds_no_script(models):
-    page = Page(render(models, settings={name: {"weights": NAME} for name in models}, notes=[NAME]))
+def test_the_page_refers_to_nothing_outside_and_holds_no_script(html):
+    page = Page(html)
     assert page.open == []
     assert "script" not in page.tags
     assert "b" in page.tags  # ours, around numbers
@@ -80,8 +85,7 @@ def test_the_page_refers_to_nothing_outside_and_holds_no_script(models):
     assert anchors <= set(page.ids)
 
 
-def test_hostile_texts_are_shown_as_text(models):
-    html = render(models, notes=[CLOSING])
+def test_hostile_texts_are_shown_as_text(html):
     text = "".join(Page(html).texts)
     assert "<script>document.title" in text
     assert "{{ 7*7 }}" in text
@@ -112,10 +116,10 @@ def test_figures_are_in_the_page_and_the_same_twice(models):
     assert all("<script" not in each and "\u202e" not in each for each in figures)
 
 
-def test_undefined_is_named_and_never_a_nan(models, tmp_path):
-    page = write_report(models, tmp_path)
-    assert "undefined" in page.read_text()
-    assert not re.search(r"\bnan\b", "".join(Page(page.read_text()).texts), flags=re.IGNORECASE)
+def test_undefined_is_named_and_never_a_nan(html, models, tmp_path):
+    assert "undefined" in html
+    assert not re.search(r"\bnan\b", "".join(Page(html).texts), flags=re.IGNORECASE)
+    write_report(models, tmp_path)
     document = json.loads((tmp_path / "probe.json").read_text(), parse_constant=pytest.fail)
     flat = document["models"]["first"]["scores"]["own_splits"]["sets"][0]
     assert flat["opposed"]["value"] is None

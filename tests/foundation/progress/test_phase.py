@@ -37,12 +37,6 @@ def test_lines_come_at_intervals_without_a_terminal_even_if_nothing_moves(capfd)
     assert re.fullmatch(r"opencse: building: 4 rows in \d+ s", lines[-1])
 
 
-def test_a_short_phase_says_nothing(capfd):
-    with Phase("building", total=4, unit="rows") as phase:
-        phase.update(4)
-    assert capfd.readouterr().err == ""
-
-
 def test_a_phase_takes_its_amount_from_a_count(capfd):
     counts = [2]
     with Phase("building", total=4, unit="rows", count=lambda: counts[-1]) as phase:
@@ -72,19 +66,17 @@ def test_a_terminal_gets_a_bar(monkeypatch, capfd):
     assert "opencse:" not in shown
 
 
-def test_quiet_says_nothing(capfd):
-    set_verbosity(Verbosity.QUIET)
-    with Phase("building", total=4, unit="rows"):
-        time.sleep(0.12)
-    note("something")
-    assert capfd.readouterr().err == ""
-
-
-def test_some_remarks_are_for_verbose_runs_alone(capfd):
+def test_quiet_and_short_phases_say_nothing_and_some_remarks_are_for_verbose_runs_alone(capfd):
+    with Phase("building", total=4, unit="rows") as phase:
+        phase.update(4)
     note("usual")
     note("detail", verbose=True)
     set_verbosity(Verbosity.VERBOSE)
     note("detail", verbose=True)
+    set_verbosity(Verbosity.QUIET)
+    with Phase("building", total=4, unit="rows"):
+        time.sleep(0.12)
+    note("something")
     assert capfd.readouterr().err == "opencse: usual\nopencse: detail\n"
 
 
