@@ -56,13 +56,6 @@ def test_training_pairs_are_measured_by_the_first_model(options, triplets) -> No
     }
 
 
-def test_written_sentences_are_listed_with_their_cosines(options) -> None:
-    table = reproduce("osscse/appendix-b", **options)
-    assert len(table.listing) == 1 + 16
-    assert table.listing[0] == ("", "sentence", "compared with", "human score", "SimCSE"), "OssCSE lacks paraphrases"
-    assert f"| {table.listing[1][1]} |" in (options["out"] / "osscse" / "appendix-b.md").read_text()
-
-
 def test_queries_are_searched_among_the_sentences_of_stsb(options, tmp_path, monkeypatch) -> None:
     texts = [f"{text} {number}" for number in range(140) for text in SENTENCES]
     pairs = ScoredPairs(name="STS-B", sentence1=texts, sentence2=texts[1:] + texts[:1], scores=[2.0] * len(texts))

@@ -21,13 +21,6 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path) -> None:
     assert path.read_text() == "old"
 
 
-def test_a_folder_takes_the_place_of_another(tmp_path) -> None:
-    for content in ("one", "two"):
-        with replaced_folder(tmp_path / "b") as folder:
-            (folder / content).write_text(content)
-    assert [p.name for p in (tmp_path / "b").iterdir()] == ["two"]
-
-
 def test_files_are_as_readable_as_the_user_has_it(tmp_path) -> None:
     """A writer that makes files which only their owner can read, as safetensors does, has no say."""
     (tmp_path / "usual").touch()

@@ -4,7 +4,6 @@ import csv
 import io
 
 import pytest
-from rich.console import Console
 
 from opencse.foundation.result_table import Number, Table, show
 
@@ -55,13 +54,6 @@ def test_html_is_escaped_and_a_cell_names_its_column() -> None:
     assert '<td class="figure" data-label="pairs"><bdi>12,345</bdi></td>' in page
     assert page.count('class="strong"') == 1
     assert TABLE._repr_html_() == page
-
-
-def test_a_terminal_folds_and_loses_nothing() -> None:
-    console = Console(file=io.StringIO(), width=30)
-    console.print(Table(("name", "n"), [("x" * 50, 1234)]))
-    assert console.file.getvalue().count("x") == 50
-    assert "1,234" in console.file.getvalue()
 
 
 def test_without_a_terminal_no_line_is_wrapped(capsys, monkeypatch) -> None:

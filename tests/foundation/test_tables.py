@@ -39,10 +39,3 @@ def test_lines_keep_other_separators_and_lose_the_byte_order_mark(tmp_path):
     assert list(read_lines(tmp_path / "l.txt", "latin-1")) == [(1, "é")]
     with pytest.raises(OpencseError, match="line 1: not valid UTF-8"):
         list(read_lines(tmp_path / "l.txt"))
-
-
-def test_an_empty_file_has_no_columns(tmp_path):
-    for kind in ("csv", "tsv", "jsonl"):
-        (tmp_path / f"e.{kind}").write_text("\n")
-        assert table_columns(tmp_path / f"e.{kind}") == []
-        assert all(not row for _, row in read_table(tmp_path / f"e.{kind}"))
