@@ -106,7 +106,7 @@ def test_what_needs_text_is_refused_without(tmp_path, backbone) -> None:
 def test_training_goes_on_from_the_block(tmp_path, backbone) -> None:
     sentences = ["The old bridge is safe.", "The soup is hot.", "Anna sold the house in 1990.", "The door is open."]
     more = [f"{text[:-1]} and the road is new." for text in sentences]
-    small = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32"]
+    small = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "block.fit_steps=4"]
     result = opencse.run("debias", [*sentences, *more], backbone=backbone, out=tmp_path / "out", overrides=small)
     block = block_of(load_encoder(result.run.model, device="cpu"))
     assert block is not None

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.evaluation.probes.probe_data import KINDS, packaged_sentences, read_sentences
+from opencse.evaluation.probes.probe_data import KINDS, read_sentences
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import ROWS, write_sentences
 
@@ -68,10 +68,3 @@ def test_bad_tables_are_named(tmp_path, content, problem):
     path.write_text(content)
     with pytest.raises(OpencseError, match=problem):
         read_sentences(path)
-
-
-def test_the_packaged_sentences_have_all_six():
-    found = read_sentences(packaged_sentences())
-    assert len(found) >= 300
-    assert found.kinds == KINDS
-    assert all(cell is not None for cells in found.versions.values() for cell in cells)
