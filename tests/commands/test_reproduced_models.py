@@ -36,9 +36,9 @@ def triplets(tmp_path):
 
 
 def test_the_pairs_of_two_models_are_drawn_and_the_supervised_one_learns_from_triplets(options, triplets) -> None:
-    table = reproduce("osscse/figure-1", **options, triplets=triplets, seeds=[1, 2])
+    table = reproduce("osscse/figure-1", **options, triplets=triplets)
     for cells in table.rows.values():
-        assert [len(cell.values) for cell in cells] == [2, 2, 2, 2]
+        assert [len(cell.values) for cell in cells] == [1, 1, 1, 1]
     assert table.rows["SimCSE"][2].values[0] > table.rows["SimCSE"][3].values[0], "a paraphrase changes more words"
     figures = {path.name for path in (options["out"] / "osscse").glob("*.svg")}
     assert figures == {f"figure-1-{name}.svg" for name in ("paraphrase", "negation", "simcse")}
