@@ -62,6 +62,7 @@ def test_a_meaning_block_is_part_of_the_graph(tmp_path, bert) -> None:
     vectors = OnnxEncoder(tmp_path / "onnx").encode(TEXTS)
     assert vectors.shape == (len(TEXTS), 64)
     np.testing.assert_allclose(vectors, load_encoder(tmp_path / "model", device="cpu").encode(TEXTS), atol=1e-5)
+    assert export_onnx(tmp_path / "model", tmp_path / "small", precision="int8").min_cosine > 0.9
 
 
 def run_by_hand(folder, texts) -> list[np.ndarray]:

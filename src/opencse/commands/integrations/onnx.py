@@ -231,8 +231,12 @@ def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, na
             reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
             raise OpencseError(f"{name}: PyTorch cannot export this model ({reason[:200]})") from error
         if int8:
+            import onnx
             from onnxruntime.quantization import QuantType, quantize_dynamic
 
+            written = onnx.load(graph)
+            del written.graph.value_info[:]  # quantisation transposes matrices, and then stumbles over their old shapes
+            onnx.save(written, graph, save_as_external_data=large)
             kinds = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
             quantize_dynamic(graph, path, **kinds, use_external_data_format=large)
 
