@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,29 @@ def test_overlap_counts_shared_words_over_the_longer_length(a):
     assert np.allclose(lexical_overlap(a, b), expected)
     assert np.allclose(lexical_overlap(a, a), 1.0)
     assert lexical_overlap([], []).tolist() == []
+
+
+def test_example_1_of_osscse(data_folder: Path):
+    """The printed values are cut, not rounded, except the paraphrase's: 10/14 under the order that gives Table 2."""
+    paper = data_folder.parent / "papers" / "osscse.txt"
+    if not paper.exists():
+        pytest.skip("the text of the paper is not there")
+    example = re.search(
+        r"Example 1 Sentence Transformations of “(.*?)”(.*?)\nNegation vs",
+        paper.read_text().replace("-\n", ""),
+        re.DOTALL,
+    )
+    assert example is not None
+    source = " ".join(example[1].split())
+    variants = re.findall(r"\([iv]+\) (\w+): (.*?)\s*\(UnSup: .*?MER: ([\d.]+)\)", " ".join(example[2].split()))
+    printed = {name: (text, float(value)) for name, text, value in variants}
+    assert len(printed) == 6
+    for name, (text, value) in printed.items():
+        rate = match_error_rate([source], [text])[0]
+        if name == "Paraphrase":
+            assert rate == pytest.approx(10 / 14)
+        else:
+            assert int(rate * 100) / 100 == pytest.approx(value), name
 
 
 @pytest.mark.parametrize("measure", [match_error_rate, lexical_overlap])

@@ -135,7 +135,9 @@ def fit_block(
         torch.manual_seed(recipe.training.seed)
         read: list[tuple[Tensor, Tensor, Tensor]] = []
         batches = min(settings.fit_batches, sampler.batches_per_epoch)
-        forward = MixedPrecision(recipe.training.precision, network, block.center.device).forward()
+        precision = recipe.training.precision
+        assert precision != "auto"  # settled before the run began
+        forward = MixedPrecision(precision, network, block.center.device).forward()
         with forward, Phase("fitting the block", total=batches, unit="batches", show=show) as phase:
             for step in range(batches):
                 read += _read(network, block, assembler(sampler.batch(step)))
