@@ -1,13 +1,14 @@
-"""What `check`, `run debias` and `compare` say about texts of one's own, before and after: one table over corpora.
+"""What `check` says of texts of one's own: untouched, with the block as it ships, and after learning from the texts.
 
-    python benchmarks/check/new_user.py "medical leaflets=leaflets" "licences=policies" --table new-user-debias.csv
+    python benchmarks/check/new_user.py "reference of Python=python" "licences=licences" --table new-user-debias.csv
 
-Each argument is a title and a folder, in which the commands wrote:
+Each argument is a title and a folder, in which the commands wrote (docs/measurements/new-user.md):
 
-    opencse check minilm --texts docs/ --queries searches.txt --minutes 4 -o FOLDER/before
-    opencse run debias docs/ --backbone minilm --minutes 20 -o FOLDER/run
-    opencse check FOLDER/run/model --texts docs/ --queries searches.txt --minutes 4 -o FOLDER/after
-    opencse compare minilm FOLDER/run/model --texts docs/ --queries searches.txt -o FOLDER/compared
+    opencse run debias --backbone minilm -o shipped
+    opencse run debias docs/ --backbone minilm --minutes 8 -o FOLDER/run
+    opencse check minilm --texts docs/ --minutes 6 -o FOLDER/untouched
+    opencse check shipped/model --texts docs/ --minutes 6 -o FOLDER/shipped
+    opencse check FOLDER/run/model --texts docs/ --minutes 6 -o FOLDER/learned
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-Cells = dict[str, tuple[str, str]]
-"""Measure: what it is before and after; what has no before is empty there."""
+STATES = ("untouched", "shipped", "learned")
+Cells = dict[str, tuple[str, ...]]
+"""Measure: what it is in each state; empty where a state has none."""
 
 
 def percent(estimate: dict[str, Any] | None, *, interval: bool = True) -> str:
@@ -45,14 +47,11 @@ def found_by_check(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def measured(folder: Path) -> Cells:
     """All measures of one corpus."""
-    before, after = (dict(found_by_check(read(folder / name / "check.json"))) for name in ("before", "after"))
-    cells = {name: (value, after.get(name, "–")) for name, value in before.items()}
+    states = [dict(found_by_check(read(folder / name / "check.json"))) for name in STATES]
+    cells: Cells = {name: tuple(state.get(name, "–") for state in states) for name in states[0]}
     run, timings = read(folder / "run" / "run.json"), read(folder / "run" / "results.json")["timings"]
-    for name, (first, last) in run["outcome"]["guards"].items():
-        cells[name] = (f"{first:.1f}", f"{last:.1f}")
-    cells["training steps"] = ("", f"{run['outcome']['steps']:,}")
-    cells["share of the way kept, %"] = ("", f"{100 * run['outcome']['share']:.0f}")
-    cells["minutes of the run"] = ("", f"{sum(timings.values()) / 60:.0f}")
+    cells["training steps"] = ("", "", f"{run['outcome']['steps']:,}")
+    cells["minutes of the run"] = ("", "", f"{sum(timings.values()) / 60:.0f}")
     return cells
 
 
@@ -68,8 +67,8 @@ def main() -> None:
     titles, folders = zip(*(each.split("=", 1) for each in options.corpora), strict=True)
     columns = [measured(Path(folder)) for folder in folders]
     names = list(dict.fromkeys(name for cells in columns for name in cells))
-    rows = [["", *(f"{title}, {when}" for title in titles for when in ("before", "after"))]]
-    rows += [[name, *(cell for cells in columns for cell in cells.get(name, ("–", "–")))] for name in names]
+    rows = [["", *(f"{title}, {when}" for title in titles for when in STATES)]]
+    rows += [[name, *(cell for cells in columns for cell in cells.get(name, ("–",) * len(STATES)))] for name in names]
     for row in rows:
         print("| " + " | ".join(row) + " |")
     if options.table:

@@ -52,7 +52,7 @@ _RUN = """| | |
 |---|---|
 | Backbone | `{backbone}` ({family}) |
 | Method | {paper} |
-| Training text | `{corpus}`, {rows} sentences |
+| Training text | `{corpus}`, {rows} rows |
 | Steps | {steps}, batch {batch}, peak learning rate {lr:g}, seed {seed}, {precision} |
 | Weights kept | {kept} |
 | Development score before the first step | {first} |
