@@ -18,7 +18,7 @@ def require_peft() -> None:
         raise OpencseError("encoder.lora needs the package peft", "pip install 'opencse[lora]'")
 
 
-def add_lora(transformer: nn.Module, rank: int, alpha: float | None, dropout: float) -> Any:
+def add_lora(transformer: nn.Module, rank: int, alpha: int | None, dropout: float) -> Any:
     """Put adapters into a transformer, in place, and freeze the rest; the arguments are those of a recipe's `Lora`.
 
     Returns:

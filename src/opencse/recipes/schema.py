@@ -97,7 +97,7 @@ class Lora:
     """
 
     rank: int
-    alpha: float | None = None
+    alpha: int | None = None
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
