@@ -4,8 +4,9 @@
 
 Each argument is a title and a folder, in which the commands wrote (docs/measurements/new-user.md):
 
+    python benchmarks/check/own_texts.py TEXTS
     opencse run debias --backbone minilm -o shipped
-    opencse run debias docs/ --backbone minilm --minutes 8 -o FOLDER/run
+    opencse run debias docs/ --backbone minilm --minutes 4 -o FOLDER/run
     opencse check minilm --texts docs/ --minutes 6 -o FOLDER/untouched
     opencse check shipped/model --texts docs/ --minutes 6 -o FOLDER/shipped
     opencse check FOLDER/run/model --texts docs/ --minutes 6 -o FOLDER/learned
