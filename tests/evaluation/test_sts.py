@@ -51,7 +51,8 @@ def test_undefined_is_named_and_never_averaged(some_pairs):
     assert results["flat"].score is None
     assert results["flat"].undefined["spearman"] == "all gold scores are equal"
     assert results["half"].score is not None
-    assert results["half"].details["subsets"]["v"] == {"rows": 1, "spearman": None}
+    single = results["half"].details["subsets"]["v"]
+    assert (single["rows"], single["spearman"]) == (1, None)
     assert results.average is None
     collapsed = evaluate_tasks(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [PairsTask(pairs=some_pairs)])
     assert collapsed["toy"].undefined["pearson"] == "the model gives all pairs the same score"

@@ -25,7 +25,7 @@ class PairsTask:
     """Correlation of cosines with gold scores: an STS task, or any set of scored pairs.
 
     Metrics (times 100): `spearman` (the main one) and `pearson`, both over all pairs; `details` has the Spearman
-    correlation of each subset.
+    correlation and the mean cosine of each subset.
 
     Args:
         pairs: The test set.
@@ -54,7 +54,11 @@ class PairsTask:
         if len(subsets := dict.fromkeys(self.pairs.subsets or ())) > 1:
             members = {name: np.asarray(self.pairs.subsets) == name for name in subsets}
             details["subsets"] = {
-                name: {"rows": int(rows.sum()), "spearman": _percent(spearman(gold[rows], cosine[rows]))}
+                name: {
+                    "rows": int(rows.sum()),
+                    "spearman": _percent(spearman(gold[rows], cosine[rows])),
+                    "cosine_mean": float(cosine[rows].mean()),
+                }
                 for name, rows in members.items()
             }
         return TaskResult(
