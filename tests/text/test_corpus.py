@@ -92,3 +92,10 @@ def test_the_hash_follows_the_content(tmp_path) -> None:
     assert content_hash(path) == before
     path.write_text("other\n")
     assert content_hash(path) != before
+
+
+def test_a_table_of_a_binary_format_may_hold_control_characters(tmp_path):
+    # Its text was decoded before, perhaps by opencse: a translation may have such a character.
+    path = tmp_path / "corpus.parquet"
+    pq.write_table(pa.table({"text": ["It\x92s safe."]}), path)
+    assert list(Corpus(path).rows(["text"])) == [("It\x92s safe.",)]

@@ -12,7 +12,6 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import (
-    check_characters,
     existing_path,
     file_extension,
     translate_errors,
@@ -94,9 +93,6 @@ class Corpus:
             OpencseError: There is no such column, a cell holds no text, or the file is damaged.
         """
         for file, number, cells in column_rows(self.path, columns):
-            for cell in cells:
-                if isinstance(cell, str):
-                    check_characters(cell, file, number)
             yield tuple([_cell(cell, file, number, column) for cell, column in zip(cells, columns, strict=True)])
 
     @cached_property
