@@ -18,8 +18,8 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.commands.main import app
 from opencse.encoder import load_encoder, save_encoder
+from opencse.foundation.cache import CachedStore
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.stores import CachedStore
 from opencse.recipes import Recipe, ViewSettings, schema
 from tests.tiny import tiny_bert
 

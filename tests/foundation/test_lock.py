@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import make_folder
-from opencse.foundation.lock import LOCK, launched_processes, locked
+from opencse.foundation.files import LOCK, locked, make_folder
+from opencse.foundation.workers import launched_processes
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from opencse.foundation.lock import locked
+from opencse.foundation.files import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.parquet import read_parquet
 from opencse.foundation.reading import LONGEST_LINE, read_json, read_text, regular_file
+from opencse.foundation.tables import read_parquet
 from opencse.text.corpus import Corpus
 
 ENDINGS = ("c.txt", "c.txt.gz", "c.csv", "c.tsv", "c.jsonl", "c.jsonl.gz", "c.parquet")

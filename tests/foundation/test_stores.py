@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from opencse.foundation.cache import cache_root
+from opencse.foundation.cache import CachedStore, Store, StoreWriter, cache_root
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.stores import CachedStore, Store, StoreWriter
 
 COLUMNS = {"text": pa.large_string(), "list": pa.large_list(pa.uint16()), "vector": pa.list_(pa.float16(), 3)}
 TEXTS, LISTS = ["a", "", "é 😀 b", "c"], [[1, 2], None, [], [65535]]

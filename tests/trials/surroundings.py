@@ -46,7 +46,7 @@ VARIABLES: dict[str, tuple[dict[str, str | None], Expected]] = {
 _HOLDER = """
 import time
 from pathlib import Path
-from opencse.foundation.lock import locked
+from opencse.foundation.files import locked
 with locked(Path("out")):
     Path("ready").touch()
     time.sleep(30)

@@ -14,12 +14,11 @@ from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_b
 from opencse.encoder.meaning_block import MeaningBlock
 from opencse.encoder.weights_hash import weights_hash
 from opencse.evaluation.probes import ProbeScores
-from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import write_json, write_text
-from opencse.foundation.lock import locked
+from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.progress import collect
 from opencse.foundation.reading import read_json
+from opencse.foundation.toml_tables import decode
 from opencse.recipes import dump_recipe, load_recipe
 from opencse.training.card import encoder_card
 from opencse.training.folder import check_folder, describe_environment, prepare_folder

@@ -24,8 +24,7 @@ from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.upgrade import IndexUpgrade, index_upgrade
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evidence import LEAST_ROWS, LEAST_SEARCHED
-from opencse.foundation.numbers import unit_rows
+from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.text.user_text import collect_passages, collect_queries
 
 _DOCUMENTS = 5000  # texts that are searched; more are sampled at random

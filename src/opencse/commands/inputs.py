@@ -14,8 +14,8 @@ from opencse.evaluation import PairsTask, ScoredPairs, Task, load_development, l
 from opencse.evaluation.measures import PairGeometry, TaskScores
 from opencse.evaluation.sts_sources import development_sets
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evidence import few_sentences
 from opencse.foundation.measure import Measures
+from opencse.foundation.numbers import few_sentences
 from opencse.recipes import Recipe, shortened
 from opencse.recipes.rows.labels import Labels, read_labels, with_labels
 from opencse.recipes.rows.prepare import missing_specs, recipe_for_corpus

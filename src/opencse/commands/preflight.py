@@ -16,10 +16,11 @@ from opencse.commands.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts_sources import development_file, sts_folder
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.lock import launched_processes, locked
+from opencse.foundation.files import locked
 from opencse.foundation.reading import existing_path, file_extension, regular_file
 from opencse.foundation.tables import TABLES
 from opencse.foundation.toml_tables import parse_override
+from opencse.foundation.workers import launched_processes
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.sampling import tables_of_kind
 from opencse.text import demo

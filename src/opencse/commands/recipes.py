@@ -10,9 +10,9 @@ from rich.jupyter import JupyterMixin
 
 from opencse.commands.measuring_options import ShowOptions
 from opencse.encoder.backbone import Backbone
-from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Table, show
+from opencse.foundation.toml_tables import unknown_name_error
 from opencse.recipes import FAMILIES, Recipe, dump_recipe, load_recipe, recipe_names
 from opencse.recipes.published_settings import (
     PUBLISHED_FAMILIES,

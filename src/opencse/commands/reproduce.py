@@ -18,10 +18,10 @@ from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
 from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
 from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
-from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file, write_json, write_text
 from opencse.foundation.result_table import Table, show
+from opencse.foundation.toml_tables import unknown_name_error
 from opencse.text import demo
 from opencse.text.corpus import Corpus
 

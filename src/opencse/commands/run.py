@@ -14,7 +14,7 @@ from opencse.commands.run_report import RunResult, measure_and_report
 from opencse.commands.train import run_control, train_on_rows
 from opencse.encoder.backbone import Backbone
 from opencse.evaluation.probes import load_probe_data
-from opencse.foundation.lock import locked
+from opencse.foundation.files import locked
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import show

@@ -13,8 +13,8 @@ from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.evaluation.measures import TrainingGeometry
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evidence import few_sentences
 from opencse.foundation.measure import Measures
+from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
 from opencse.recipes.rows.sampling import Paraphrases

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch.distributed
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.lock import launched_processes
+from opencse.foundation.workers import launched_processes
 
 if TYPE_CHECKING:
     from accelerate import PartialState

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from opencse.encoder.precision import Bfloat16Copy, ChosenPrecision, model_config, resolve_precision
 from opencse.encoder.token_batches import PreparedTexts, TokenTable, cut_note, plan_batches
 from opencse.encoder.weights_hash import weights_hash
+from opencse.foundation.cache import CachedStore
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
-from opencse.foundation.stores import CachedStore
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

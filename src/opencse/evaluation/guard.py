@@ -18,7 +18,7 @@ from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evidence import LEAST_ROWS
+from opencse.foundation.numbers import LEAST_ROWS
 from opencse.foundation.progress import note
 from opencse.foundation.reading import ASSETS, existing_path
 from opencse.text.corpus import Corpus, query_column

@@ -13,7 +13,7 @@ import numpy as np
 from opencse.evaluation.data_files import complete_rows
 from opencse.evaluation.task import rows_sha256
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evidence import LEAST_PAIRS
+from opencse.foundation.numbers import LEAST_PAIRS
 from opencse.foundation.progress import note
 from opencse.foundation.tables import parse_score, table_columns
 from opencse.text import demo

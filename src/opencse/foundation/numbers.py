@@ -1,8 +1,12 @@
-"""Checks of numbers that users give, and rows scaled to length 1."""
+"""Limits of numbers: which ones users may give, how much text training takes, and how few rows support no claim.
+
+docs/guides/train.md lists the sizes, and a test compares the page with this module.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -10,6 +14,22 @@ from opencse.foundation.errors import OpencseError
 
 LARGEST_SEED = 2**32 - 1
 """Largest seed that NumPy accepts."""
+
+
+LEAST_SENTENCES = 8
+"""Different sentences below which training is refused."""
+
+FEW_SENTENCES = 500
+"""Different sentences below which training is warned of."""
+
+LEAST_ROWS = 20
+"""Rows below which a rate with its interval is not called better, worse or a finding."""
+
+LEAST_PAIRS = 100
+"""Scored pairs below which two correlations, which have no interval, are not called different."""
+
+LEAST_SEARCHED = 100
+"""Texts below which nothing is said about a search index: the ten nearest of few texts are nearly all of them."""
 
 
 def check_least(settings: object, least: float, *names: str) -> None:
@@ -36,3 +56,22 @@ def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.n
     """Return the rows of a matrix, (n, d), divided by their Euclidean norm; a zero row stays zero."""
     matrix = np.asarray(matrix, dtype=dtype)
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+
+
+def few_sentences(texts: Iterable[str]) -> list[str]:
+    """Return a warning if a training corpus has few different sentences; at most `FEW_SENTENCES` are read.
+
+    Raises:
+        OpencseError: There are fewer than `LEAST_SENTENCES`.
+    """
+    seen: set[str] = set()
+    for text in texts:
+        seen.add(text)
+        if len(seen) == FEW_SENTENCES:
+            return []
+    if len(seen) < LEAST_SENTENCES:
+        raise OpencseError(
+            f"{len(seen)} different sentences are too few to train on: {LEAST_SENTENCES} are the least",
+            f"Give {FEW_SENTENCES} or more, or try the command on `demo`.",
+        )
+    return [f"{len(seen)} different sentences are few to train on: with fewer than {FEW_SENTENCES}, scores say little"]

@@ -1,16 +1,23 @@
-"""Parsing, merging and writing of TOML tables, and the `key=value` overrides of the command line."""
+"""TOML tables: parsing, merging, strict decoding into frozen dataclasses, and writing.
+
+Every mistake raises an `OpencseError` that names the file, the key and the allowed values.
+"""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
+import difflib
 import json
+import math
 import re
 import tomllib
-from collections.abc import Mapping
+import types
+import typing
+from collections.abc import Iterable, Mapping
 from textwrap import indent
-from typing import Any
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 
 Table = dict[str, Any]
@@ -155,3 +162,161 @@ def _literal(value: object) -> str:
     if isinstance(value, bool | str):  # JSON's, but for U+007F
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)
+
+
+T = TypeVar("T")
+
+
+def decode(cls: type[T], table: object, where: str) -> T:
+    """Return a dataclass built from a table.
+
+    Args:
+        cls: A dataclass whose annotations use `str`, `int`, `float`, `bool`, `None`, `Literal`, unions,
+            `tuple[X, ...]`, `dict[str, X]` and other dataclasses. Its `__post_init__` may raise `ValueError` for
+            impossible values.
+        table: The table, as parsed.
+        where: File and key for messages, such as `simcse.toml: views.anchor`.
+
+    Raises:
+        OpencseError: An unknown or missing key, a wrong type, or an impossible value.
+    """
+    if not isinstance(table, Mapping):
+        raise OpencseError(f"{where}: expected a table, found {_shown(table)}")
+    hints, values = typing.get_type_hints(cls), check_fields(cls, table, where)
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    for name, field in fields.items():
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and name not in values:
+            raise OpencseError(f"{where}: the key '{name}' is missing", f"Expected: {_described(hints[name])}.")
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise OpencseError(f"{where}: {error}") from None
+
+
+def check_fields(cls: type, table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the decoded values of a table; the arguments are those of `decode`, and the table may lack keys.
+
+    Raises:
+        OpencseError: An unknown key or a wrong type.
+    """
+    hints = typing.get_type_hints(cls)
+    check_keys(table, [f.name for f in dataclasses.fields(cls) if f.init], where)
+    values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
+    for key, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):  # allowed in tuples only, as an open end
+            raise OpencseError(f"{_at(where, key)}: {value} is not a finite number", "Give a finite number.")
+    return values
+
+
+def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
+    """Check that a table has no unknown keys.
+
+    Raises:
+        OpencseError: It has one; the message suggests a similar key.
+    """
+    allowed = sorted(allowed)
+    for key in table:
+        if key not in allowed:
+            raise unknown_name_error("key", key, allowed, where)
+
+
+def unknown_name_error(what: str, name: str, allowed: Iterable[str], where: str = "") -> OpencseError:
+    """Return the error for an unknown name, with the most similar known name as a suggestion."""
+    allowed = sorted(allowed)
+    near = difflib.get_close_matches(name, allowed, n=1)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    prefix = f"{where}: " if where else ""
+    return OpencseError(f"{prefix}unknown {what} '{name}'", f"{hint}Allowed: {', '.join(allowed)}.")
+
+
+def encode(value: object) -> Any:
+    """Return a dataclass as a plain table; fields that are None are left out, as TOML has no null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        kind = getattr(type(value), "kind", None)
+        table = {} if kind is None else {"kind": kind}
+        pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return table | {k: encode(v) for k, v in pairs if v is not None}
+    if isinstance(value, Mapping):
+        return {k: encode(v) for k, v in value.items() if v is not None}
+    if isinstance(value, tuple | list):
+        return [encode(v) for v in value]
+    return value
+
+
+def _at(where: str, key: str) -> str:
+    return f"{where}.{key}" if ": " in where else f"{where}: {key}"
+
+
+def _value(hint: Any, value: object, where: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _union(get_args(hint), value, where)
+    if origin is Literal:
+        if not any(value == a and type(value) is type(a) for a in get_args(hint)):
+            raise _mismatch(hint, value, where)
+        return value
+    if origin is tuple:
+        return _tuple(get_args(hint), hint, value, where)
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise _mismatch(hint, value, where)
+        return {str(k): _value(get_args(hint)[1], v, _at(where, str(k))) for k, v in value.items()}
+    if dataclasses.is_dataclass(hint):
+        return value if isinstance(value, hint) else decode(hint, value, where)  # type: ignore[arg-type]
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value) if abs(value) < 2**63 else math.nan
+    if isinstance(value, float) and math.isnan(value):
+        raise OpencseError(f"{where}: not a number", "Give a finite number.")
+    if hint is Any:
+        return value
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise _mismatch(hint, value, where)
+    return value
+
+
+def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
+    tables = [o for o in options if dataclasses.is_dataclass(o)]
+    if tables and isinstance(value, Mapping):
+        return decode(tables[0], value, where)  # type: ignore[arg-type]
+    for option in sorted(options, key=lambda o: o is float):  # an integer stays an integer if both are allowed
+        if option is type(None):
+            if value is None:
+                return None
+            continue
+        try:
+            return _value(option, value, where)
+        except OpencseError:
+            continue
+    raise _mismatch(Union[options], value, where)  # noqa: UP007
+
+
+def _tuple(items: tuple[Any, ...], hint: Any, value: object, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise _mismatch(hint, value, where)
+    if len(items) == 2 and items[1] is Ellipsis:
+        return tuple(_value(items[0], v, f"{where}[{i}]") for i, v in enumerate(value))
+    if len(value) != len(items):
+        raise OpencseError(f"{where}: expected {len(items)} values, found {len(value)}")
+    return tuple(_value(h, v, f"{where}[{i}]") for i, (h, v) in enumerate(zip(items, value, strict=True)))
+
+
+def _mismatch(hint: Any, value: object, where: str) -> OpencseError:
+    return OpencseError(f"{where}: expected {_described(hint)}, found {_shown(value)}")
+
+
+def _described(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_described(a) for a in get_args(hint) if a is not type(None))
+    if origin is Literal:
+        return " or ".join(repr(a) for a in get_args(hint))
+    if origin is tuple:
+        return f"a list of {_described(get_args(hint)[0])}"
+    if origin is dict or dataclasses.is_dataclass(hint):
+        return "a table"
+    return {str: "a string", int: "an integer", float: "a number", bool: "true or false"}.get(hint, str(hint))
+
+
+def _shown(value: object) -> str:
+    return f"{type(value).__name__} {value!r}" if not isinstance(value, Mapping) else "a table"

@@ -222,3 +222,22 @@ class _Worker:
 
 
 Engine = Local | Ray
+
+
+def launched_processes() -> int:
+    """Return how many processes a launcher such as `torchrun` started to work together; 1 without a launcher.
+
+    Raises:
+        OpencseError: The variables that launchers set are not complete, or make no sense.
+    """
+    given = {name: os.environ.get(name) or "" for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK")}
+    if not any(given.values()):
+        return 1
+    numbers = all(value.isdecimal() for value in given.values())
+    if not numbers or int(given["RANK"]) >= int(given["WORLD_SIZE"]):
+        shown = ", ".join(f"{name}={value}" if value else f"no {name}" for name, value in given.items())
+        raise OpencseError(
+            f"the variables of a launcher make no sense: {shown}",
+            "Unset them (`unset WORLD_SIZE RANK LOCAL_RANK`); launchers such as `torchrun` set all of them.",
+        )
+    return int(given["WORLD_SIZE"])

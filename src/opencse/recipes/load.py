@@ -15,10 +15,21 @@ from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from opencse.foundation.decode import check_fields, check_keys, decode, encode, unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import LARGEST_SETTINGS, read_text
-from opencse.foundation.toml_tables import Table, format_toml, merge_tables, nested_table, parse_override, parse_toml
+from opencse.foundation.toml_tables import (
+    Table,
+    check_fields,
+    check_keys,
+    decode,
+    encode,
+    format_toml,
+    merge_tables,
+    nested_table,
+    parse_override,
+    parse_toml,
+    unknown_name_error,
+)
 from opencse.losses import TERMS
 from opencse.recipes.schema import Recipe
 from opencse.text.generated.likely_words import Insertion, WordSubstitution

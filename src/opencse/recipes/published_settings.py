@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencse.foundation.decode import encode
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.toml_tables import encode
 from opencse.recipes.load import load_recipe, recipe_names
 from opencse.recipes.schema import Recipe
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.parquet import saved_by_datasets
 from opencse.foundation.progress import note
 from opencse.foundation.reading import (
     PACKAGES,
@@ -25,7 +24,7 @@ from opencse.foundation.reading import (
     translate_errors,
     unknown_format,
 )
-from opencse.foundation.tables import TABLES, read_lines
+from opencse.foundation.tables import TABLES, read_lines, saved_by_datasets
 from opencse.text import demo
 from opencse.text.corpus import Corpus
 from opencse.text.language import likely_language

@@ -19,11 +19,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import find_damage, replaced_file, replaced_folder, write_checksums
 from opencse.foundation.reading import read_json, regular_file, translate_errors
 from opencse.foundation.tensors import tensors_hash
+from opencse.foundation.toml_tables import decode
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import make_folder, writable
-from opencse.foundation.lock import LOCK
+from opencse.foundation.files import LOCK, make_folder, writable
 from opencse.foundation.reading import read_json
 
 # Files and folders that training writes. --overwrite removes these and nothing else.

@@ -20,11 +20,10 @@ from accelerate.utils import broadcast_object_list
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import join_processes
 from opencse.encoder.precision import NO_AUTOCAST, describe, resolve_precision
-from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import write_json, write_text
-from opencse.foundation.lock import locked
+from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.progress import Notify
+from opencse.foundation.toml_tables import decode
 from opencse.recipes.settings import Training
 from opencse.training.folder import check_folder, describe_environment, prepare_folder, read_record
 from opencse.training.strength import StrengthCurve

@@ -19,9 +19,9 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
+from opencse.foundation.cache import CachedStore, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
-from opencse.foundation.stores import CachedStore, key_hash
 from opencse.recipes import Recipe, Teacher
 from opencse.recipes.rows.token_store import UsableRows
 from opencse.text.corpus import chunks

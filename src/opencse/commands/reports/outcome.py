@@ -10,7 +10,7 @@ import numpy as np
 from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
-from opencse.foundation.evidence import LEAST_PAIRS, LEAST_ROWS
+from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.result_table import Number, Table
 from opencse.training.strength import StrengthCurve
 
@@ -31,7 +31,7 @@ class Change:
         spread: 95 % interval of the difference as text; empty if the score has none.
         changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more, and a
             guard lost more than the strength may cost.
-        few: Number of rows, if they are too few for a claim (`opencse.foundation.evidence`).
+        few: Number of rows, if they are too few for a claim (`opencse.foundation.numbers`).
         allowed: Points that a guard may lose; what it loses within them is shown, but does not count as changed.
     """
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from opencse.commands.reproduction.pairs import PairGroup
-from opencse.foundation.decode import decode, unknown_name_error
-from opencse.foundation.toml_tables import parse_toml
+from opencse.foundation.toml_tables import decode, parse_toml, unknown_name_error
 
 _SHIPPED = Path(__file__).parent / "entries"
 

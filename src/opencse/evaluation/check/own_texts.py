@@ -24,8 +24,7 @@ from opencse.evaluation.check.contradictions import (
 from opencse.evaluation.check.text_check import SearchExample, TextCheck
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evidence import LEAST_ROWS
-from opencse.foundation.numbers import unit_rows
+from opencse.foundation.numbers import LEAST_ROWS, unit_rows
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 

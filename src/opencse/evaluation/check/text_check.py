@@ -11,7 +11,7 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.evaluation.probes.estimates import Estimate
-from opencse.foundation.evidence import LEAST_ROWS
+from opencse.foundation.numbers import LEAST_ROWS
 from opencse.foundation.result_table import Table
 
 

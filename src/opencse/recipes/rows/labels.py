@@ -8,8 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.parquet import write_texts
-from opencse.foundation.tables import parse_score, read_table, require_text
+from opencse.foundation.tables import parse_score, read_table, require_text, write_texts
 from opencse.losses import MeaningLoss
 from opencse.recipes import MixturePart, Recipe, ViewSettings
 from opencse.text.corpus import Corpus

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
-from opencse.foundation.parquet import is_made_from, read_parquet, write_texts
 from opencse.foundation.progress import Notify
+from opencse.foundation.tables import is_made_from, read_parquet, write_texts
 from opencse.recipes import MixturePart, Recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.labels import Labels, join_labels

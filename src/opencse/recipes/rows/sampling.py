@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.parquet import is_made_from, write_texts
 from opencse.foundation.progress import timed
 from opencse.foundation.reading import regular_file
+from opencse.foundation.tables import is_made_from, write_texts
 from opencse.recipes import CorpusSettings
 from opencse.text.corpus import Corpus, content_hash
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes

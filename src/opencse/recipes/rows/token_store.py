@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from opencse.foundation.cache import CachedStore, Store, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
-from opencse.foundation.stores import CachedStore, Store, key_hash
 from opencse.text.corpus import Corpus, chunks
 
 _CHUNK = 4096

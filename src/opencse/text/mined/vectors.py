@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from opencse.foundation.cache import cache_place
+from opencse.foundation.cache import Store, StoreWriter, cache_place, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
-from opencse.foundation.stores import Store, StoreWriter, key_hash
 from opencse.text.mined.candidate_pools import CandidatePools, random_block, without_copies
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, FunctionConstructor, SourceRow, row_seed

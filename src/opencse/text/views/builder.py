@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.lock import locked
+from opencse.foundation.files import locked
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.workers import Engine, Local

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opencse.foundation.stores import CachedStore, Store
+from opencse.foundation.cache import CachedStore, Store
 from opencse.foundation.workers import Engine
 from opencse.text.corpus import chunks
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder, replaced_file
-from opencse.foundation.parquet import parquet_metadata, parquet_schema
 from opencse.foundation.reading import json_object
+from opencse.foundation.tables import parquet_metadata, parquet_schema
 from opencse.text.views.constructor import BuiltView, ConstructorSpec
 from opencse.version import __version__
 
