@@ -70,11 +70,6 @@ def _places(world: World) -> dict[str, tuple[str, Callable[[Path], object]]]:
         with path.open("wb") as file:
             file.truncate(2**40)
 
-    def dataset(path: Path) -> None:
-        path.mkdir()
-        (path / "dataset_info.json").write_bytes(b"{}")
-        (path / "state.json").write_text('{"_data_files": [{"filename": "../../secret.arrow"}]}')
-
     return {
         "missing": ("c.txt", lambda _: None),
         "name is not UTF-8": (os.fsdecode(b"a\xffb.txt"), lambda _: None),
@@ -83,7 +78,6 @@ def _places(world: World) -> dict[str, tuple[str, Callable[[Path], object]]]:
         "sparse file of 1 TB": ("c.txt", sparse),
         "folder, empty": ("c", lambda path: path.mkdir()),
         "folder, second part broken": ("c", broken_part),
-        "dataset with a file outside": ("c", dataset),
     }
 
 

@@ -19,7 +19,7 @@ OUT = ("--out", "-o")
 SET = ("--set",)
 _CORPUS = (
     "Your text: .txt (one sentence per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
-    "files or saved by `datasets`; documents in Markdown or HTML, or a folder of these; or `demo`, the sample "
+    "files; documents in Markdown or HTML, or a folder of these; or `demo`, the sample "
     "sentences that come with opencse. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
 )
 LLM = (

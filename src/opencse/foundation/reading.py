@@ -21,11 +21,11 @@ from opencse.foundation.errors import OpencseError
 
 ASSETS = Path(__file__).parents[1] / "assets"
 """Files that come with the package."""
-FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
+FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files"
 """The formats of a corpus, for messages."""
 PACKAGES = {".pdf": "pypdf", ".docx": "docx"}
 """Documents that need a package of the extra `documents`, and its module."""
-UNREAD = (".odt", ".epub", ".rst", ".rtf", ".tex", ".doc", ".pptx", ".xlsx", ".xls", ".ods", ".json")
+UNREAD = (".odt", ".epub", ".rst", ".rtf", ".tex", ".doc", ".pptx", ".xlsx", ".xls", ".ods", ".json", ".arrow")
 """Extensions of documents that people have and that are not read."""
 LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""

@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,8 @@ from opencse.foundation.reading import (
     check_characters,
     converted,
     error_reason,
-    existing_path,
     file_extension,
     json_object,
-    read_json,
     regular_file,
     require_columns,
     translate_errors,
@@ -54,15 +52,15 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
     A `.txt` file has one column, `text`.
 
     Args:
-        path: A file that `read_table` reads, a `.txt` file, a Parquet file or a folder of them, or one of `datasets`.
+        path: A file that `read_table` reads, a `.txt` file, a Parquet file or a folder of them.
         columns: Names of the columns.
 
     Raises:
         OpencseError: As `table_columns` and `read_table`; or a column is missing.
     """
     present = table_columns(path)
-    if _is_arrow(path):
-        yield from arrow_rows(path, columns)
+    if _is_parquet(path):
+        yield from _parquet_rows(path, columns)
     else:
         if present:  # an empty file has no rows either
             require_columns(columns, present, path)
@@ -70,7 +68,7 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
             yield path, line, [row.get(column) for column in columns]
 
 
-def _is_arrow(path: Path) -> bool:
+def _is_parquet(path: Path) -> bool:
     return path.is_dir() or file_extension(path) == ".parquet"
 
 
@@ -148,8 +146,8 @@ def table_columns(path: Path) -> list[str]:
         OpencseError: As `read_lines`, of the first lines; or a Parquet file is missing or incomplete, or two columns
             share a name.
     """
-    if _is_arrow(path):
-        return list(parquet_schema(arrow_files(path)[0]).names)
+    if _is_parquet(path):
+        return list(parquet_schema(_parquet_files(path)[0]).names)
     if file_extension(path) == ".txt":
         next(read_lines(path), None)  # a file without line ends is found before all of it is read
         return ["text"]
@@ -279,51 +277,17 @@ _ROWS = 8192
 _REMEDY = "Write or copy it again."
 
 
-def arrow_files(path: Path) -> list[Path]:
-    """Return a Parquet file, the files of a folder of them by name, or those of a folder saved by `datasets`.
-
-    Raises:
-        OpencseError: The folder is neither, or cannot be read.
-    """
-    if not path.is_dir():
-        return [path]
-    if saved_by_datasets(path):
-        return _files_of_datasets(path)
-    with translate_errors(path, "cannot be read", "Check the folder."):
-        files = sorted(path.glob("*.parquet"))
-    if not files:
-        raise OpencseError(f"{path}: holds no Parquet file and was not saved by `datasets`", f"Known: {FORMATS}.")
-    return files
-
-
-def arrow_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
-    """Yield the file, the number and the named columns of every row of `arrow_files`.
-
-    Raises:
-        OpencseError: A file is incomplete, a column is missing, a page is damaged, or a text is not UTF-8.
-    """
-    for file in arrow_files(path):
-        _layout(file, columns)
-        rows = (
-            row
-            for batch in _batches(file, columns)
-            for row in zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
-        )
-        yield from ((file, number, row) for number, row in enumerate(rows, 1))
-
-
 def parquet_schema(path: str | Path) -> pa.Schema:
-    """Return the schema of a Parquet file, or of an Arrow file of `datasets`, with its metadata.
+    """Return the schema of a Parquet file, with its metadata.
 
     Raises:
         OpencseError: The file is missing or incomplete, or two columns share a name.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = regular_file(path)
-    with _arrow(path):
-        schema = pa.ipc.open_stream(path).schema if path.suffix == ".arrow" else pq.read_schema(path)
+    with _parquet_errors(path):
+        schema = pq.read_schema(path)
     if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
         raise OpencseError(f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own.")
     return schema
@@ -349,72 +313,59 @@ def write_texts(path: Path, columns: Mapping[str, Sequence[str | None]], made_fr
 
 def is_made_from(path: Path, made_from: str) -> bool:
     """Return whether a file was written by `write_texts` with this note."""
-    return path.is_file() and parquet_metadata(path).get(b"made_from") == made_from.encode()
+    return parquet_metadata(path).get(b"made_from") == made_from.encode()
 
 
-def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return all files of `arrow_files` as one table.
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a Parquet file as a table.
 
     Raises:
-        OpencseError: A file is incomplete, lacks a column, or has other columns than the first.
+        OpencseError: The file is missing or incomplete, or lacks a column.
     """
     import pyarrow as pa
 
-    path = existing_path(path)
-    tables = [pa.Table.from_batches(list(_batches(f, columns)), _layout(f, columns)) for f in arrow_files(path)]
-    with _arrow(path):
-        return pa.concat_tables(tables)
+    schema = parquet_schema(path)
+    if columns is not None:
+        require_columns(columns, schema.names, path)
+        schema = pa.schema([schema.field(column) for column in columns], schema.metadata)
+    return pa.Table.from_batches(list(_batches(path, schema.names)), schema)
 
 
-def saved_by_datasets(folder: Path) -> bool:
-    """Return whether a folder was saved by `datasets`."""
-    return (folder / "state.json").exists()
+def _parquet_files(path: Path) -> list[Path]:
+    """Return a Parquet file, or the files of a folder of them by name."""
+    if not path.is_dir():
+        return [path]
+    with translate_errors(path, "cannot be read", "Check the folder."):
+        files = sorted(path.glob("*.parquet"))
+    if not files:
+        raise OpencseError(f"{path}: holds no Parquet file", f"Known: {FORMATS}.")
+    return files
 
 
-def _files_of_datasets(folder: Path) -> list[Path]:
-    """Return the Arrow files of a folder saved by `datasets`; files outside of the folder are refused."""
-    state = folder / "state.json"
-    files = read_json(state, _REMEDY).get("_data_files")
-    if not isinstance(files, list) or not files:
-        raise OpencseError(f"{state}: names no data files", _REMEDY)
-    for number, entry in enumerate(files):
-        name = entry.get("filename") if isinstance(entry, dict) else None
-        if not isinstance(name, str) or Path(name).name != name or Path(name).suffix != ".arrow":
-            raise OpencseError(f"{state}: data file {number} has no plain file name", _REMEDY)
-    return [regular_file(folder / entry["filename"]) for entry in files]
+def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+    """Yield the file, the number and the named columns of every row of `_parquet_files`."""
+    for file in _parquet_files(path):
+        require_columns(columns, parquet_schema(file).names, file)
+        batches = (
+            zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in _batches(file, columns)
+        )
+        yield from ((file, number, row) for number, row in enumerate(chain.from_iterable(batches), 1))
 
 
-def _batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
+def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a Parquet file, after checking checksums, offsets and UTF-8."""
     import pyarrow.parquet as pq
 
-    with _arrow(path):
-        if path.suffix == ".arrow":
-            batches: Iterator[pa.RecordBatch] = iter(pa.ipc.open_stream(path))
-        else:
-            file = pq.ParquetFile(regular_file(path), page_checksum_verification=True)
-            batches = file.iter_batches(batch_size=_ROWS, columns=None if columns is None else list(columns))
-    while True:
-        with _arrow(path):
-            if (batch := next(batches, None)) is None:
-                return
-            batch.validate(full=True)  # offsets inside the data, and texts in UTF-8
-        yield batch
-
-
-def _layout(path: Path, columns: Sequence[str] | None) -> pa.Schema:
-    import pyarrow as pa
-
-    schema = parquet_schema(path)
-    if columns is None:
-        return schema
-    require_columns(columns, schema.names, path)
-    return pa.schema([schema.field(column) for column in columns], schema.metadata)
+    with _parquet_errors(path):
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
+            batch.validate(full=True)
+            yield batch.select(columns)
 
 
 @contextlib.contextmanager
-def _arrow(path: Path) -> Iterator[None]:
+def _parquet_errors(path: Path) -> Iterator[None]:
     import pyarrow as pa
 
-    with translate_errors(path, "not a whole Parquet or Arrow file", _REMEDY, pa.ArrowException):
+    with translate_errors(path, "not a whole Parquet file", _REMEDY, pa.ArrowException):
         yield

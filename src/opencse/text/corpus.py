@@ -45,8 +45,8 @@ class Corpus:
     Its files are expected not to change as long as the object is used.
 
     Args:
-        path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, a folder of Parquet
-            files, or a folder saved by `datasets`.
+        path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, or a folder of
+            Parquet files.
         name: The user's name for it; by default the file's name.
 
     Attributes:

@@ -24,7 +24,7 @@ from opencse.foundation.reading import (
     translate_errors,
     unknown_format,
 )
-from opencse.foundation.tables import TABLES, read_lines, saved_by_datasets
+from opencse.foundation.tables import TABLES, read_lines
 from opencse.text import demo
 from opencse.text.corpus import Corpus
 from opencse.text.language import likely_language
@@ -203,9 +203,8 @@ def _left_out(folder: Path) -> str:
 
 
 def _is_table_folder(folder: Path) -> bool:
-    """Return whether a folder is one table: saved by `datasets`, or with Parquet files only."""
-    kinds = {file_extension(file) for file in folder.iterdir() if file.is_file()}
-    return saved_by_datasets(folder) or kinds == {".parquet"}
+    """Return whether a folder has Parquet files only, and is one table."""
+    return {file_extension(file) for file in folder.iterdir() if file.is_file()} == {".parquet"}
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
