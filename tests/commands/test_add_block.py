@@ -98,8 +98,8 @@ def test_a_model_without_a_block_is_told_to_train_one(tmp_path, backbone) -> Non
 def test_what_needs_text_is_refused_without(tmp_path, backbone) -> None:
     with pytest.raises(OpencseError, match="simcse needs text"):
         opencse.run("simcse", backbone=backbone, out=tmp_path / "out")
-    with pytest.raises(OpencseError, match="--labels needs text"):
-        opencse.run("debias", backbone=backbone, out=tmp_path / "out", labels="x.csv")
+    with pytest.raises(OpencseError, match="--guard needs text"):
+        opencse.run("debias", backbone=backbone, out=tmp_path / "out", guard="x")
 
 
 @pytest.mark.usefixtures("shipped")

@@ -69,7 +69,7 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
                 ["run", "debias", "demo", f"--{name}", missing],
                 lambda name=name: run("debias", "demo", **tiny | {name: missing}),
             )
-            for name in ("dev", "data", "pairs", "guard", "labels", "paraphrases")
+            for name in ("dev", "data", "pairs", "guard", "paraphrases")
         ),
         (
             ["train", "simcse", "demo", "--backbone", absent],

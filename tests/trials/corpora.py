@@ -13,7 +13,7 @@ from tests.trials.formats import parquet
 from tests.trials.trial import Expected, Trial, made, with_file
 from tests.trials.world import World, not_finite
 
-LABELS = b"sentence1\tsentence2\tlabel\na cat\ta dog\tsame\n"
+PAIRS = b"sentence1\tsentence2\tscore\na cat\ta dog\t1\nred\tblue\t3\n"
 
 
 def trials(world: World) -> Iterator[Trial]:
@@ -23,11 +23,9 @@ def trials(world: World) -> Iterator[Trial]:
         yield Trial("corpora", name, with_file(file, content, arguments), expected)
     for name, (file, make) in _places(world).items():
         yield Trial("corpora", name, made(make, file, world.train(file)), "clear")
-    run = ["run", *world.train(recipe="debias")[1:], "--set", "block.fit_steps=2"]
-    run[run.index(str(world.model))] = str(world.encoder)
-    for name, (file, content, expected) in _labels().items():
-        arguments = [*run, "--labels", file]
-        yield Trial("corpora", f"labels {name}", with_file(file, content, arguments), expected, check=not_finite)
+    for name, (file, content, expected) in _pairs().items():
+        arguments = world.train(None, "--dev", file)
+        yield Trial("corpora", f"pairs {name}", with_file(file, content, arguments), expected, check=not_finite)
 
 
 def _corpora(world: World) -> list[tuple[str, str, bytes, Expected]]:
@@ -81,16 +79,15 @@ def _places(world: World) -> dict[str, tuple[str, Callable[[Path], object]]]:
     }
 
 
-def _labels() -> dict[str, tuple[str, bytes, Expected]]:
+def _pairs() -> dict[str, tuple[str, bytes, Expected]]:
     def jsonl(**row: object) -> bytes:
-        return json.dumps({"sentence1": "a cat", "sentence2": "a dog", "label": "same", **row}).encode() + b"\n"
+        return json.dumps({"sentence1": "a cat", "sentence2": "a dog", "score": 1, **row}).encode() + b"\n"
 
     return {
         "scores of nan": ("l.csv", b"sentence1,sentence2,score\na,b,nan\na,c,1\n", "clear"),
         "null as a sentence": ("l.jsonl", jsonl(sentence2=None), "clear"),
         "half a surrogate pair": ("l.jsonl", jsonl(sentence1="\ud800"), "clear"),
-        "5 MiB in a line": ("l.tsv", LABELS + b"a" * (5 * 2**20) + b"\ta dog\tsame\n", "clear"),
-        "HTML of judged searches": ("search.html", b"<html><script>save()</script></html>", "clear"),
-        "whole": ("l.tsv", LABELS, "works"),
-        "one text of a megabyte": ("l.tsv", LABELS + b"cat " * 2**18 + b"\ta dog\tsame\n", "works"),
+        "5 MiB in a line": ("l.tsv", PAIRS + b"a" * (5 * 2**20) + b"\ta dog\t1\n", "clear"),
+        "whole": ("l.tsv", PAIRS, "works"),
+        "one text of a megabyte": ("l.tsv", PAIRS + b"cat " * 2**18 + b"\ta dog\t1\n", "works"),
     }

@@ -52,7 +52,6 @@ def _files() -> Iterator[tuple[str, bytes, Reader]]:
     from opencse.evaluation.pairs import read_pairs
     from opencse.evaluation.triplets import read_triplets
     from opencse.recipes import dump_recipe, load_recipe
-    from opencse.recipes.rows.labels import read_labels
     from opencse.text.documents import Documents
 
     def passages(path: Path) -> None:
@@ -61,9 +60,6 @@ def _files() -> Iterator[tuple[str, bytes, Reader]]:
     few = TEXTS[:20]
     lines = "".join(json.dumps({"text": t + " é", "more": [1, {"a": None}]}) + "\n" for t in TEXTS)
     table = "sentence1\tsentence2\tscore\n" + "".join(f"{t}\ta cat\t1.5\n" for t in few)
-    labels = [
-        {"sentence1": t, "sentence2": f"not {t}", "label": ("same", "opposite")[i % 2]} for i, t in enumerate(few)
-    ]
     html = "".join(f"<h2>{t}</h2><p title='a'>{t} &amp; &#233; more.<!-- x --></p>" for t in TEXTS)
     markdown = "---\ntitle: x\n---\n" + "".join(f"# {t}\n\n{t}, **so** it is. `code`\n\n```\nx\n```\n" for t in TEXTS)
     texts: list[tuple[str, str, Reader]] = [
@@ -81,8 +77,6 @@ def _files() -> Iterator[tuple[str, bytes, Reader]]:
         ("whole.toml", dump_recipe(load_recipe("debias")), load_recipe),
         ("pairs.tsv", table, read_pairs),
         ("pairs.csv", table.replace("\t", ","), read_pairs),
-        ("labels.jsonl", "".join(json.dumps(row) + "\n" for row in labels), read_labels),
-        ("judged.csv", "sentence1,sentence2,score\n" + "".join(f'"{t}",yes,1\n"{t}",no,0\n' for t in few), read_labels),
         (
             "triplets.tsv",
             "id\tkind\tanchor\tpositive\tnegative\n" + "".join(f"{t}\tk\t{t} a\t{t} b\t{t} c\n" for t in few),

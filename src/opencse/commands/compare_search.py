@@ -1,8 +1,7 @@
-"""`opencse.compare_search`: which searches change when a model is replaced, and a page to judge them on."""
+"""`opencse.compare_search`: which searches change when a model is replaced, and a page with both lists."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -30,7 +29,7 @@ from opencse.text.user_text import collect_passages, collect_queries
 _DOCUMENTS = 5000  # texts that are searched; more are sampled at random
 _TOP = 10  # hits that are compared
 _SENTENCES = 100  # used as queries if none are given
-_JUDGED = 40  # queries on the page
+_LISTED = 40  # queries on the page
 _SHOWN = 5  # hits of each list on the page
 
 
@@ -191,17 +190,11 @@ def _hits(texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray) -> 
         yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
 
 
-def render_search_comparison(result: SearchComparison, *, seed: int = 0) -> str:
-    """Return the page; for each query, the model on the left is drawn at random with the seed."""
-    rng, data = random.Random(seed), list[dict[str, str]]()
-    lists: list[tuple[str, tuple[tuple[SearchHit, ...], tuple[SearchHit, ...]]]] = []
-    for pair in result.lists:
-        ranks = zip(pair.old[:_SHOWN], pair.new[:_SHOWN], strict=True)
-        differ = next(((old.text, new.text) for old, new in ranks if old.text != new.text), None)
-        if differ is None or len(lists) == _JUDGED:
-            continue
-        swap = rng.random() < 0.5
-        left, right = differ[::-1] if swap else differ
-        lists.append((pair.query, (pair.new, pair.old) if swap else (pair.old, pair.new)))
-        data.append({"query": pair.query, "left": left, "right": right, "new": "left" if swap else "right"})
-    return render_template("search.html.j2", result=result, lists=lists, data=data, shown_hits=_SHOWN)
+def render_search_comparison(result: SearchComparison) -> str:
+    """Return the page, with both lists of the searches whose shown hits differ; texts in it are escaped and clipped."""
+    changed = [pair for pair in result.lists if _texts(pair.old) != _texts(pair.new)]
+    return render_template("search.html.j2", result=result, lists=changed[:_LISTED], shown_hits=_SHOWN)
+
+
+def _texts(hits: Sequence[SearchHit]) -> list[str]:
+    return [hit.text for hit in hits[:_SHOWN]]

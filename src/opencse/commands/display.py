@@ -37,7 +37,7 @@ def outcome_lines(outcome: Outcome, run: TrainingRun, report: Path) -> Renderabl
         [
             ("  opencse check MODEL --texts DOCS", "does your model follow wording or meaning on your texts?"),
             (f"  opencse run {run.recipe.name} DOCS --backbone MODEL -o OUT", "train it on them"),
-            ("  opencse compare MODEL OUT --texts DOCS -o JUDGE", "which of your searches change?"),
+            ("  opencse compare MODEL OUT --texts DOCS -o LISTS", "which of your searches change?"),
         ],
     )
     return Group(

@@ -17,7 +17,6 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import few_sentences
 from opencse.recipes import Recipe, shortened
-from opencse.recipes.rows.labels import Labels, read_labels, with_labels
 from opencse.recipes.rows.prepare import missing_specs, recipe_for_corpus
 from opencse.recipes.rows.sampling import Paraphrases
 from opencse.text.corpus import Corpus
@@ -34,7 +33,6 @@ class RunInputs:
 
     Attributes:
         recipe: Resolved for the backbone's family and for the columns that the corpus has.
-        labels: The user's labels; the recipe has their views and terms.
         few: A warning if the corpus has few sentences, and no table of paraphrases adds any.
     """
 
@@ -42,7 +40,6 @@ class RunInputs:
     corpus: Corpus
     backbone: Backbone
     paraphrases: Paraphrases
-    labels: Labels | None
     language: ChosenLanguage
     few: list[str]
 
@@ -67,15 +64,10 @@ def resolve_inputs(options: RunOptions) -> RunInputs:
     if options.quick:
         recipe = shortened(recipe)
     backbone.seed = recipe.training.seed
-    own = None if options.labels is None else read_labels(options.labels, options.label_share)
-    if own is not None:
-        recipe = with_labels(recipe, own)
     corpus = text.corpus(set(recipe.columns) - {"text"})
     few = few_sentences(corpus.texts()) if table is None else []
     language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
-    return RunInputs(
-        recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, labels=own, language=language, few=few
-    )
+    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, language=language, few=few)
 
 
 def resolve_recipe(

@@ -158,13 +158,13 @@ class CompareOptions:
     (paired bootstrap); training time.
 
     With --texts, two models search your documents instead: which lists of hits change, whether stored vectors stay
-    usable, and with -o a page on which to judge the lists.
+    usable, and with -o a page with the lists side by side.
 
     For example:
 
     opencse compare runs/simcse runs/osscse -o comparison/
 
-    opencse compare minilm out/ --texts docs/ --queries log.txt -o judge/
+    opencse compare minilm out/ --texts docs/ --queries log.txt -o lists/
     """
 
     runs: Sequence[str | Path] = option(
@@ -199,9 +199,7 @@ class SearchOptions:
     new: Any = option("The model that may replace it.", kw_only=False)
     texts: Any = option("Your documents, as for `check`.", kw_only=False)
     queries: Any = option(f"{QUERIES} By default sentences of the texts.", default=None)
-    out: str | Path | None = option(
-        "Folder for `search.html`, a page to judge the lists, and `search.json`.", default=None
-    )
+    out: str | Path | None = option("Folder for `search.html`, a page with the lists, and `search.json`.", default=None)
     column: str | None = option(COLUMN, default=None)
 
 

@@ -117,13 +117,6 @@ class RunOptions(TrainOptions):
     )
     llm: str | None = option(LLM, default=None, metavar="URL#MODEL")
     quick: bool = option("Run a short trial of a few steps on a few sentences.", default=False)
-    labels: str | Path | None = option(
-        "Your labels to train on: a file with sentence1, sentence2 and label (same or opposite), or the judgements.csv "
-        "of `opencse compare`.",
-        default=None,
-        metavar="FILE",
-    )
-    label_share: float = option("Share of the training rows that the labels make up, at most 0.5.", default=0.1)
     minutes: float | None = option(
         "Time from the start of the command to the end of training; evaluation and report follow.",
         default=None,

@@ -36,7 +36,7 @@ def _development(given: str) -> None:
 _GIVEN: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("corpus", "texts"), lambda given: existing_path(demo.corpus(given))),
     **dict.fromkeys(("queries", "sentences", "triplets", "guard"), existing_path),
-    **dict.fromkeys(("labels", "paraphrases"), regular_file),
+    "paraphrases": regular_file,
     "pairs": lambda given: regular_file(demo.pairs(given)),
     "dev": _development,
     **dict.fromkeys(("backbone", "model", "models"), resolve),

@@ -63,7 +63,7 @@ class StoredRun:
     @property
     def rows(self) -> Corpus | None:
         """The rows that it was trained on: what the run made of the corpus, or the corpus itself."""
-        made = (self.folder / name for name in ("mixture.parquet", "labelled.parquet", "views", "corpus.parquet"))
+        made = (self.folder / name for name in ("mixture.parquet", "views", "corpus.parquet"))
         return next((Corpus(path) for path in made if path.exists()), self.corpus)
 
     def with_detail(self, detail: Detail) -> StoredRun:

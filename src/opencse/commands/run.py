@@ -18,7 +18,6 @@ from opencse.foundation.files import locked
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import show
-from opencse.recipes.rows.labels import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
 from opencse.training.folder import check_folder
 from opencse.training.session import RunControl
@@ -52,14 +51,10 @@ def run(options: RunOptions) -> RunResult:
         for line in filter(None, [*inputs.few, inputs.language.line(inputs.missing_specs)]):
             notify(line)
         rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
-        remarks = []
-        if inputs.labels is not None:
-            remarks.append(labels_note(inputs.labels, rows.rows(inputs.labels.columns)))
-            notify(remarks[0])
         if not (folder / "run.json").is_file():
             control = replace(control, resume=False)
         trained = train_on_rows(inputs.recipe, rows, inputs.backbone, measures, control)
-        scores, outcome, report = measure_and_report(inputs, trained, probe_data, remarks)
+        scores, outcome, report = measure_and_report(inputs, trained, probe_data)
     result = RunResult(trained, scores, outcome, report, timings.rounded())
     result.save(folder / "results.json")
     notify(timings.line())
@@ -82,6 +77,5 @@ def _sources(inputs: RunInputs, options: RunOptions, control: RunControl) -> Row
         models={"backbone": inputs.backbone, **{name: Backbone(path) for name, path in stages.items()}},
         paraphrases=inputs.paraphrases,
         pack=inputs.language.pack,
-        labels=inputs.labels,
         keep=options.resume or not options.overwrite,
     )

@@ -94,7 +94,7 @@ def _suites(scores: ProbeScores) -> dict[str, Results]:
 
 
 def measure_and_report(
-    inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData, remarks: Sequence[str]
+    inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData
 ) -> tuple[dict[str, ProbeScores], Outcome, Path]:
     """Probe both models, and write the report and the scores on the model card.
 
@@ -117,7 +117,7 @@ def measure_and_report(
     with timed("report"):
         remarks_after = (*inputs.few, *_unmeasured(trained, scores), *cache_line(scores), UPGRADE if curve else AGAIN)
         outcome = compare_outcome(scores, curve, remarks_after)
-        notes = [*remarks, *_training_notes(trained), *probe_data.notes]
+        notes = [*_training_notes(trained), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
     table = inputs.paraphrases.table
     made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]

@@ -21,7 +21,6 @@ from opencse.foundation.progress import Notify
 from opencse.foundation.tables import is_made_from, read_parquet, write_texts
 from opencse.recipes import MixturePart, Recipe
 from opencse.recipes.load import RecipeFile
-from opencse.recipes.rows.labels import Labels, join_labels
 from opencse.recipes.rows.sampling import Paraphrases, sample
 from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
@@ -186,14 +185,12 @@ class RowSources:
             the recipe's first stages.
         paraphrases: The user's source of paraphrases; the sentences of a table join the sample.
         pack: Rules of the language of the corpus.
-        labels: The user's labels, which join the rows.
         keep: Keep the parts of an interrupted build.
     """
 
     models: Mapping[str, Backbone]
     paraphrases: Paraphrases
     pack: LanguagePack
-    labels: Labels | None = None
     keep: bool = True
 
 
@@ -202,8 +199,7 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
 
     1. `corpus.parquet`: a sample of the sentences, some cut to their main clause (`[corpus]` of the recipe).
     2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`).
-    3. `labelled.parquet`: the user's labels behind them.
-    4. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
+    3. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
 
     A step is left out if the recipe does not ask for it, or if the corpus already has its result.
 
@@ -221,12 +217,9 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
         OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
     """
     rows = _with_columns(recipe, _sampled(recipe, corpus, out, sources), out / "views", sources, notify)
-    parts, seed, labels = recipe.used_parts, recipe.training.seed, sources.labels
-    if labels is not None:
-        rows = join_labels(rows, labels, out / "labelled.parquet", recipe.columns)
-    if parts:
+    if parts := recipe.used_parts:
         out.mkdir(parents=True, exist_ok=True)
-        rows = mix_rows(rows, parts, out / "mixture.parquet", seed=seed, notify=notify)
+        rows = mix_rows(rows, parts, out / "mixture.parquet", seed=recipe.training.seed, notify=notify)
     return Corpus(rows.path, corpus.name)
 
 
