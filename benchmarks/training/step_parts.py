@@ -32,8 +32,8 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
+from opencse.encoder.device import MixedPrecision, TrainingPrecision
 from opencse.encoder.packing import prepare_for_training
-from opencse.encoder.precision import MixedPrecision, TrainingPrecision
 from opencse.training.batches import length_groups
 from opencse.training.session import keep_freed_memory
 

@@ -7,7 +7,7 @@ import pytest
 
 import opencse
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.weights_hash import weights_hash
+from opencse.encoder.backbone import weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.text.views.storage import read_header
 from tests.tiny import tiny_bert

@@ -18,8 +18,7 @@ from sentence_transformers.sentence_transformer.modules import (
     WeightedLayerPooling,
 )
 
-from opencse.encoder.embedder import Embedder
-from opencse.encoder.token_batches import TokenTable, cut_note, plan_batches
+from opencse.encoder.embedder import Embedder, TokenTable, cut_note, plan_batches
 from opencse.foundation.errors import OpencseError
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 

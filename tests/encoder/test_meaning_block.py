@@ -10,9 +10,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
 
 from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.backbone import weights_hash
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, upgrade
-from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch
 from tests.tiny import tiny_bert, tiny_roberta

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from opencse.encoder.device import MixedPrecision
 from opencse.encoder.packing import prepare_for_training
-from opencse.encoder.precision import MixedPrecision
 from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, vectors
 

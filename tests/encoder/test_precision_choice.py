@@ -5,8 +5,8 @@ import pytest
 import torch
 from transformers import BertConfig, DistilBertConfig
 
+from opencse.encoder.device import describe, resolve_precision
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.precision import describe, resolve_precision
 
 WIDE, SMALL = {"hidden_size": 384}, {"hidden_size": 32}
 
@@ -46,7 +46,7 @@ def test_what_was_asked_for_is_taken():
 
 @pytest.mark.parametrize("expected", ["bf16", "fp32"])
 def test_an_embedder_says_which_it_took(monkeypatch, tiny_model, expected):
-    monkeypatch.setattr("opencse.encoder.precision._LEAST_WIDTH", {"bf16": 1, "fp32": 64}[expected])
+    monkeypatch.setattr("opencse.encoder.device._LEAST_WIDTH", {"bf16": 1, "fp32": 64}[expected])
     machine(monkeypatch, "avx512_bf16")
     embedder = Embedder(tiny_model, precision="auto")
     assert embedder.precision == expected

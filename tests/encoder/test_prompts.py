@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.encoder import load_encoder, save_encoder, special_frame, template_frame
-from opencse.encoder.weights_hash import pooling_name
+from opencse.encoder.backbone import pooling_name
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 

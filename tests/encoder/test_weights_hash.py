@@ -7,7 +7,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer, WeightedLayerPooling
 
-from opencse.encoder.weights_hash import pooling_name, weights_hash
+from opencse.encoder.backbone import pooling_name, weights_hash
 from tests.tiny import tiny_bert
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from opencse.encoder import load_encoder
+from opencse.encoder.loading import build_projector
 from opencse.encoder.packing import prepare_for_training
-from opencse.encoder.pooling import build_projector
 from opencse.encoder.prompts import Frame
 from opencse.losses import InfoNCELoss, Objective, TwoWayMarginLoss
 from opencse.training.batches import Assembler, ViewTokens

@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from opencse.encoder import precision
+from opencse.encoder import device
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import load_recipe
@@ -27,7 +27,7 @@ def _empty_cache(tmp_path, monkeypatch):
 
 
 def machine(monkeypatch, chosen):
-    monkeypatch.setattr(precision, "_LEAST_WIDTH", {"bf16": 1, "fp32": 10**9}[chosen])
+    monkeypatch.setattr(device, "_LEAST_WIDTH", {"bf16": 1, "fp32": 10**9}[chosen])
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": chosen == "bf16"})
 
 

@@ -10,9 +10,8 @@ from opencse.commands.reports.outcome import compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.commands.run_report import UPGRADE, RunResult
 from opencse.encoder import save_encoder
-from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block
+from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
 from opencse.encoder.meaning_block import MeaningBlock
-from opencse.encoder.weights_hash import weights_hash
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import locked, write_json, write_text

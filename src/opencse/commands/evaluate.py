@@ -13,7 +13,7 @@ from opencse.commands.integrations.mteb_tasks import OF_MTEB, load_mteb
 from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
-from opencse.encoder.precision import describe, model_config
+from opencse.encoder.device import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
 from opencse.evaluation.results import Evaluation, as_json, comparison_table
 from opencse.evaluation.sts_sources import sts_text

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
-    from opencse.encoder.export import save_encoder
-    from opencse.encoder.loading import load_encoder
-    from opencse.encoder.pooling import build_projector, exported_projector
+    from opencse.encoder.loading import build_projector, exported_projector, load_encoder
+    from opencse.encoder.model_folder import save_encoder
     from opencse.encoder.prompts import Frame, bake_template, special_frame, template_frame
 
 __all__ = [

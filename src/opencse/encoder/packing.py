@@ -184,7 +184,7 @@ def attention_mask(*, attention_mask: Tensor | None = None, **kwargs: Any) -> Te
     """Mask function in the form that transformers' `AttentionMaskInterface` asks for.
 
     transformers leaves the mask out if it is all ones, which it must read from the device. That pays where all texts
-    of a batch have one length, as in inference (`opencse.encoder.token_batches`), but not in a training step.
+    of a batch have one length, as in inference (`opencse.encoder.embedder`), but not in a training step.
     """
     if attention_mask is not None and attention_mask.device.type != "cpu" and not torch.is_inference_mode_enabled():
         kwargs["allow_is_bidirectional_skip"] = False

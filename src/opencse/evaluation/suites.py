@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencse.encoder.backbone import pooling_name, weights_hash
 from opencse.encoder.embedder import Embedder, Precision
-from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.evaluation.data_files import TextVariant, find_folder
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard

@@ -9,7 +9,7 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from opencse.encoder.export import OLDEST
+from opencse.encoder.model_folder import OLDEST
 from opencse.recipes import Recipe
 from opencse.training.session import TrainingOutcome
 from opencse.training.strength import StrengthCurve

@@ -18,8 +18,7 @@ from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.device import join_processes
-from opencse.encoder.precision import NO_AUTOCAST, describe, resolve_precision
+from opencse.encoder.device import NO_AUTOCAST, describe, join_processes, resolve_precision
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.progress import Notify

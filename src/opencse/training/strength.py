@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.encoder.device import MixedPrecision
 from opencse.encoder.meaning_block import MeaningBlock, block_of, rescale
-from opencse.encoder.precision import MixedPrecision
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Phase, timed

@@ -16,9 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from opencse.encoder import load_encoder
-from opencse.encoder.backbone import Backbone
+from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.cache import CachedStore, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase

@@ -12,14 +12,13 @@ import torch
 from accelerate.utils import set_seed
 
 from opencse.encoder import build_projector, exported_projector, save_encoder, special_frame, template_frame
-from opencse.encoder.backbone import Backbone, append_block
+from opencse.encoder.backbone import Backbone, append_block, weights_hash
 from opencse.encoder.dropout import dropout_rates, set_rates
+from opencse.encoder.embedder import cut_note
 from opencse.encoder.large_models import add_lora, keep_inputs_only
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising
-from opencse.encoder.token_batches import cut_note
-from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed

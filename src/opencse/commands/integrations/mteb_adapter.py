@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opencse.encoder.backbone import weights_hash
 from opencse.encoder.embedder import Embedder, Precision
-from opencse.encoder.weights_hash import weights_hash
 from opencse.evaluation.task import Encode
 from opencse.foundation.errors import imported
 

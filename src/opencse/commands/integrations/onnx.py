@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from opencse.commands.measuring_options import ExportOptions
 from opencse.commands.reports.page import output_folder
 from opencse.encoder import load_encoder
-from opencse.encoder.weights_hash import pooling_name, weights_hash
+from opencse.encoder.backbone import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_folder, write_json
 from opencse.foundation.numbers import unit_rows

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from opencse.encoder.backbone import pooling_name, weights_hash
+from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.loading import is_sentence_transformer, load_encoder
 from opencse.encoder.names import resolve
-from opencse.encoder.precision import describe, model_config
-from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.evaluation import Encode, PairsTask, TaskResult, TextEmbeddings, distinct_texts
 from opencse.evaluation.probes.probe_data import ProbeData
 from opencse.evaluation.probes.scored_pairs import (

@@ -168,7 +168,7 @@ class Translator:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         from opencse.encoder.device import choose_device
-        from opencse.encoder.loading import quiet
+        from opencse.encoder.model_folder import quiet
 
         name = resolve(name)
         local = Path(name).is_dir()  # never looked up on the hub

@@ -35,9 +35,8 @@ class WordPredictor:
     def __init__(self, name: str, *, precision: Literal["auto", "fp32", "bf16"] = "fp32") -> None:
         import torch
 
-        from opencse.encoder.device import choose_device
+        from opencse.encoder.device import choose_device, resolve_precision
         from opencse.encoder.loading import load_masked_lm
-        from opencse.encoder.precision import resolve_precision
         from opencse.foundation.tensors import tensors_hash
 
         self.model, self.tokenizer = load_masked_lm(name)

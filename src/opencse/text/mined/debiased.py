@@ -308,7 +308,7 @@ class PositiveDrawer:
     """An opened `DebiasedPositives`."""
 
     def __init__(self, spec: DebiasedPositives, seed: int) -> None:
-        from opencse.encoder.weights_hash import weights_hash
+        from opencse.encoder.backbone import weights_hash
 
         self._spec, self._seed = spec, seed
         self._embedder = spec.embedder()

@@ -1,7 +1,7 @@
 """The embeddings of a corpus on disk: written once per model, memory-mapped, read by number.
 
 The folder's name is a hash of the weights, the tokenizer, the pooling and everything else that determines the vectors
-(`opencse.encoder.weights_hash`), of the texts and of the precision, so vectors of another model are never read.
+(`opencse.encoder.backbone`), of the texts and of the precision, so vectors of another model are never read.
 
 The base classes of the kinds that draw sentences by these vectors are here, too.
 """
@@ -178,7 +178,7 @@ def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedd
 
 def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
     """Return the vectors of a corpus in the cache, of which shards may be missing; `embedder` is the loaded model."""
-    from opencse.encoder.weights_hash import weights_hash
+    from opencse.encoder.backbone import weights_hash
 
     weights, rows = weights_hash(embedder.model), len(sentences)
     shard_rows = CHUNK * -(-rows // (CHUNK * _SHARDS))

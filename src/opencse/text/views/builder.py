@@ -97,8 +97,7 @@ def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, An
     Columns of a build that is resumed keep the precision in their options, `begun`.
     """
     from opencse.encoder.backbone import Backbone
-    from opencse.encoder.device import choose_device
-    from opencse.encoder.precision import resolve_precision
+    from opencse.encoder.device import choose_device, resolve_precision
 
     out = dict(specs)
     for name, spec in specs.items():
