@@ -47,7 +47,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples of `opencse probe`, by what the anchor is."""
-    from opencse.evaluation.probes.triplet_sets import antonym_choices
+    from opencse.evaluation.probes.probe_suite import antonym_choices
 
     names = {"affirmed": "affirmed", "negated": "denied", "verbs": "verbs"}
     return {names[form]: list(rows) for form, rows in antonym_choices().items()}
@@ -110,7 +110,7 @@ class Development:
 
     def measure(self, encode: Callable[[list[str]], np.ndarray]) -> dict[str, float]:
         """All figures of one model."""
-        from opencse.evaluation.correlation import spearman
+        from opencse.evaluation.sts import spearman
         from opencse.text.surface import consistency_opposition
 
         matrix = encode(self.texts)

@@ -16,7 +16,7 @@ import time
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import distinct_texts, evaluate_suites, load_suites
-from opencse.evaluation.results import as_table
+from opencse.evaluation.suites import as_table
 
 
 def peak_mib() -> float:

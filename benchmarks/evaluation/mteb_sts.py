@@ -17,7 +17,7 @@ from opencse.commands.integrations.mteb_adapter import MtebEncoder, local_task
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate_tasks, load_sts
-from opencse.evaluation.pairs import ScoredPairs
+from opencse.evaluation.sts import ScoredPairs
 
 NAMES = {"STS-B": "STSBenchmark"}
 

@@ -11,8 +11,8 @@ from opencse.commands.main import app
 from opencse.commands.reproduce import reproduce
 from opencse.commands.reproduced_runs import StoredRun
 from opencse.commands.reproduction.entries import entry_names, load_entry
-from opencse.evaluation import Results, TaskResult, sts_sources
-from opencse.evaluation.results import Evaluation
+from opencse.evaluation import Results, TaskResult, sts
+from opencse.evaluation.suites import Evaluation
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 
@@ -101,7 +101,7 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(tmp_path, corp
 
 
 def test_every_metric_that_an_entry_asks_of_sts_b_is_measured(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(sts_sources, "PUBLISHED_ROWS", {("STS-B", "dev"): 4, ("STS-B", "test"): 4})
+    monkeypatch.setattr(sts, "PUBLISHED_ROWS", {("STS-B", "dev"): 4, ("STS-B", "test"): 4})
     (tmp_path / "STSB").mkdir()
     pairs = (("a cat", "a dog", 5), ("a cat", "cats", 4.5), ("it rains", "it snows", 1), ("on", "off", 0))
     table = "sentence1\tsentence2\tsentence1_senteval\tsentence2_senteval\tscore\n"

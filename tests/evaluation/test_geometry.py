@@ -46,5 +46,5 @@ def test_without_positive_pairs_alignment_is_undefined():
 
 def test_a_block_more_or_less_is_the_same(monkeypatch):
     before = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics
-    monkeypatch.setattr("opencse.evaluation.geometry._BLOCK", 4)
+    monkeypatch.setattr("opencse.evaluation.measures._BLOCK", 4)
     assert evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics == pytest.approx(before)

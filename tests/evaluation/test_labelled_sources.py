@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from opencse.evaluation import labelled_sources, load_labelled
+from opencse.evaluation import labelled, load_labelled
 from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS
 from opencse.foundation.errors import OpencseError
 
@@ -14,7 +14,7 @@ from opencse.foundation.errors import OpencseError
 def any_count(monkeypatch, request):
     """Let the miniature folders below pass the count check."""
     if "data_folder" not in request.fixturenames:
-        monkeypatch.setattr(labelled_sources, "PUBLISHED_PARTS", {"TREC": {"train": 3, "test": 2}})
+        monkeypatch.setattr(labelled, "PUBLISHED_PARTS", {"TREC": {"train": 3, "test": 2}})
 
 
 @pytest.fixture

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import evaluate_tasks
-from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask, search
+from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, search
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_hits_are_those_of_a_literal_computation(monkeypatch, own):
-    monkeypatch.setattr("opencse.evaluation.neighbours._BLOCK", 7)
+    monkeypatch.setattr("opencse.evaluation.retrieval._BLOCK", 7)
     unit = unit_rows(np.random.default_rng(0).normal(size=(40, 5)))
     rows, cosines = search(unit, unit, 6, np.arange(40) if own else None)
     for i, row in enumerate(unit):

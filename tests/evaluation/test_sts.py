@@ -8,7 +8,7 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import PairsTask, ScoredPairs, TextEmbeddings, distinct_texts, evaluate_tasks, load_sts, score
-from opencse.evaluation.correlation import paired_cosine
+from opencse.evaluation.sts import paired_cosine
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.toy import sentences
 

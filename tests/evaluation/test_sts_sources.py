@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from opencse.evaluation import load_sts, sts_sources
+from opencse.evaluation import load_sts, sts
 from opencse.foundation.errors import OpencseError
 
 
@@ -12,7 +12,7 @@ from opencse.foundation.errors import OpencseError
 def small_counts(monkeypatch):
     """Let the miniature folders below pass the count check."""
     monkeypatch.setattr(
-        sts_sources,
+        sts,
         "PUBLISHED_ROWS",
         {("STS13", "test"): 4, ("STS-B", "test"): 2, ("STS-B", "dev"): 1, ("SICK-R", "test"): 2, ("SICK-R", "dev"): 1},
     )

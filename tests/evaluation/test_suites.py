@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from opencse.evaluation import evaluate_suites, load_suites, sts_sources
-from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
+from opencse.evaluation import evaluate_suites, load_suites, sts
+from opencse.evaluation.retrieval import load_reranking, load_retrieval
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
 
@@ -19,7 +19,7 @@ def lines(path, *rows):
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """One small task of every kind."""
-    monkeypatch.setattr(sts_sources, "PUBLISHED_ROWS", {("STS-B", "test"): 4, ("STS-B", "dev"): 4})
+    monkeypatch.setattr(sts, "PUBLISHED_ROWS", {("STS-B", "test"): 4, ("STS-B", "dev"): 4})
     stsb = "score\tsentence1\tsentence2\n5\ta\tb\n5.0\ta\tc\n1\tc\td\n0\te\tf\n"
     (tmp_path / "STSB").mkdir()
     for split in ("test", "dev"):

@@ -49,7 +49,7 @@ def all_formats(folder: Path) -> list[Format]:
 
 def _files() -> Iterator[tuple[str, bytes, Reader]]:
     """Yield formats of one file: its name, an example, and its reader."""
-    from opencse.evaluation.pairs import read_pairs
+    from opencse.evaluation.sts import read_pairs
     from opencse.evaluation.triplets import read_triplets
     from opencse.recipes import dump_recipe, load_recipe
     from opencse.text.documents import Documents

@@ -18,8 +18,7 @@ from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, SentenceRewriter
-from opencse.evaluation.check.own_texts import check_texts
-from opencse.evaluation.check.text_check import TextCheck
+from opencse.evaluation.check.own_texts import TextCheck, check_texts
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.foundation.numbers import check_minutes, check_seed
 from opencse.foundation.progress import note

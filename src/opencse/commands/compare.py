@@ -18,7 +18,7 @@ from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_r
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import PairsTask, ScoredPairs, TextEmbeddings, distinct_texts, load_sts, read_pairs
-from opencse.evaluation.correlation import paired_cosine, spearman
+from opencse.evaluation.sts import paired_cosine, spearman
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Cell, Number, Table, show

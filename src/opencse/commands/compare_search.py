@@ -18,9 +18,9 @@ from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode
-from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import short_names
+from opencse.evaluation.retrieval import search
 from opencse.evaluation.upgrade import IndexUpgrade, index_upgrade
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows

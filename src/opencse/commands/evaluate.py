@@ -15,9 +15,8 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
 from opencse.encoder.device import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
-from opencse.evaluation.results import Evaluation, as_json, comparison_table
-from opencse.evaluation.sts_sources import sts_text
-from opencse.evaluation.suites import evaluate_model, load_suites
+from opencse.evaluation.sts import sts_text
+from opencse.evaluation.suites import Evaluation, as_json, comparison_table, evaluate_model, load_suites
 from opencse.evaluation.task import Task
 from opencse.foundation.files import write_json
 from opencse.foundation.progress import note

@@ -12,7 +12,7 @@ from opencse.encoder.embedder import Precision
 from opencse.encoder.large_models import require_peft
 from opencse.evaluation import PairsTask, ScoredPairs, Task, load_development, load_guard
 from opencse.evaluation.measures import PairGeometry, TaskScores
-from opencse.evaluation.sts_sources import development_sets
+from opencse.evaluation.sts import development_sets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import few_sentences

@@ -14,7 +14,7 @@ from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, 
 from opencse.commands.options import RecipeOptions, RunOptions, TrainCommand, TrainOptions
 from opencse.commands.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.encoder.names import resolve
-from opencse.evaluation.sts_sources import development_file, sts_folder
+from opencse.evaluation.sts import development_file, sts_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import locked
 from opencse.foundation.reading import existing_path, file_extension, regular_file

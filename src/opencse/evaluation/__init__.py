@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
-    from opencse.evaluation.geometry import GeometryTask
     from opencse.evaluation.guard import load_guard
     from opencse.evaluation.labelled import (
         ClassificationTask,
         LabelledSet,
         LabelledTexts,
         TransferTask,
+        load_labelled,
     )
-    from opencse.evaluation.labelled_sources import load_labelled
-    from opencse.evaluation.pairs import ScoredPairs, read_pairs
+    from opencse.evaluation.measures import GeometryTask
     from opencse.evaluation.retrieval import RetrievalTask
-    from opencse.evaluation.sts import STS_TASKS, PairsTask
-    from opencse.evaluation.sts_sources import load_sts
+    from opencse.evaluation.sts import STS_TASKS, PairsTask, ScoredPairs, load_sts, read_pairs
     from opencse.evaluation.suites import load_suites
     from opencse.evaluation.task import (
         Encode,

@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from opencse.evaluation.data_files import complete_rows
-from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask
-from opencse.evaluation.retrieval import RetrievalTask
+from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, RetrievalTask
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS

@@ -2,19 +2,27 @@
 
 The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. Ties are ordered against
 the model, the less relevant first, so that a model with constant scores does not profit from the order of a file.
+
+Nearest neighbours: texts of one topic, and searches whose first hit is kept.
+
+Sources of retrieval and reranking tasks: STS-B, and the user's folders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise, starmap
+from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation.correlation import ROUNDING
+from opencse.evaluation.data_files import TextVariant, complete_rows, find_file, find_folder
+from opencse.evaluation.sts import ROUNDING, load_sts
 from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
+from opencse.foundation.tables import parse_score
 
 
 def relevant_ranks(scores: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -149,3 +157,227 @@ class RetrievalTask:
         for query, places, relevant in zip(queries, self.candidates or (), self.relevant, strict=True):
             cosine = unit_rows(embeddings([self.corpus[place] for place in places])) @ query
             yield cosine, np.array([relevant.get(place, 0.0) for place in places])
+
+
+_TOP = 10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeighbourTask:
+    """`precision@10`, in percent: the share of the ten nearest other texts, by cosine, that have the label of the text.
+
+    Args:
+        name: Name of the data set.
+        items: n distinct texts.
+        labels: Their n labels.
+
+    Raises:
+        OpencseError: A text occurs twice, or there are no more than ten texts.
+    """
+
+    name: str
+    items: Sequence[str]
+    labels: Sequence[str]
+
+    def __post_init__(self) -> None:
+        if len(set(self.items)) < len(self.items):
+            raise OpencseError(f"{self.name}: a text occurs twice", "Keep one of them.")
+        if len(self.items) <= _TOP:
+            raise OpencseError(f"{self.name}: {len(self.items)} texts for {_TOP} neighbours", "Give more texts.")
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts."""
+        yield from self.items
+
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
+        """Compare the labels of every text and of its neighbours."""
+        names, labels = np.unique(np.array(self.labels), return_inverse=True)
+        unit = unit_rows(embeddings(self.items))
+        nearest, _ = search(unit, unit, _TOP, np.arange(len(unit)))
+        own = labels[nearest] == labels[:, None]
+        return TaskResult(
+            task=self.name,
+            main=f"precision@{_TOP}",
+            metrics={f"precision@{_TOP}": 100 * float(own.mean())},
+            rows=len(labels),
+            data_sha256=rows_sha256([[list(self.items), list(self.labels), _TOP]]),
+            details={"text": "given", "labels": len(names), "similarity": "cosine"},
+        )
+
+
+class KeptHitsTask:
+    """Searches whose first hit by an untouched model is still among the first hits of a changed one: needs no labels.
+
+    The first model that is scored is the untouched one; it scores 100. Metrics of the others, in percent: `kept@10`
+    (the main one) and `kept@1`, the shares of the searches whose first hit by the untouched model is one of the ten
+    nearest texts by cosine, and the nearest. Ten, because a contradiction that was found first should fall behind.
+
+    Args:
+        name: Name of the task.
+        queries: q distinct searches.
+        documents: n distinct texts that are searched.
+
+    Raises:
+        OpencseError: There is no search, or there are no more than ten texts.
+    """
+
+    def __init__(self, name: str, queries: Sequence[str], documents: Sequence[str]) -> None:
+        if not queries:
+            raise OpencseError(f"{name}: no search", "Give at least one, one per line.")
+        if len(documents) <= _TOP:
+            raise OpencseError(f"{name}: {len(documents)} texts to search", f"Give more than {_TOP}.")
+        self.name, self._queries, self._documents = name, queries, documents
+        self._first: np.ndarray | None = None
+
+    def texts(self) -> Iterator[str]:
+        """Yield searches and documents."""
+        yield from self._queries
+        yield from self._documents
+
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
+        """Search with every query; cost is O(q n d)."""
+        documents = unit_rows(embeddings(self._documents))
+        hits, _ = search(unit_rows(embeddings(self._queries)), documents, _TOP)
+        if self._first is None:
+            self._first = hits[:, 0]
+        found = hits == self._first[:, None]
+        return TaskResult(
+            task=self.name,
+            main=f"kept@{_TOP}",
+            metrics={f"kept@{_TOP}": 100 * float(found.any(axis=1).mean()), "kept@1": 100 * float(found[:, 0].mean())},
+            rows=len(found),
+            data_sha256=rows_sha256([[list(self._queries), list(self._documents)]]),
+            details={"text": "given", "corpus": len(self._documents), "similarity": "cosine"},
+        )
+
+
+def search(
+    queries: np.ndarray, index: np.ndarray, k: int, own: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest of some unit vectors for each query, in descending order; of ties, the first comes first.
+
+    Args:
+        queries: Unit vectors (q, d).
+        index: The unit vectors to search, (n, d).
+        k: Number of hits.
+        own: The row of the index that each query doesn't find, (q,).
+
+    Returns:
+        Row numbers (q, k) and their cosines (q, k).
+    """
+    rows, cosines = [], []
+    for start in range(0, len(queries), _BLOCK):
+        similarities = queries[start : start + _BLOCK] @ index.T
+        if own is not None:
+            similarities[np.arange(len(similarities)), own[start : start + _BLOCK]] = -np.inf
+        rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, :k])
+        cosines.append(np.take_along_axis(similarities, rows[-1], axis=1))
+    return np.concatenate(rows), np.concatenate(cosines)
+
+
+RETRIEVAL_TASKS = ("STSB-97",)
+"""DiffCSE §6.2: each sentence of the 97 pairs with score 5 in STS-B test searches for its pair among all sentences."""
+
+_TOP_SCORE = 5.0
+
+
+def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "senteval") -> RetrievalTask:
+    """Load `STSB-97`, or a folder in BEIR's layout.
+
+    That layout is `<task>/corpus.jsonl` with `_id`, `text` and perhaps `title`; `queries.jsonl` with `_id` and `text`;
+    and `qrels/test.tsv` with `query-id`, `corpus-id` and `score` (each file may be compressed: `.gz`). Queries without
+    a relevant text are left out.
+
+    Args:
+        source: As for `load_sts`, or a folder that contains the folder of the task, or its `eval` folder.
+        task: Name of the task.
+        text: Text variant of STS-B.
+
+    Raises:
+        OpencseError: There is no such task, or a file is invalid.
+    """
+    if task in RETRIEVAL_TASKS:
+        return _top_pairs(source, task, text)
+    folder = _folder(source, task)
+    corpus = {
+        str(row["_id"]): f"{row.get('title') or ''} {row['text']}".strip()
+        for _, row in complete_rows(_file(folder, "corpus.jsonl"), "text", others=["_id"])
+    }
+    asked = complete_rows(_file(folder, "queries.jsonl"), "text", others=["_id"])
+    queries = {str(row["_id"]): row["text"] for _, row in asked}
+    position = {name: index for index, name in enumerate(corpus)}
+    relevant: dict[str, dict[int, float]] = {}
+    judged = _file(folder / "qrels", "test.tsv")
+    for line, row in complete_rows(judged, others=["query-id", "corpus-id", "score"]):
+        query, document, grade = str(row["query-id"]), str(row["corpus-id"]), parse_score(row["score"], judged, line)
+        if query not in queries or document not in position:
+            missing = query if query not in queries else document
+            raise OpencseError(f"{judged}: there is no text {missing!r}", "Correct the judgements.")
+        if grade > 0:
+            relevant.setdefault(query, {})[position[document]] = grade
+    return RetrievalTask(
+        name=task,
+        queries=[queries[query] for query in relevant],
+        corpus=list(corpus.values()),
+        relevant=list(relevant.values()),
+    )
+
+
+def load_reranking(source: str | Path, task: str) -> RetrievalTask:
+    """Load a reranking task from the user's folder.
+
+    It has `<task>/test.jsonl` (or `.jsonl.gz`) with one line for each query:
+    `{"query": …, "positive": […], "negative": […]}`, as in `mteb`.
+
+    Args:
+        source: The parent of the task's folder, or that of a folder `eval` in between.
+        task: Name of the task.
+
+    Raises:
+        OpencseError: There is no such task, or a file is invalid.
+    """
+    file = _file(_folder(source, task), "test.jsonl")
+    rows = [row for _, row in complete_rows(file, "query", others=["positive", "negative"])]
+    if wrong := next((row for row in rows if not (_is_texts(row["positive"]) and _is_texts(row["negative"]))), None):
+        raise OpencseError(f"{file}: the row of {wrong['query'][:60]!r} has not two lists of texts", "Correct it.")
+    ends = list(accumulate((len(row["positive"]) + len(row["negative"]) for row in rows), initial=0))
+    return RetrievalTask(
+        name=task,
+        queries=[row["query"] for row in rows],
+        corpus=[text for row in rows for text in (*row["positive"], *row["negative"])],
+        relevant=[dict.fromkeys(range(i, i + len(row["positive"])), 1.0) for i, row in zip(ends, rows, strict=False)],
+        candidates=list(starmap(range, pairwise(ends))),
+        main="map",
+    )
+
+
+def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTask:
+    (pairs,) = load_sts(source, tasks=["STS-B"], text=text)
+    corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
+    position = {sentence: index for index, sentence in enumerate(corpus)}
+    top_pairs = [(a, b) for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores) if score == _TOP_SCORE]
+    searches = [pair for a, b in top_pairs if a != b for pair in ((a, b), (b, a))]
+    return RetrievalTask(
+        name=task,
+        queries=[query for query, _ in searches],
+        corpus=corpus,
+        relevant=[{position[target]: 1.0} for _, target in searches],
+        others_only=True,
+        main="recall@1",
+        text=pairs.text,
+    )
+
+
+def _folder(source: str | Path, name: str) -> Path:
+    if (found := find_folder(source, name)) is None:
+        problem = f"{name} is not read from the hub" if str(source) == "hub" else f"{source} holds no folder {name}"
+        raise OpencseError(problem, "Check the task's name and the folder.")
+    return found
+
+
+def _file(folder: Path, name: str) -> Path:
+    return find_file(folder, name) or folder / name
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)

@@ -2,22 +2,156 @@
 
 One Spearman correlation between cosine and gold score over all pairs of a task: subsets of STS12–16 are
 concatenated ("all"), not averaged (SimCSE, appendix B, Gao et al. 2021).
+
+Scored sentence pairs: the data of STS-like tasks, and how to read them from a table.
+
+Cosines of paired rows, and correlations that are None if undefined.
+
+Sources of the seven STS tasks: this project's TSV layout, a SentEval folder, or the hub.
+
+The number of pairs must be the published one, because a truncated or differently filtered file is the usual cause of
+irreproducible STS scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 
-from opencse.evaluation.correlation import paired_cosine, pearson, spearman, why_undefined
-from opencse.evaluation.pairs import ScoredPairs
-from opencse.evaluation.task import TaskResult, TextEmbeddings
+from opencse.evaluation.data_files import (
+    SENTEVAL,
+    TextVariant,
+    check_count,
+    complete_rows,
+    fetch,
+    find_file,
+    find_folder,
+    respaced,
+    senteval_cells,
+)
+from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.numbers import LEAST_PAIRS
+from opencse.foundation.progress import note
+from opencse.foundation.tables import parse_score, read_lines, table_columns
+from opencse.text import demo
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 """The seven tasks, in the order of the papers' tables."""
+
+
+PUBLISHED_ROWS = {
+    ("STS12", "test"): 3108,
+    ("STS13", "test"): 1500,  # without SMT, which is not redistributed
+    ("STS14", "test"): 3750,
+    ("STS15", "test"): 3000,
+    ("STS16", "test"): 1186,
+    ("STS-B", "test"): 1379,
+    ("STS-B", "dev"): 1500,
+    ("STS-B", "train"): 5749,
+    ("SICK-R", "test"): 4927,
+    ("SICK-R", "dev"): 500,
+    ("SICK-R", "train"): 4500,
+}
+"""Published number of pairs of each task and split."""
+
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
+    "sentence2": ("sentence2", "sentence_2", "sent2", "text2", "s2"),
+    "score": ("score", "gold", "similarity", "similarity_score", "label"),
+}
+"""Header names accepted for each column, the preferred one first."""
+
+
+_FILE = {("SICK-R", "dev"): "trial"}  # the data set's own name of this split
+
+
+_FOLDER = {"STS-B": "STSB", "SICK-R": "SICKR"}
+
+
+_HUB = {
+    **{f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)},
+    "STS-B": "mteb/stsbenchmark-sts",
+    "SICK-R": "mteb/sickr-sts",
+}
+
+
+_SUBSETS = {
+    "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+    "STS13": ("FNWN", "headlines", "OnWN"),
+    "STS14": ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
+    "STS15": ("answers-forums", "answers-students", "belief", "headlines", "images"),
+    "STS16": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoredPairs:
+    """n sentence pairs with gold similarity scores.
+
+    Args:
+        name: Name of the set, such as `STS12`.
+        sentence1: First sentences.
+        sentence2: Second sentences.
+        scores: Gold scores, on any scale.
+        subsets: Subset of each pair, if there are several.
+        text: Text variant: `senteval` (tokenised, mostly lower-cased), `raw`, or `given`.
+
+    Raises:
+        OpencseError: The columns differ in length, there is no pair, or a score is not finite.
+    """
+
+    name: str
+    sentence1: Sequence[str]
+    sentence2: Sequence[str]
+    scores: Sequence[float]
+    subsets: Sequence[str] | None = None
+    text: str = "given"
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.sentence1), len(self.sentence2), len(self.scores), len(self.subsets or self.scores)}
+        if len(lengths) > 1:
+            raise OpencseError(f"{self.name}: columns of unequal length {sorted(lengths)}", "Give one value per pair.")
+        if not self.scores:
+            raise OpencseError(f"{self.name} holds no sentence pair", "Give at least two scored pairs.")
+        for row, value in enumerate(self.scores):
+            if not math.isfinite(value):
+                raise OpencseError(f"{self.name}: pair {row} has the score {value}", "Drop the pair or give a number.")
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def texts(self) -> Iterator[str]:
+        """Yield the sentences of all pairs."""
+        yield from self.sentence1
+        yield from self.sentence2
+
+    def subset(self, name: str, rows: Sequence[int]) -> ScoredPairs:
+        """Return the pairs of some rows as a set of their own."""
+        return ScoredPairs(
+            name=name,
+            sentence1=[self.sentence1[row] for row in rows],
+            sentence2=[self.sentence2[row] for row in rows],
+            scores=[self.scores[row] for row in rows],
+            text=self.text,
+        )
+
+    @property
+    def gold(self) -> np.ndarray:
+        """Gold scores, float64 (n,)."""
+        return np.asarray(self.scores, dtype=np.float64)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the rows (sentences and scores) in order."""
+        return rows_sha256(zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,3 +208,218 @@ class PairsTask:
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
+
+
+ROUNDING = 5e-7
+"""Largest rounding difference between the cosines of equal float32 vectors."""
+
+
+def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cosines (n,) of paired rows of `a` and `b` (n, d); 0 if a row is zero (SimCSE's rule).
+
+    Computed in float32 by sentence-transformers' own function. Rounding orders pairs of equal sentences, whose cosine
+    is 1 up to 1e-7, arbitrarily. Ties would be cleaner, but would change STS12, which has 79 of them, by 0.0025 points
+    from the value of sentence-transformers.
+    """
+    from sentence_transformers.util import pairwise_cos_sim
+
+    single = (np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32))
+    return pairwise_cos_sim(*single).numpy()
+
+
+def pearson(x: np.ndarray, y: np.ndarray) -> float | None:
+    """Return the Pearson correlation of two vectors (n,); None if undefined (n < 2, or one of them is constant)."""
+    if why_undefined(x, y):
+        return None
+    x, y = (np.asarray(v, dtype=np.float64) for v in (x, y))
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)), -1.0, 1.0))
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float | None:
+    """Return the Spearman correlation (ties share their mean rank); None if undefined."""
+    from scipy.stats import rankdata
+
+    return None if why_undefined(x, y) else pearson(rankdata(x), rankdata(y))
+
+
+def why_undefined(gold: np.ndarray, predicted: np.ndarray) -> str | None:
+    """Return why a correlation is undefined, or None if it is defined."""
+    if len(gold) < 2:
+        return f"{len(gold)} pair"
+    if np.ptp(gold) == 0:
+        return "all gold scores are equal"
+    # Otherwise the correlation of a collapsed model would be that of its rounding errors.
+    if np.ptp(predicted) <= ROUNDING:
+        return "the model gives all pairs the same score"
+    return None
+
+
+def read_pairs(path: str | Path) -> ScoredPairs:
+    """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, named after the file.
+
+    Columns `sentence1`, `sentence2`, `score` (or an alias in `ALIASES`), in any order among others; a column `subset`
+    or `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character.
+    Blank lines are skipped.
+
+    Args:
+        path: The file, or `demo` for the pairs that come with the package.
+
+    Raises:
+        OpencseError: A column, a text or a score is missing, a score is not a number, a row has too few cells, the file
+            is not valid UTF-8, or it has no rows; the message has the line number.
+    """
+    path = demo.pairs(path)
+    names = table_columns(path)
+    first, second, gold = (next((alias for alias in each if alias in names), each[0]) for each in ALIASES.values())
+    subset = next((name for name in ("subset", "kind") if name in names), "")
+    rows = list(complete_rows(path, first, second, others=[gold]))
+    if len(rows) < LEAST_PAIRS:
+        note(f"{path.name}: {len(rows)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})")
+    return ScoredPairs(
+        name=path.name.split(".")[0],
+        sentence1=[row[first] for _, row in rows],
+        sentence2=[row[second] for _, row in rows],
+        scores=[parse_score(row[gold], path, line) for line, row in rows],
+        subsets=[str(row.get(subset)) for _, row in rows] if subset else None,
+    )
+
+
+def load_sts(
+    source: str | Path, *, text: TextVariant | None = None, tasks: Sequence[str] = STS_TASKS, split: str = "test"
+) -> list[ScoredPairs]:
+    """Load STS tasks and check their sizes.
+
+    Args:
+        source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an `eval` folder),
+            SentEval's `data/downstream` folder as its download script leaves it, or `hub` (the `mteb` data
+            sets on the Hugging Face hub, through `datasets`).
+        text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
+            as released. A SentEval folder has only the first, the hub only the second. By default that of `sts_text`.
+        tasks: Names among `STS_TASKS`.
+        split: `test`, or `dev` for STS-B and SICK-R (not on the hub, which lacks SICK's).
+
+    Raises:
+        OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs is not the published
+            one.
+    """
+    text = sts_text(source) if text is None else text
+    if text not in get_args(TextVariant):
+        raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}.")
+    for task in tasks:
+        if (task, split) not in PUBLISHED_ROWS:
+            known = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
+            raise OpencseError(f"there is no {split} split of {task!r}", f"Tasks with this split: {known or 'none'}.")
+    hub = str(source) == "hub"
+    root, of_senteval = (Path(source), False) if hub else sts_folder(source)
+    if (hub and text != "raw") or (of_senteval and text != "senteval"):
+        given = "the hub has the raw text" if hub else f"{root} is a SentEval folder, which has the SentEval text"
+        raise OpencseError(f"{given} only", "Ask for the other text variant, or use another source.")
+    read = _from_hub if hub else _from_senteval if of_senteval else _from_tsv
+    sets = []
+    for task in tasks:
+        rows = list(read(root, task, split, text))
+        check_count(f"{task} {split}", len(rows), "pairs", PUBLISHED_ROWS[task, split])
+        first, second, scores, subset = zip(*rows, strict=True)
+        pairs = ScoredPairs(name=task, sentence1=first, sentence2=second, scores=scores, subsets=subset, text=text)
+        sets.append(pairs if len(set(subset)) > 1 else replace(pairs, subsets=None))
+    return sets
+
+
+def sts_folder(source: str | Path) -> tuple[Path, bool]:
+    """Return the folder that holds the STS tasks, and whether it is one of SentEval.
+
+    Raises:
+        OpencseError: The source is no such folder.
+    """
+    if (found := find_folder(source, "STS12", "STSB")) is not None:
+        return found.parent, False
+    if (found := find_folder(source, "STS", below=SENTEVAL)) is not None:
+        return found.parent, True
+    raise OpencseError(
+        f"{source} holds no STS data" if Path(source).is_dir() else f"{source} is not a folder",
+        "Give a folder with STS12/test.tsv.gz …, SentEval's data/downstream folder, or the word hub.",
+    )
+
+
+Row = tuple[str, str, float, str]
+"""Both sentences, score and subset."""
+
+
+def _from_tsv(root: Path, task: str, split: str, text: str) -> Iterator[Row]:
+    """Read this project's layout: raw and SentEval text side by side in one file."""
+    folder, name = root / _FOLDER.get(task, task), f"{_FILE.get((task, split), split)}.tsv"
+    path = find_file(folder, name)
+    if path is None:
+        raise OpencseError(f"{folder / name}.gz does not exist", "Fetch the task's file, or leave the task out.")
+    ending = "_senteval" if text == "senteval" else ""
+    first, second = f"sentence1{ending}", f"sentence2{ending}"
+    for line, row in complete_rows(path, first, second, others=["score"]):
+        texts = (respaced(row[first]), respaced(row[second])) if ending else (row[first], row[second])
+        yield *texts, parse_score(row["score"], path, line), str(row.get("subset") or task)
+
+
+def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Row]:
+    """Read SentEval's files by SentEval's rules (senteval/sts.py, senteval/sick.py)."""
+    for subset in _SUBSETS.get(task, ()):
+        folder = root / "STS" / f"{task}-en-test"
+        sentences, gold = folder / f"STS.input.{subset}.txt", folder / f"STS.gs.{subset}.txt"
+        pairs, scores = [cells for _, cells in senteval_cells(sentences, 0, 1)], list(read_lines(gold))
+        if len(pairs) != len(scores):
+            problem = f"{sentences} has {len(pairs)} lines, {gold} has {len(scores)}"
+            raise OpencseError(problem, "Fetch both files again.")
+        for texts, (line, score) in zip(pairs, scores, strict=True):
+            if score.strip():  # a pair without a gold score does not count
+                yield texts[0], texts[1], parse_score(score, gold, line), subset
+    if task in _SUBSETS:
+        return
+    if task == "STS-B":  # tab-separated despite its name
+        path, places = root / "STS" / "STSBenchmark" / f"sts-{split}.csv", (5, 6, 4)
+    else:
+        path, places = root / "SICK" / f"SICK_{'trial' if split == 'dev' else 'test_annotated'}.txt", (1, 2, 3)
+    for number, cells in senteval_cells(path, *places, header=task == "SICK-R"):
+        yield cells[0], cells[1], parse_score(cells[2], path, number), ""
+
+
+def _from_hub(_: Path, task: str, split: str, __: str) -> Iterator[Row]:
+    """Fetch `mteb`'s data sets."""
+    for row in fetch(_HUB[task], split="validation" if split == "dev" else split):
+        yield row["sentence1"], row["sentence2"], float(row["score"]), ""
+
+
+def development_sets(
+    dev: str | Path | None, data: str | Path | None, tasks: Sequence[str] = ("STS-B",)
+) -> list[ScoredPairs]:
+    """Read the sets of scored pairs that `--dev` names.
+
+    Args:
+        dev: A file of scored pairs, `demo`, `stsb` (STS-B dev below `data`), `none`, or None for `tasks` if there is
+            `data`.
+        data: The STS files.
+        tasks: The development sets that the recipe names (`Selection.tasks`).
+
+    Returns:
+        The sets, whose mean score counts; empty if there are none.
+
+    Raises:
+        OpencseError: A file cannot be read, or `stsb` is asked for without `data`.
+    """
+    if str(dev) == "none" or (dev is None and data is None):
+        return []
+    if (file := development_file(dev)) is not None:
+        return [read_pairs(file)]
+    if data is None:
+        raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
+    if dev is not None or str(data) == "hub":  # the hub has no other development set
+        tasks = ["STS-B"]
+    return load_sts(data, tasks=list(tasks), split="dev")
+
+
+def development_file(dev: str | Path | None) -> Path | None:
+    """Return the file that `--dev` names; None for None, `none` and `stsb`."""
+    return None if dev is None or str(dev) in ("none", "stsb") else demo.pairs(dev)
+
+
+def sts_text(data: str | Path | None) -> TextVariant:
+    """Return the text variant to read: `raw` from the hub, which has no other, otherwise that of published scores."""
+    return "raw" if str(data) == "hub" else "senteval"

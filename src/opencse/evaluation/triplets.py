@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.data_files import complete_rows
+from opencse.evaluation.sts import paired_cosine
 from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS

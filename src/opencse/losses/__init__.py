@@ -11,21 +11,28 @@ if TYPE_CHECKING:
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
     from opencse.losses.dclr import DCLRLoss, FalseNegatives, NoiseNegatives
     from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss, RankingConsistencyLoss
-    from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss
-    from opencse.losses.margin_info_nce import MarginInfoNCELoss
+    from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss, MarginInfoNCELoss
     from opencse.losses.masked_language_model import MaskedLanguageModelLoss
     from opencse.losses.meaning import MeaningLoss
     from opencse.losses.momentum import MomentumContrastiveLoss
-    from opencse.losses.objective import Objective
     from opencse.losses.recall import RecallLoss
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
-    from opencse.losses.term import Context, Embeddings, LossOutput, Processes, Term, TermBuildContext, TermModule
+    from opencse.losses.term import (
+        Context,
+        Embeddings,
+        LossOutput,
+        Objective,
+        Processes,
+        Term,
+        TermBuildContext,
+        TermModule,
+    )
     from opencse.losses.two_way_margin import TwoWayMarginLoss
 
 TERMS: MutableMapping[str, type[Term]] = Kinds(
     {
         "info_nce": "opencse.losses.info_nce:InfoNCELoss",
-        "margin_info_nce": "opencse.losses.margin_info_nce:MarginInfoNCELoss",
+        "margin_info_nce": "opencse.losses.info_nce:MarginInfoNCELoss",
         "angular_info_nce": "opencse.losses.info_nce:AngularInfoNCELoss",
         "dclr": "opencse.losses.dclr:DCLRLoss",
         "momentum_contrastive": "opencse.losses.momentum:MomentumContrastiveLoss",

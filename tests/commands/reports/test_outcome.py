@@ -6,8 +6,8 @@ from opencse.commands.reports.outcome import cache_line, compare_outcome
 from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.estimates import mean_estimate
+from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.sentence_versions import TransformationCosines
-from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.training.strength import StrengthCurve
 from tests.commands.reports.hostile import NAME, probe_scores, render
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.evaluation.check.contradictions import SentenceRewriter, rewrite_sentences
-from opencse.evaluation.check.exclusive_swaps import (
+from opencse.evaluation.check.contradictions import (
     ExclusiveNumberSwap,
     ExclusiveOpposite,
     NegatedComplement,
+    SentenceRewriter,
+    rewrite_sentences,
 )
 from opencse.text.documents import DocumentPassage
 from opencse.text.views.constructor import SourceRow

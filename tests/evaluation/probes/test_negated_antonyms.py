@@ -4,7 +4,7 @@ import numpy as np
 
 from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.probes import ProbeSuite, load_probe_data
-from opencse.evaluation.probes.triplet_sets import TripletProbe, antonym_choices
+from opencse.evaluation.probes.probe_suite import TripletProbe, antonym_choices
 
 
 def test_quadruples_are_two_sentences_and_their_negations() -> None:

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opencse.encoder import load_encoder, save_encoder
-from opencse.evaluation.probes.probe_data import load_probe_data
-from opencse.evaluation.probes.probe_suite import probe_models, short_names
+from opencse.evaluation.probes.probe_suite import load_probe_data, probe_models, short_names
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 

@@ -8,8 +8,8 @@ import pytest
 
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks
 from opencse.evaluation.probes import ProbeData, probe_encoders, read_sentences
+from opencse.evaluation.probes.probe_suite import TripletProbe
 from opencse.evaluation.probes.sentence_versions import RetrievalProbe, TransformationProbe
-from opencse.evaluation.probes.triplet_sets import TripletProbe
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import match_error_rate
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, embedded, pairs, write_sentences

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.evaluation.probes.probe_data import KINDS, read_sentences
+from opencse.evaluation.probes.sentence_versions import KINDS, read_sentences
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import ROWS, write_sentences
 

@@ -11,7 +11,7 @@ from opencse.evaluation.probes.scored_pairs import (
     WEIGHTED_UNSUPERVISED,
     SplitProbe,
 )
-from opencse.evaluation.sts_sources import PUBLISHED_ROWS
+from opencse.evaluation.sts import PUBLISHED_ROWS
 from tests.evaluation.probes.helpers import bag_of_words, embedded, pairs
 
 

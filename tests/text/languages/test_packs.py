@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from opencse.evaluation.check.exclusive_swaps import ExclusiveNumberSwap
+from opencse.evaluation.check.contradictions import ExclusiveNumberSwap
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
 from opencse.recipes.load import RecipeFile

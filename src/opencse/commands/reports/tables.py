@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from opencse.commands.reports.text import shown
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
+from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.scored_pairs import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
-from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.foundation.result_table import Cell, Number, Table
 
 Row = tuple[Cell, ...]

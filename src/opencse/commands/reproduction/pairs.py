@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from opencse.evaluation import Encode, TextEmbeddings, load_sts
-from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.probes import ProbeData
+from opencse.evaluation.sts import paired_cosine
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus

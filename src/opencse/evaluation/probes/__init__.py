@@ -8,15 +8,9 @@
 | `TripletProbe` | written for opencse (docs/data/development-sets.md) |
 """
 
-from opencse.evaluation.probes.probe_data import (
-    ProbeData,
-    ProbeSentences,
-    load_probe_data,
-    load_probe_sts,
-    read_sentences,
-)
-from opencse.evaluation.probes.probe_suite import ProbeScores, ProbeSuite, probe_encoders
-from opencse.evaluation.probes.sentence_versions import Retrieval, Transformations
+from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, ProbeSuite, load_probe_data, probe_encoders
+from opencse.evaluation.probes.scored_pairs import load_probe_sts
+from opencse.evaluation.probes.sentence_versions import ProbeSentences, Retrieval, Transformations, read_sentences
 
 __all__ = [
     "ProbeData",

@@ -1,12 +1,18 @@
-"""All probes in one pass: each model encodes every distinct text once."""
+"""All probes in one pass: each model encodes every distinct text once.
+
+The data that models are probed on: scored pairs, and sentences with transformed versions.
+
+Accuracy on triplets: how often the paraphrase is nearer than the contradiction, by grade and by kind.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +23,103 @@ from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.loading import is_sentence_transformer, load_encoder
 from opencse.encoder.names import resolve
-from opencse.evaluation import Encode, PairsTask, TaskResult, TextEmbeddings, distinct_texts
-from opencse.evaluation.probes.probe_data import ProbeData
+from opencse.evaluation import (
+    DEVELOPMENT_SETS,
+    Encode,
+    PairsTask,
+    ScoredPairs,
+    TaskResult,
+    TextEmbeddings,
+    Triplet,
+    TripletSet,
+    TripletTask,
+    development_set,
+    distinct_texts,
+    read_pairs,
+)
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.scored_pairs import (
     SPLITS,
+    ProbeSets,
     SplitProbe,
     SplitResults,
+    load_probe_sts,
 )
 from opencse.evaluation.probes.sentence_versions import (
+    ProbeSentences,
     Retrieval,
     RetrievalProbe,
     TransformationProbe,
     Transformations,
+    packaged_sentences,
+    read_sentences,
 )
-from opencse.evaluation.probes.triplet_sets import TripletProbe, TripletResult
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
+from opencse.foundation.reading import ASSETS
+from opencse.foundation.tables import read_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeData:
+    """The data of the probes; a probe without data is skipped.
+
+    Args:
+        sts: STS tasks, scored as `evaluate` does.
+        split_sets: STS sets that are split into consistent and opposed pairs.
+        pairs: The user's scored pairs; split too, but not averaged with the others.
+        sentences: Sentences with transformations.
+        triplets: Sets of triplets: a text, its paraphrase and its contradiction.
+        negated_antonyms: Whether the written negated antonyms are measured (`NegatedAntonymProbe`).
+        notes: Remarks on the data for the reader of a report.
+    """
+
+    sts: Sequence[ScoredPairs] = ()
+    split_sets: Sequence[ScoredPairs] = ()
+    pairs: Sequence[ScoredPairs] = ()
+    sentences: ProbeSentences | None = None
+    triplets: Sequence[TripletSet] = ()
+    negated_antonyms: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def load_probe_data(
+    *,
+    data: str | Path | None = None,
+    pairs: Sequence[str | Path] = (),
+    sentences: str | Path | None = None,
+    limit: int = 2000,
+) -> ProbeData:
+    """Read the data of the probes.
+
+    Args:
+        data: Source of the STS tasks, as for `opencse.evaluation.load_sts`; None for none.
+        pairs: Files of scored pairs.
+        sentences: Sentences with transformations or built views (`opencse.evaluation.probes.read_sentences`); None
+            for those that come with the package.
+        limit: Maximum number of sentences.
+
+    Raises:
+        OpencseError: A file cannot be read; the message names file and line.
+    """
+    own = read_sentences(packaged_sentences() if sentences is None else sentences, limit=limit)
+    drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
+    notes = [f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"]
+    sets = ProbeSets(tasks=(), split_sets=(), missing={}) if data is None else load_probe_sts(data)
+    if data is None:
+        notes.append("No STS data was given (--data), so agreement with people was not measured on them.")
+    else:
+        notes.append(f"STS text: {sets.tasks[0].text}. Published figures are for senteval, tokenised and lower-cased.")
+    notes += [f"Not among the STS sets: {name} ({reason})." for name, reason in sets.missing.items()]
+    return ProbeData(
+        sts=sets.tasks,
+        split_sets=sets.split_sets,
+        pairs=[read_pairs(path) for path in pairs],
+        sentences=own,
+        triplets=[development_set(name) for name in DEVELOPMENT_SETS] if sentences is None else (),
+        negated_antonyms=sentences is None,
+        notes=tuple(notes),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,3 +256,83 @@ def short_names(models: Sequence[str]) -> list[str]:
         if len(set(short)) == len(short):
             return short
     return ["/".join(pieces) for pieces in parts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletResult:
+    """Accuracy on one set of triplets.
+
+    Attributes:
+        name: Name of the set.
+        accuracy: Share of all triplets whose positive is nearer than their negative; a tie is not.
+        groups: The same by group, such as `grade: near`, in the order of the file.
+        rows_right: For each triplet, in order: whether its positive is nearer.
+    """
+
+    name: str
+    accuracy: Estimate
+    groups: dict[str, Estimate]
+    rows_right: tuple[bool, ...]
+
+
+class TripletProbe:
+    """Accuracy on sets of triplets, with 95 % intervals.
+
+    Args:
+        sets: The sets, such as the written ones of `opencse.evaluation.development_set`.
+        negated_antonyms: Whether the choices of `antonym_choices` are measured, too: how often the negated antonym is
+            nearer than both contradictions.
+    """
+
+    def __init__(self, sets: Sequence[TripletSet], *, negated_antonyms: bool = False) -> None:
+        self._tasks = [TripletTask(data=each) for each in sets]
+        self._antonyms = TripletTask(data=_antonym_triplets()) if negated_antonyms else None
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text whose vector `measure` needs."""
+        for task in (*self._tasks, *([self._antonyms] if self._antonyms else [])):
+            yield from task.texts()
+
+    def measure(self, embeddings: TextEmbeddings) -> tuple[TripletResult, ...]:
+        """Return the accuracy on every set, over all triplets and for each group."""
+        found = [_result(task.name, task.margins(embeddings) > 0, task.data.groups()) for task in self._tasks]
+        if self._antonyms is not None:
+            right = self._antonyms.margins(embeddings).reshape(-1, 2).min(axis=1) > 0
+            groups = {group: rows[::2] // 2 for group, rows in self._antonyms.data.groups().items()}
+            found.append(_result(self._antonyms.name, right, groups))
+        return tuple(found)
+
+
+def _result(name: str, right: np.ndarray, groups: Mapping[str, np.ndarray]) -> TripletResult:
+    """Return the accuracy of n choices, and that of the rows of each group."""
+    parts = {group: mean_estimate(right[rows]) for group, rows in groups.items()}
+    return TripletResult(name=name, accuracy=mean_estimate(right), groups=parts, rows_right=tuple(right.tolist()))
+
+
+AntonymChoice = tuple[str, str, str, str]
+"""A sentence ("The soup is hot."), its negated antonym ("The soup isn't cold."), and two contradictions."""
+
+
+@cache
+def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
+    """Return the written choices by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
+    found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
+    for _, row in read_table(ASSETS / "probe" / "antonyms.tsv"):
+        said, opposed, not_said, not_opposed = (
+            str(row[name]) for name in ("said", "opposed", "not_said", "not_opposed")
+        )
+        affirmed, negated = ("verbs", "verbs") if row["form"] == "verb" else ("affirmed", "negated")
+        found[affirmed] += [(said, not_opposed, not_said, opposed), (opposed, not_said, not_opposed, said)]
+        found[negated] += [(not_said, opposed, said, not_opposed), (not_opposed, said, opposed, not_said)]
+    return {form: tuple(rows) for form, rows in found.items()}
+
+
+def _antonym_triplets() -> TripletSet:
+    """Return two triplets for each choice, one with either contradiction."""
+    rows = [(form, row) for form, rows in antonym_choices().items() for row in rows]
+    triplets = (
+        Triplet(id=f"{row[0]} {negative}", anchor=row[0], positive=row[1], negative=negative, groups={"form": form})
+        for form, row in rows
+        for negative in row[2:]
+    )
+    return TripletSet(name="negated antonyms", triplets=tuple(triplets))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from opencse.evaluation import ScoredPairs, TextEmbeddings
-from opencse.evaluation.correlation import paired_cosine, spearman, why_undefined
+from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.probes.estimates import Estimate, weighted
+from opencse.evaluation.sts import paired_cosine, spearman, why_undefined
+from opencse.foundation.errors import OpencseError
 from opencse.text.surface import consistency_opposition
 
 
@@ -50,9 +52,63 @@ SPLITS = {
 }
 """OssCSE Tables 2 and 6, by data set: the sets, their splits, and the scores of SimCSE on the parts."""
 
+
 WEIGHTED_UNSUPERVISED = (0.8574, 0.4982)
+
+
 WEIGHTED_SUPERVISED = (0.8891, 0.6152)
 """OssCSE Table 3: average over the sets weighted by their pairs, consistent and opposed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSets:
+    """Sets of scored pairs to probe on: those of OssCSE Table 2, as subsets of the STS tasks.
+
+    Attributes:
+        tasks: The seven STS tasks.
+        split_sets: The sets of OssCSE Table 2 that the source has: subsets of the tasks, and two parts of STS-B.
+        missing: Sets of Table 2 that the source lacks, with the reason.
+    """
+
+    tasks: tuple[ScoredPairs, ...]
+    split_sets: tuple[ScoredPairs, ...]
+    missing: dict[str, str]
+
+
+def load_probe_sts(source: str | Path) -> ProbeSets:
+    """Load the seven STS tasks and the subsets on which surface bias is measured.
+
+    Args:
+        source: As for `opencse.evaluation.load_sts`.
+
+    The training part of STS-B, which evaluation does not need, may be absent.
+
+    Raises:
+        OpencseError: As `load_sts`.
+    """
+    tasks = load_sts(source)
+    parts = [part for task in tasks for part in by_subset(task)]
+    missing = {}
+    try:
+        train = load_sts(source, tasks=["STS-B"], split="train")[0]
+        parts.append(replace(train, name="STS-B train"))
+    except OpencseError as error:
+        missing["STS-B train"] = error.problem
+    parts = [replace(part, name="STS-B test") if part.name == "STS-B" else part for part in parts]
+    parts = [part for part in parts if part.name in SPLITS]
+    found = {part.name for part in parts}
+    missing |= {name: "the source has no such subset" for name in SPLITS if name not in found | missing.keys()}
+    return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), missing=missing)
+
+
+def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
+    """Return one set per subset, in order of first occurrence, or the set itself if it has no subsets."""
+    if pairs.subsets is None:
+        return [pairs]
+    members: dict[str, list[int]] = {}
+    for row, subset in enumerate(pairs.subsets):
+        members.setdefault(subset, []).append(row)
+    return [pairs.subset(f"{pairs.name} {subset}", rows) for subset, rows in members.items()]
 
 
 @dataclass(frozen=True, kw_only=True)

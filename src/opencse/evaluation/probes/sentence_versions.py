@@ -2,20 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from opencse.evaluation import TextEmbeddings
-from opencse.evaluation.correlation import paired_cosine
-from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
-from opencse.evaluation.probes.probe_data import ProbeSentences
+from opencse.evaluation.retrieval import search
+from opencse.evaluation.sts import paired_cosine
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
+from opencse.foundation.reading import ASSETS
+from opencse.text.corpus import Corpus
 from opencse.text.surface import match_error_rate
 
+KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
+"""OssCSE's six transformations. Of these, only the negation says the opposite in nearly the same words."""
+
+
+_ANCHORS = ("sentence", "text")
+
+
 _NO_ROW = "no sentence has a paraphrase and a negation"
+
+
+TOP = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSentences:
+    """n sentences and their versions.
+
+    Attributes:
+        name: Name of the source.
+        anchors: The sentences.
+        versions: Transformed sentences by column; None if a row has none.
+        total: Rows of the file, of which n were drawn.
+    """
+
+    name: str
+    anchors: Sequence[str]
+    versions: Mapping[str, Sequence[str | None]]
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The transformations among the versions, in the order of `KINDS`."""
+        return tuple(kind for kind in KINDS if kind in self.versions)
+
+    def pairs(self, column: str) -> tuple[np.ndarray, list[str], list[str]]:
+        """Return the row numbers that have this version, their sentences, and the versions."""
+        cells = self.versions[column]
+        rows = [row for row, cell in enumerate(cells) if cell is not None]
+        return np.array(rows, dtype=np.int64), [self.anchors[r] for r in rows], [str(cells[r]) for r in rows]
+
+
+def packaged_sentences() -> Path:
+    """Return the path of the sentences that come with the package."""
+    return ASSETS / "probe" / "transformations.tsv"
+
+
+def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> ProbeSentences:
+    """Read sentences and their versions.
+
+    Args:
+        path: Any format of `opencse.text.corpus` that has columns, or a folder of built views. The column `sentence` or
+            `text` holds the sentences, and columns named as in `KINDS` their transformations. Without a column
+            `random`, another sentence of the file takes its place.
+        limit: Maximum number of rows; more are sampled at random.
+        seed: Seed of the sampling.
+
+    Raises:
+        OpencseError: There is no such file, it has no column of sentences, no version of them, or no usable row.
+    """
+    path = Path(path)
+    corpus = Corpus(path)
+    names = corpus.columns
+    anchor = next((name for name in _ANCHORS if name in names), None)
+    if anchor is None:
+        raise OpencseError(f"{path}: no column 'sentence' or 'text' among {', '.join(names) or 'none'}", "Name it so.")
+    columns = [name for name in names if name in KINDS]
+    if {"substitution.overlap", "substitution.tokens_in"} & {*names}:  # SAN's hard negative, not OssCSE's
+        columns.remove("substitution")
+    if not columns:
+        raise OpencseError(
+            f"{path}: no transformed version of the sentences", f"Add at least one of the columns {', '.join(KINDS)}."
+        )
+    rows = [row for row in corpus.rows((anchor, *columns)) if row[0] is not None]
+    if not rows:
+        raise OpencseError(f"{path}: holds no sentence", "Give at least one row.")
+    total = len(rows)
+    if total > limit:
+        rows = [rows[i] for i in np.sort(np.random.default_rng(seed).choice(total, limit, replace=False))]
+    anchors, *cells = zip(*rows, strict=True)
+    versions: dict[str, Sequence[str | None]] = dict(zip(columns, cells, strict=True))
+    if "random" not in versions and len(anchors) > 1:
+        versions["random"] = _another_row(anchors, seed)
+    found = {column: cells for column, cells in versions.items() if any(cell is not None for cell in cells)}
+    if not {*columns} & {*found}:
+        raise OpencseError(f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them.")
+    return ProbeSentences(name=path.name, anchors=anchors, versions=found, total=total)
+
+
+def _another_row(anchors: Sequence[str], seed: int) -> list[str | None]:
+    """Return another sentence for each row, like an in-batch negative; None if all others are copies of it."""
+    count, words = len(anchors), [anchor.lower().split() for anchor in anchors]
+    shifts = np.random.default_rng(seed).integers(1, count, count).tolist()
+
+    def other(row: int, shift: int) -> str | None:
+        places = ((row + shift + k) % count for k in range(count))
+        return next((anchors[place] for place in places if words[place] != words[row]), None)
+
+    return [other(row, shift) for row, shift in enumerate(shifts)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +205,6 @@ class TransformationProbe:
         rows = self._pairs["paraphrase"][0], self._pairs["negation"][0]
         _, first, second = np.intersect1d(*rows, return_indices=True)
         return cosines["paraphrase"][first] - cosines["negation"][second]
-
-
-TOP = 3
 
 
 @dataclass(frozen=True, kw_only=True)
