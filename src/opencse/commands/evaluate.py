@@ -15,7 +15,6 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
 from opencse.encoder.device import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
-from opencse.evaluation.sts import sts_text
 from opencse.evaluation.suites import Evaluation, as_json, comparison_table, evaluate_model, load_suites
 from opencse.evaluation.task import Task
 from opencse.foundation.files import write_json
@@ -45,7 +44,7 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     names = [name.strip() for name in asked if name.strip()]
     of_mteb = [name for name in names if name.startswith(OF_MTEB)]
     ours = [name for name in names if not name.startswith(OF_MTEB)]
-    suites = load_suites(ours, options.data, text=options.text or sts_text(options.data))
+    suites = load_suites(ours, options.data, text=options.text)
     return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
 
 

@@ -36,10 +36,8 @@ from opencse.foundation.tables import TABLES, read_lines, table_columns
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 """The seven tasks, in the order of the papers' tables."""
 
-
 CLASSIFICATION_TASKS = ("Banking77", "Emotion", "CLINC150", "AmazonCounterfactual", "TweetSentiment")
 """Named tasks; any folder with a training and a test part is a task, too."""
-
 
 PUBLISHED_PARTS: dict[str, dict[str, int]] = {
     "MR": {"train": 10662},
@@ -57,15 +55,9 @@ PUBLISHED_PARTS: dict[str, dict[str, int]] = {
 }
 """Published number of rows of each part."""
 
-
 LabelledRow = tuple[str, ...]  # class, text, and for pairs the second text
-
-
 Parts = dict[str, list[LabelledRow]]
-
-
 _SENTEVAL_FOLDERS = {"SST2": "SST/binary"}
-
 
 _TWO_CLASS_FILES = {  # files of SentEval's two-class tasks, class 1 first, as SentEval reads them
     "MR": ("rt-polarity.pos", "rt-polarity.neg"),
@@ -284,7 +276,7 @@ class ClassificationTask:
         )
 
 
-def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteval") -> LabelledSet:
+def load_labelled(source: str | Path, task: str, *, text: TextVariant | None = None) -> LabelledSet:
     """Load one transfer or classification task and check its size.
 
     Args:
@@ -292,12 +284,13 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteva
             without parts; `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, with the columns `label` and `text`, or `label`,
             `sentence1` and `sentence2`; or its parent with an `eval` folder), or SentEval's `data/downstream` folder.
         task: Name of the folder: one of `TRANSFER_TASKS`, `CLASSIFICATION_TASKS`, or any other.
-        text: `senteval`, the tokenised text, where the files have it (columns ending in `_senteval`), or `raw`.
+        text: `senteval`, the tokenised text, where the files have it (columns ending in `_senteval`), or `raw`; by
+            default the first.
 
     Raises:
         OpencseError: There is no such task, or a file is invalid; the message names it.
     """
-    parts, variant = _read(source, task, text)
+    parts, variant = _read(source, task, text or "senteval")
     for part, rows in PUBLISHED_PARTS.get(task, {}).items():
         check_count(f"{task} {part}", len(parts.get(part, ())), "rows", rows)
     if task in CLASSIFICATION_TASKS:

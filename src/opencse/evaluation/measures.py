@@ -28,13 +28,10 @@ if TYPE_CHECKING:
 SENTENCES = 256
 """Training sentences whose geometry is measured: the first of the rows."""
 
-
 _BATCH = 64
-
 
 POSITIVE = 4.0
 """A pair with a score above this is a positive pair, as in SimCSE (Gao et al. 2021)."""
-
 
 _BLOCK = 1024
 

@@ -281,7 +281,7 @@ RETRIEVAL_TASKS = ("STSB-97",)
 _TOP_SCORE = 5.0
 
 
-def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "senteval") -> RetrievalTask:
+def load_retrieval(source: str | Path, task: str, *, text: TextVariant | None = None) -> RetrievalTask:
     """Load `STSB-97`, or a folder in BEIR's layout.
 
     That layout is `<task>/corpus.jsonl` with `_id`, `text` and perhaps `title`; `queries.jsonl` with `_id` and `text`;
@@ -351,7 +351,7 @@ def load_reranking(source: str | Path, task: str) -> RetrievalTask:
     )
 
 
-def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTask:
+def _top_pairs(source: str | Path, task: str, text: TextVariant | None) -> RetrievalTask:
     (pairs,) = load_sts(source, tasks=["STS-B"], text=text)
     corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
     position = {sentence: index for index, sentence in enumerate(corpus)}

@@ -1,16 +1,9 @@
-"""Semantic textual similarity by the SimCSE protocol.
+"""Semantic textual similarity: scored sentence pairs, where they are read from, and the correlation of their cosines.
 
-One Spearman correlation between cosine and gold score over all pairs of a task: subsets of STS12–16 are
-concatenated ("all"), not averaged (SimCSE, appendix B, Gao et al. 2021).
-
-Scored sentence pairs: the data of STS-like tasks, and how to read them from a table.
-
-Cosines of paired rows, and correlations that are None if undefined.
-
-Sources of the seven STS tasks: this project's TSV layout, a SentEval folder, or the hub.
-
-The number of pairs must be the published one, because a truncated or differently filtered file is the usual cause of
-irreproducible STS scores.
+By SimCSE's protocol there is one Spearman correlation over all pairs of a task: subsets of STS12–16 are concatenated
+("all"), not averaged (Gao et al. 2021, appendix B). The seven tasks are read from this project's TSV layout, a SentEval
+folder or the hub, and must have the published number of pairs, because a truncated or differently filtered file is
+the usual cause of irreproducible STS scores.
 """
 
 from __future__ import annotations
@@ -45,6 +38,8 @@ from opencse.text import demo
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 """The seven tasks, in the order of the papers' tables."""
 
+ROUNDING = 5e-7
+"""Largest rounding difference between the cosines of equal float32 vectors."""
 
 PUBLISHED_ROWS = {
     ("STS12", "test"): 3108,
@@ -61,7 +56,6 @@ PUBLISHED_ROWS = {
 }
 """Published number of pairs of each task and split."""
 
-
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
     "sentence2": ("sentence2", "sentence_2", "sent2", "text2", "s2"),
@@ -69,19 +63,14 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Header names accepted for each column, the preferred one first."""
 
-
 _FILE = {("SICK-R", "dev"): "trial"}  # the data set's own name of this split
-
-
 _FOLDER = {"STS-B": "STSB", "SICK-R": "SICKR"}
-
 
 _HUB = {
     **{f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)},
     "STS-B": "mteb/stsbenchmark-sts",
     "SICK-R": "mteb/sickr-sts",
 }
-
 
 _SUBSETS = {
     "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -181,8 +170,9 @@ class PairsTask:
         gold = self.pairs.gold
         first, second = embeddings(self.pairs.sentence1), embeddings(self.pairs.sentence2)
         cosine = paired_cosine(first, second)
-        metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": _percent(pearson(gold, cosine))}
         reason = why_undefined(gold, cosine)
+        pearson = None if reason else 100 * float(np.corrcoef(gold, cosine)[0, 1])
+        metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": pearson}
         undefined = dict.fromkeys(metrics, reason) if reason else {}
         details: dict[str, Any] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
         if len(subsets := dict.fromkeys(self.pairs.subsets or ())) > 1:
@@ -210,10 +200,6 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-ROUNDING = 5e-7
-"""Largest rounding difference between the cosines of equal float32 vectors."""
-
-
 def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the cosines (n,) of paired rows of `a` and `b` (n, d); 0 if a row is zero (SimCSE's rule).
 
@@ -227,20 +213,11 @@ def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return pairwise_cos_sim(*single).numpy()
 
 
-def pearson(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Return the Pearson correlation of two vectors (n,); None if undefined (n < 2, or one of them is constant)."""
-    if why_undefined(x, y):
-        return None
-    x, y = (np.asarray(v, dtype=np.float64) for v in (x, y))
-    x, y = x - x.mean(), y - y.mean()
-    return float(np.clip(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)), -1.0, 1.0))
-
-
 def spearman(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Return the Spearman correlation (ties share their mean rank); None if undefined."""
+    """Return the Spearman correlation of two vectors (n,), where ties share their mean rank; None if undefined."""
     from scipy.stats import rankdata
 
-    return None if why_undefined(x, y) else pearson(rankdata(x), rankdata(y))
+    return None if why_undefined(x, y) else float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
 
 
 def why_undefined(gold: np.ndarray, predicted: np.ndarray) -> str | None:
@@ -295,7 +272,7 @@ def load_sts(
             SentEval's `data/downstream` folder as its download script leaves it, or `hub` (the `mteb` data
             sets on the Hugging Face hub, through `datasets`).
         text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
-            as released. A SentEval folder has only the first, the hub only the second. By default that of `sts_text`.
+            as released. A SentEval folder has only the first, the hub only the second, which is its default.
         tasks: Names among `STS_TASKS`.
         split: `test`, or `dev` for STS-B and SICK-R (not on the hub, which lacks SICK's).
 
@@ -303,14 +280,14 @@ def load_sts(
         OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs is not the published
             one.
     """
-    text = sts_text(source) if text is None else text
+    hub = str(source) == "hub"
+    text = text or ("raw" if hub else "senteval")
     if text not in get_args(TextVariant):
         raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}.")
     for task in tasks:
         if (task, split) not in PUBLISHED_ROWS:
             known = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
             raise OpencseError(f"there is no {split} split of {task!r}", f"Tasks with this split: {known or 'none'}.")
-    hub = str(source) == "hub"
     root, of_senteval = (Path(source), False) if hub else sts_folder(source)
     if (hub and text != "raw") or (of_senteval and text != "senteval"):
         given = "the hub has the raw text" if hub else f"{root} is a SentEval folder, which has the SentEval text"
@@ -418,8 +395,3 @@ def development_sets(
 def development_file(dev: str | Path | None) -> Path | None:
     """Return the file that `--dev` names; None for None, `none` and `stsb`."""
     return None if dev is None or str(dev) in ("none", "stsb") else demo.pairs(dev)
-
-
-def sts_text(data: str | Path | None) -> TextVariant:
-    """Return the text variant to read: `raw` from the hub, which has no other, otherwise that of published scores."""
-    return "raw" if str(data) == "hub" else "senteval"

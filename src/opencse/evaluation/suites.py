@@ -51,13 +51,11 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 }
 """Suites and their tasks."""
 
-
 _SHOWN = {
     **dict.fromkeys(("sts", "pairs"), ("spearman",)),
     "transfer": ("accuracy",),
     "classification": ("accuracy",),
 }
-
 
 _CAPTIONS = {
     "transfer": "accuracy in %, by SentEval's classifier",
@@ -66,12 +64,11 @@ _CAPTIONS = {
     **dict.fromkeys(("retrieval", "reranking", "guard"), "in %"),
 }
 
-
 _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 
 def load_suites(
-    names: Iterable[str], source: str | Path | None, *, text: TextVariant = "senteval"
+    names: Iterable[str], source: str | Path | None, *, text: TextVariant | None = None
 ) -> dict[str, list[Task]]:
     """Load tasks, grouped by suite.
 
@@ -81,7 +78,7 @@ def load_suites(
             of labelled texts a classification task.
         source: The data; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None is enough for
             `development` and `guard`.
-        text: Text variant, if there are two.
+        text: Text variant, if there are two; by default that of published scores.
 
     Raises:
         OpencseError: A name is unknown, or the data is missing or invalid.
@@ -94,7 +91,7 @@ def load_suites(
     return {suite: _load(suite, tasks, source, text) for suite, tasks in chosen.items()}
 
 
-def _load(suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant) -> list[Task]:
+def _load(suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant | None) -> list[Task]:
     if suite == "development":
         return [task for task in load_development() if task.name in names]
     if suite == "guard":

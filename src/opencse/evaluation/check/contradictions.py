@@ -32,50 +32,36 @@ from opencse.text.views.constructor import ConstructorSpec, SourceRow
 _AMOUNT = re.compile(r"(?!(?:1\d|20)\d\d$)(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|[a-z]+)")
 """No years, no decimals, which are often versions, and no ordinals, which say which one is meant."""
 
-
 _INEXACT = word_class("inexact") | {"from", "between"}
-
 
 _NOT_BESIDE = frozenset("and or & through to the these those both all its his her their our your my".split())
 """Words beside a number that is one of several, or known: "2 and 3 workers", "the two sides"."""
 
-
 _NUMBERED = word_class("numbered")
 """Nouns whose number says which one is meant."""
 
-
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
-
 
 _QUALIFIED = word_class("qualified")
 """Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true."""
 
-
 _OTHER_SENSES = word_class("other senses")
 """Words whose opposite holds in one of several senses only, or leaves a third possibility: "a positive test"."""
 
-
 _WITH_ANY_PREPOSITION = word_class("any preposition")
-
 
 _COMPLEMENTARY = word_class("without third possibility")
 """Adjectives without a third possibility between them and their opposite; others are known by a negative prefix."""
 
-
 _GRADUAL = word_class("with third possibility")
 """Adjectives whose prefixed opposite leaves a third possibility: neither happy nor unhappy."""
 
-
 _NEGATIVE = ("un", "in", "im", "il", "ir", "dis")
-
 
 _ADJUNCTS = frozenset("in on at during after before until since under within because when while if without".split())
 """Words that begin a time, a place or a condition, which suits any predicate."""
 
-
 _FIXED_PREPOSITIONS = {"include": "in", "exclude": "in", "enable": "in", "absent": "in", "present": "at"}
-
-
 _COORDINATED = ("and", "or", "nor", "but", "/")
 
 
@@ -183,7 +169,6 @@ CONTRADICTIONS: dict[str, ConstructorSpec] = {
 }
 """Rewritings that contradict a sentence, by their names in a report."""
 
-
 REWORDINGS: dict[str, ConstructorSpec] = {
     "negated opposite": NegatedComplement(),
     "passive": Passive(),
@@ -191,13 +176,8 @@ REWORDINGS: dict[str, ConstructorSpec] = {
 }
 """Rewritings that keep the meaning of a sentence, by their names in a report."""
 
-
 _SPECS = CONTRADICTIONS | REWORDINGS
-
-
 _CHUNK = 256
-
-
 _MIN_WORDS, _MAX_WORDS = 4, 30  # of a sentence that is rewritten
 
 

@@ -37,7 +37,6 @@ from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 
 _ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
 
-
 _Case = tuple[RewrittenSentence, str, str]
 """A sentence, and the kinds of one contradiction and one rewording of it."""
 

@@ -52,9 +52,7 @@ SPLITS = {
 }
 """OssCSE Tables 2 and 6, by data set: the sets, their splits, and the scores of SimCSE on the parts."""
 
-
 WEIGHTED_UNSUPERVISED = (0.8574, 0.4982)
-
 
 WEIGHTED_SUPERVISED = (0.8891, 0.6152)
 """OssCSE Table 3: average over the sets weighted by their pairs, consistent and opposed."""

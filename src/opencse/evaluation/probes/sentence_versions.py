@@ -21,13 +21,8 @@ from opencse.text.surface import match_error_rate
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
 """OssCSE's six transformations. Of these, only the negation says the opposite in nearly the same words."""
 
-
 _ANCHORS = ("sentence", "text")
-
-
 _NO_ROW = "no sentence has a paraphrase and a negation"
-
-
 TOP = 3
 
 
