@@ -97,8 +97,7 @@ def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkey
     monkeypatch.setattr(reproduced_runs, "run", only_train)
     monkeypatch.setattr(reproduced_runs, "_by_task", lambda scores: {"Avg.": 50.0})
     for number, (system, family, watch) in enumerate(rows_of(name)):
-        llm = "http://localhost:1/v1#m" if system.llm else None
-        run = shared(tmp_path / str(number), corpus, llm=llm)
+        run = shared(tmp_path / str(number), corpus)
         run = replace(run, entry=replace(run.entry, kind="curves", watch=watch)) if watch and trains else run
         found = run.measure(system, Start(str(backbones[family]), family, family))
         assert not isinstance(found, str), (system, family, found)
@@ -143,15 +142,10 @@ def test_a_family_brings_its_rows_and_settings_and_a_row_its_own(tmp_path, backb
     assert run.recipe_of(systems[0], start, 3).training.seed == 3
 
 
-def test_a_language_model_writes_where_a_row_asks_for_it(tmp_path, backbones) -> None:
-    start, system = (
-        Start(str(backbones["bert-base"]), "bert-base"),
-        System(label="A", recipe="san-simcse", llm="substitution"),
-    )
-    corpus = write_corpus(tmp_path)
-    assert shared(tmp_path, corpus).measure(system, start) == "a language model that writes the substitution (--llm)"
-    spec = shared(tmp_path, corpus, llm="http://localhost:1/v1#m").recipe_of(system, start, None).build["substitution"]
-    assert (spec.kind, spec.model, spec.task) == ("llm", "m", "substitution")
+def test_a_row_whose_column_a_language_model_wrote_needs_it_in_the_corpus(tmp_path, backbones) -> None:
+    start, system = Start(str(backbones["bert-base"]), "bert-base"), System(label="A", recipe="san-simcse", column="x")
+    assert "a column 'x'" in shared(tmp_path, write_corpus(tmp_path)).measure(system, start)
+    assert shared(tmp_path, write_corpus(tmp_path, 26, ("text", "x"))).recipe_of(system, start, None)
 
 
 def test_a_released_model_takes_the_place_of_a_training_and_is_named_where_it_is_missing(tmp_path, backbones) -> None:

@@ -8,7 +8,6 @@ import pytest
 import opencse
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import weights_hash
-from opencse.foundation.errors import OpencseError
 from opencse.text.views.storage import read_header
 from tests.tiny import tiny_bert
 
@@ -132,20 +131,6 @@ def test_mining_with_a_model_that_the_run_trains_first(tmp_path, corpus) -> None
     begun = (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns
     opencse.run("debcse", corpus, **arguments, resume=True)
     assert (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns == begun
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"llm": "http://localhost:1/v1"}, "name of the model is missing"),
-        ({"llm": "http://localhost:1/v1#x", "paraphrases": "t.tsv"}, "not from both"),
-    ],
-)
-def test_sources_of_paraphrases(tmp_path, backbone, corpus, options, message) -> None:
-    with pytest.raises(OpencseError) as error:
-        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=BLOCK, **options)
-    assert message in f"{error.value.problem} {error.value.remedy}"
-    assert not (tmp_path / "out").exists()
 
 
 def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corpus) -> None:

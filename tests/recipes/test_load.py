@@ -148,8 +148,8 @@ def test_what_the_user_brings_adds_views_and_terms(tmp_path) -> None:
     recipe = load_recipe(path, having=["paraphrases"], overrides=["build.paraphrase.path=table.tsv"])
     assert [t.name for t in recipe.terms] == ["info_nce", "near"]
     assert recipe.build["paraphrase"].path == "table.tsv"
-    with pytest.raises(OpencseError, match="no use for llm"):
-        load_recipe(path, having=["llm"])
+    with pytest.raises(OpencseError, match="no use for labels"):
+        load_recipe(path, having=["labels"])
 
 
 def test_a_weight_of_zero_leaves_a_term_out(tmp_path) -> None:

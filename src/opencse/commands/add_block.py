@@ -25,7 +25,7 @@ from opencse.training.session import TrainingOutcome
 from opencse.training.strength import StrengthCurve
 from opencse.training.train import TrainingRun
 
-_NEED_TEXT = ("paraphrases", "llm", "guard", "dev", "pairs", "minutes")
+_NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
 
 
 def add_block(options: RunOptions) -> RunResult:

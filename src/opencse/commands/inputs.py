@@ -18,7 +18,6 @@ from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import few_sentences
 from opencse.recipes import Recipe, shortened
 from opencse.recipes.rows.prepare import missing_specs, recipe_for_corpus
-from opencse.recipes.rows.sampling import Paraphrases
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import ChosenLanguage, choose_language
@@ -39,7 +38,7 @@ class RunInputs:
     recipe: Recipe
     corpus: Corpus
     backbone: Backbone
-    paraphrases: Paraphrases
+    paraphrases: Path | None
     language: ChosenLanguage
     few: list[str]
 
@@ -59,19 +58,18 @@ def resolve_inputs(options: RunOptions) -> RunInputs:
     """
     backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
     table = None if options.paraphrases is None else Path(options.paraphrases)
-    source = Paraphrases(table=table, llm=options.llm)
-    recipe = resolve_recipe(options, backbone, text.columns, source)
+    recipe = resolve_recipe(options, backbone, text.columns, table)
     if options.quick:
         recipe = shortened(recipe)
     backbone.seed = recipe.training.seed
     corpus = text.corpus(set(recipe.columns) - {"text"})
     few = few_sentences(corpus.texts()) if table is None else []
     language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
-    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, language=language, few=few)
+    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=table, language=language, few=few)
 
 
 def resolve_recipe(
-    options: TrainOptions, backbone: Backbone, columns: Collection[str], paraphrases: Paraphrases
+    options: TrainOptions, backbone: Backbone, columns: Collection[str], paraphrases: Path | None
 ) -> Recipe:
     """Return the recipe that the user asked for, resolved for a backbone and for the columns of the corpus."""
     if isinstance(options.recipe, Recipe):

@@ -10,7 +10,6 @@ from opencse.commands.command_line import option, options_class, python_only
 from opencse.commands.options import (
     COLUMN,
     DATA,
-    LLM,
     OUT,
     SET,
     VARIANT,
@@ -239,7 +238,6 @@ class ReproduceOptions(Notified):
     seeds: Any = option("Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None)
     overrides: Sequence[str] = option("Override a setting of all runs.", default=(), flags=SET)
     paraphrases: str | Path | None = option("A table, in place of back-translation.", default=None, shown=Path)
-    llm: str | None = option(LLM, default=None, metavar="URL#MODEL")
     sentences: str | Path | None = option("Sentences with versions, as for `probe`.", default=None, shown=Path)
     triplets: str | Path | None = option("A table of text, entailment and contradiction.", default=None, shown=Path)
 

@@ -22,10 +22,6 @@ _CORPUS = (
     "files; documents in Markdown or HTML, or a folder of these; or `demo`, the sample "
     "sentences that come with opencse. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
 )
-LLM = (
-    "Let a language model behind an OpenAI-compatible endpoint write the paraphrases (extra `llm`): "
-    "http://localhost:8000/v1#NAME."
-)
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
 DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream; or `hub`."
 
@@ -115,7 +111,6 @@ class RunOptions(TrainOptions):
         default=None,
         metavar="TABLE",
     )
-    llm: str | None = option(LLM, default=None, metavar="URL#MODEL")
     quick: bool = option("Run a short trial of a few steps on a few sentences.", default=False)
     minutes: float | None = option(
         "Time from the start of the command to the end of training; evaluation and report follow.",

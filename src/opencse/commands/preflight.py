@@ -84,7 +84,7 @@ def _check_translation(options: RunOptions) -> None:
     file, corpus = RecipeFile.read(options.recipe), demo.corpus(options.corpus)
     tables = os.path.isdir(corpus) or file_extension(corpus) in (".parquet", *TABLES)
     changed = any(text.startswith(("build", "terms", "views")) for text in options.settings)
-    if "paraphrases" in file.layers["with"] and not (options.paraphrases or options.llm or tables or changed):
+    if "paraphrases" in file.layers["with"] and not (options.paraphrases or tables or changed):
         for _, translation in tables_of_kind(file.table, "back_translation"):
             BackTranslation(models=translation["models"]).check()
 

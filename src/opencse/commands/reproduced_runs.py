@@ -30,7 +30,6 @@ from opencse.foundation.files import write_json
 from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus
-from opencse.recipes.rows.sampling import Paraphrases, llm_settings
 from opencse.text.corpus import Corpus
 
 SENTENCES = 2000
@@ -169,10 +168,10 @@ class Reproduction:
         labelled = self.triplets is not None and len(given) > 1 and given <= {*self.triplets.columns}
         return self.triplets if self.triplets is not None and labelled else self.corpus
 
-    def paraphrases_of(self, recipe: str) -> Paraphrases:
-        """Return the user's paraphrases for a recipe that uses some."""
+    def paraphrases_of(self, recipe: str) -> Path | None:
+        """Return the user's table of paraphrases for a recipe that uses one."""
         used = "paraphrases" in RecipeFile.read(recipe).layers["with"]
-        return Paraphrases(table=Path(self.options.paraphrases) if used and self.options.paraphrases else None)
+        return Path(self.options.paraphrases) if used and self.options.paraphrases else None
 
     def recipe_of(self, system: System, start: Start, seed: int | None) -> Recipe:
         """Return the recipe that a row trains with.
@@ -181,10 +180,8 @@ class Reproduction:
             OpencseError: A setting does not fit the recipe, or a model or column that it needs is not there.
         """
         settings = [*system.set]
-        if system.llm and self.options.llm is None:
-            raise OpencseError(f"a language model that writes the {system.llm} (--llm)")
-        if self.options.llm is not None and system.llm:
-            settings += llm_settings(self.options.llm, system.llm, f"build.{system.llm}")
+        if system.column and system.column not in self.corpus.columns:
+            raise OpencseError(f"a --corpus with a column {system.column!r} that a language model wrote")
         asked: dict[str, Any] = {
             "family": start.settings or start.own_family,
             "variant": system.variant or self.variant,
@@ -288,7 +285,7 @@ def _trained(shared: Reproduction, system: System, start: Start, seed: int | Non
             data=options.data,
             dev=None if options.data is not None else "demo",
             pairs=None if options.data is not None else "demo",
-            paraphrases=shared.paraphrases_of(system.recipe).table,
+            paraphrases=shared.paraphrases_of(system.recipe),
             resume=(folder / "run.json").is_file(),
             progress=options.progress,
             notify=options.notify,

@@ -119,7 +119,7 @@ def measure_and_report(
         outcome = compare_outcome(scores, curve, remarks_after)
         notes = [*_training_notes(trained), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
-    table = inputs.paraphrases.table
+    table = inputs.paraphrases
     made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]
     add_scores(trained.model / "README.md", scores, made_of=", ".join(made_of))
     return scores, outcome, report

@@ -17,7 +17,6 @@ from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
-from opencse.recipes.rows.sampling import Paraphrases
 from opencse.text.corpus import Corpus
 from opencse.text.user_text import UserText
 from opencse.training.folder import check_flags
@@ -37,7 +36,7 @@ def train(options: TrainOptions) -> TrainingRun:
     """
     backbone, rows = Backbone(options.backbone), UserText(options.corpus, options.column).corpus(split=False)
     few = few_sentences(rows.texts())
-    recipe = resolve_recipe(options, backbone, rows.columns, Paraphrases())
+    recipe = resolve_recipe(options, backbone, rows.columns, None)
     validation, control = read_validation(recipe, rows, options), run_control(options)
     for line in few:
         options.notify(line)

@@ -21,7 +21,7 @@ class System:
         recipe: The recipe; empty for the untouched backbone.
         variant: `sound` or `faithful`; empty for that of the reproduction.
         set: Settings, as after `--set`.
-        llm: The column that a language model writes (`--llm`); without one the row is missing.
+        column: The column that the corpus must have, as a language model wrote it; without it the row is missing.
         model: Released models by family of backbones, which take the place of a training with the recipe where the
             backbones are the paper's.
         pooling: Of the untouched backbone.
@@ -37,7 +37,7 @@ class System:
     recipe: str = ""
     variant: Literal["", "sound", "faithful"] = ""
     set: tuple[str, ...] = ()
-    llm: str = ""
+    column: str = ""
     model: dict[str, str] = field(default_factory=dict)
     pooling: Literal["", "cls", "mean", "first_last", "embeddings_last"] = ""
     whitened: bool = False

@@ -21,7 +21,7 @@ from opencse.foundation.progress import Notify
 from opencse.foundation.tables import is_made_from, read_parquet, write_texts
 from opencse.recipes import MixturePart, Recipe
 from opencse.recipes.load import RecipeFile
-from opencse.recipes.rows.sampling import Paraphrases, sample
+from opencse.recipes.rows.sampling import paraphrase_settings, sample
 from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
 from opencse.text.mined.hard_negatives import HardNegatives
@@ -141,7 +141,7 @@ def recipe_for_corpus(
     family: str,
     variant: str = "sound",
     overrides: Sequence[str] = (),
-    paraphrases: Paraphrases,
+    paraphrases: Path | None,
     trained_block: Callable[[], bool] = lambda: False,
 ) -> Recipe:
     """Load a recipe, with its settings for paraphrases if the user brings some or the corpus has them.
@@ -152,7 +152,7 @@ def recipe_for_corpus(
         family: The backbone's family (`opencse.encoder.family_of`).
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
-        paraphrases: The user's source of paraphrases.
+        paraphrases: The user's table of paraphrases.
         trained_block: Whether the backbone has a meaning block that goes on learning; asked if that matters.
 
     Raises:
@@ -160,7 +160,7 @@ def recipe_for_corpus(
             model that is not on this machine.
     """
     file = RecipeFile.read(name)
-    source = paraphrases.settings(file.layers["with"].get("paraphrases", {}))
+    source = paraphrase_settings(paraphrases, file.layers["with"].get("paraphrases", {}))
     load = partial(file.resolve, family=family, variant=variant, overrides=[*source, *overrides])
     having = ["block"] if "block" in file.layers["with"] and trained_block() else []
     if source:
@@ -183,13 +183,13 @@ class RowSources:
     Attributes:
         models: Models to mine with, by the name that constructors give them: `backbone`, the model to be trained, and
             the recipe's first stages.
-        paraphrases: The user's source of paraphrases; the sentences of a table join the sample.
+        paraphrases: The user's table of paraphrases, whose sentences join the sample.
         pack: Rules of the language of the corpus.
         keep: Keep the parts of an interrupted build.
     """
 
     models: Mapping[str, Backbone]
-    paraphrases: Paraphrases
+    paraphrases: Path | None
     pack: LanguagePack
     keep: bool = True
 
@@ -227,11 +227,10 @@ def _sampled(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources) -> 
     """Return the sample of the corpus that columns are built for; the corpus itself if all of it is used."""
     complete = recipe.build and not missing_specs(recipe.build, recipe.columns, corpus.columns)
     whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus.columns)
-    table = sources.paraphrases.table
-    if complete or (whole and table is None):
+    if complete or (whole and sources.paraphrases is None):
         return corpus
-    path = out / "corpus.parquet"
-    return sample(corpus, recipe.corpus, path, table=table, seed=recipe.training.seed, pack=sources.pack)
+    seed, path = recipe.training.seed, out / "corpus.parquet"
+    return sample(corpus, recipe.corpus, path, table=sources.paraphrases, seed=seed, pack=sources.pack)
 
 
 def _with_columns(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources, notify: Notify) -> Corpus:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -190,51 +189,17 @@ SENTENCE_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Paraphrases:
-    """The user's source of paraphrases: a table, a language model, or none.
-
-    Attributes:
-        table: A table of sentences and paraphrases, whose sentences are added to the corpus.
-        llm: An OpenAI-compatible endpoint and the name of a model there, `URL#MODEL`.
+def paraphrase_settings(table: Path | None, layer: Mapping[str, Any]) -> list[str]:
+    """Return the overrides with which a recipe's `[with.paraphrases]` reads the user's table; empty without a table.
 
     Raises:
-        OpencseError: Both are given.
+        OpencseError: The table has no such columns.
     """
-
-    table: Path | None = None
-    llm: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.table is not None and self.llm is not None:
-            raise OpencseError(
-                "paraphrases come from a table or from a language model, not from both", "Give one of them."
-            )
-
-    def settings(self, layer: Mapping[str, Any]) -> list[str]:
-        """Return the overrides with which a recipe's `[with.paraphrases]` reads this source; empty without a source.
-
-        Raises:
-            OpencseError: The table has no such columns, or the endpoint names no model.
-        """
-        place = next((place for place, _ in tables_of_kind(layer, "candidate_table")), "build.paraphrase")
-        if self.table is not None:
-            text, paraphrase = paraphrase_columns(self.table)
-            source = {"path": str(self.table), "text_column": text, "candidate_column": paraphrase}
-            return [f"{place}.{key}={value}" for key, value in source.items()]
-        return [] if self.llm is None else llm_settings(self.llm, "paraphrase", place)
-
-
-def llm_settings(llm: str, task: str, place: str) -> list[str]:
-    """Return the overrides with which a language model (`URL#MODEL`) does a task of the constructor `llm`, at a place.
-
-    Raises:
-        OpencseError: The endpoint names no model.
-    """
-    url, _, model = llm.partition("#")
-    if not model:
-        raise OpencseError(f"{llm}: the name of the model is missing", "Write it like http://localhost:8000/v1#NAME.")
-    source = {"kind": "llm", "url": url, "model": model, "task": task}
+    if table is None:
+        return []
+    place = next((place for place, _ in tables_of_kind(layer, "candidate_table")), "build.paraphrase")
+    text, paraphrase = paraphrase_columns(table)
+    source = {"path": str(table), "text_column": text, "candidate_column": paraphrase}
     return [f"{place}.{key}={value}" for key, value in source.items()]
 
 

@@ -17,7 +17,6 @@ _CLASSES = {
     "negation": "opencse.text.english.negation:Negation",
     "back_translation": "opencse.text.generated.back_translation:BackTranslation",
     "candidate_table": "opencse.text.generated.candidate_table:CandidateTable",
-    "llm": "opencse.text.generated.prompted_llm:PromptedLLM",
     "substitution": "opencse.text.generated.substitution:Substitution",
     "phrase_swap": "opencse.text.english.phrases:PhraseSwap",
     "main_clause": "opencse.text.english.statements:MainClause",
