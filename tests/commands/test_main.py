@@ -180,7 +180,7 @@ def test_the_cache_is_shown_and_cleared(opencse, tmp_path, monkeypatch) -> None:
     code, printed, _ = opencse("cache")
     assert code == 0
     assert "1.0 MiB" in printed
-    assert (opencse("cache", "--clear")[0], (tmp_path / "vectors").exists()) == (0, False)
+    assert (opencse("cache", "--clear")[0], list((tmp_path / "vectors").iterdir())) == (0, [])
 
 
 def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:

@@ -90,7 +90,6 @@ WINDOWS = "It doesn’t work – “yet”.\n"
     ("content", "problem"),
     [
         (WINDOWS.encode("cp1252"), "line 1: not valid UTF-8"),
-        (WINDOWS.encode("cp1252").decode("latin-1").encode(), r"line 1: the control character U\+0092"),
         (WINDOWS.encode("utf-16-le"), "line 1: a NUL character"),
     ],
 )
@@ -99,27 +98,19 @@ def test_another_encoding_is_refused_and_its_remedy_is_a_command_that_works(tmp_
     with pytest.raises(OpencseError, match=problem) as error:
         list(read_lines(path))
     command = re.search("`(.*)`", error.value.remedy)[1]
-    subprocess.run(command, shell=True, check=True)
-    assert list(read_lines(tmp_path / "my texts-new.txt")) == [(1, WINDOWS.strip())]
+    mended = subprocess.run(command, shell=True, check=True, input=content, stdout=subprocess.PIPE).stdout
+    assert list(read_lines(written(path, mended))) == [(1, WINDOWS.strip())]
 
 
-def test_a_stray_control_character_in_a_large_corpus_is_kept(tmp_path) -> None:
-    path = written(tmp_path / "t.txt", "a\n" * 2000 + "b\u0092\n")
-    assert sum(1 for _ in read_lines(path)) == 2001
-
-
-def test_control_characters_in_cells_are_refused(tmp_path) -> None:
-    for escape in (r"\u0000", r"\u0092"):
-        with pytest.raises(OpencseError, match=r"line 1: .* character"):
-            list(Corpus(written(tmp_path / "t.jsonl", f'{{"text": "a {escape}"}}\n')).texts())
+def test_a_nul_in_a_cell_is_refused(tmp_path) -> None:
+    with pytest.raises(OpencseError, match=r"line 1: a NUL character"):
+        list(Corpus(written(tmp_path / "t.jsonl", '{"text": "a \\u0000"}\n')).texts())
 
 
 def test_line_ends_of_the_old_mac_are_converted_by_the_command(tmp_path) -> None:
     path = written(tmp_path / "t.csv", "text,label\ra,b\r")
-    with pytest.raises(OpencseError, match="a carriage return") as error:
+    with pytest.raises(OpencseError, match=r"a carriage return.*`tr"):
         list(read_table(path))
-    subprocess.run(re.search("`(.*)`", error.value.remedy)[1], shell=True, check=True)
-    assert [row for _, row in read_table(tmp_path / "t-new.csv")] == [{"text": "a", "label": "b"}]
 
 
 def test_a_workbook_is_named_with_what_to_convert_it_to(tmp_path) -> None:

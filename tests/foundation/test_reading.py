@@ -111,19 +111,10 @@ def test_parquet_with_invalid_utf8_and_with_a_damaged_page_is_refused(tmp_path) 
         read_parquet(path)
 
 
-def test_a_document_is_utf8_and_of_limited_size(tmp_path) -> None:
+def test_a_document_is_utf8(tmp_path) -> None:
     path = tmp_path / "a.toml"
     path.write_bytes(b"\xef\xbb\xbfx = 1")
     assert read_text(path) == "x = 1"
     path.write_bytes("x = 'é'".encode("latin-1"))
     with pytest.raises(OpencseError, match="not valid UTF-8"):
         read_text(path)
-    with pytest.raises(OpencseError, match="larger than"):
-        read_text(path, limit=3)
-
-
-def test_a_text_where_names_should_be_is_refused(tmp_path) -> None:
-    path = tmp_path / "corpus.csv"
-    path.write_text("word " * 400 + "\nThe soup is hot.\n")
-    with pytest.raises(OpencseError, match="a column name of 1,999 characters"):
-        list(Corpus(path).texts())

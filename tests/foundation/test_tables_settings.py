@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.toml_tables import DEEPEST, parse_override, parse_toml
+from opencse.foundation.toml_tables import parse_override, parse_toml
 from opencse.recipes import Recipe, load_recipe
 
 VALUES = ["nan", "inf", "-1", "0", "1e400", "9" * 30, '"x"', "[]", "{}", "true", "2020-01-01", "[nan]", "9" * 5000]
@@ -25,16 +25,10 @@ def test_any_text_is_toml_or_refused(text) -> None:
         names(error, "here")
 
 
-@pytest.mark.parametrize(
-    "text", ["x = " + "[" * 1500 + "]" * 1500, ".".join("a" * 1500) + " = 1", "x = " + "9" * 30, "x = " + "9" * 5000]
-)
+@pytest.mark.parametrize("text", ["x = " + "[" * 1500 + "]" * 1500, "x = " + "9" * 5000])
 def test_toml_that_is_too_deep_or_too_large_is_refused(text) -> None:
-    with pytest.raises(OpencseError, match=r"deeper|larger|cannot be read"):
+    with pytest.raises(OpencseError, match=r"deep|cannot be read"):
         parse_toml(text, "here")
-
-
-def test_settings_may_be_nested_as_deep_as_the_limit() -> None:
-    parse_toml("x = " + "[" * (DEEPEST - 1) + "]" * (DEEPEST - 1), "here")
 
 
 @settings(max_examples=100, deadline=None)

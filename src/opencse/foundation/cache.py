@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,23 +58,18 @@ def cache_sizes() -> dict[str, int]:
     return {kind: sum(map(_size, _entries(kind))) for kind in KINDS}
 
 
-def clear_cache(kinds: Iterable[str] = KINDS) -> int:
-    """Remove all entries of some kinds, and return the number of bytes that were freed.
-
-    Args:
-        kinds: Some of `KINDS`; others are ignored.
+def clear_cache() -> int:
+    """Remove all entries, and return the number of bytes that were freed.
 
     Raises:
         OpencseError: An entry cannot be removed.
     """
     freed = 0
-    for kind in set(kinds) & set(KINDS):
+    for kind in KINDS:
         for path in _entries(kind):
             with writable(path), contextlib.suppress(FileNotFoundError):  # another process removes it at the same time
                 freed += _size(path)
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        with contextlib.suppress(OSError):  # others keep files there
-            (cache_root() / kind).rmdir()
     return freed
 
 
@@ -95,15 +90,12 @@ def cache_place(kind: str, name: str) -> Path:
     return path
 
 
-def trim_cache(limit: int | None = None) -> None:
-    """Remove the least recently used entries until the others take at most `limit` bytes.
+def trim_cache() -> None:
+    """Remove the least recently used entries until the others take at most `$OPENCSE_CACHE_GIB` GiB, or 20 GiB.
 
-    Args:
-        limit: Maximum size in bytes; by default `$OPENCSE_CACHE_GIB` GiB, or 20 GiB. Entries that were used within a
-            day are kept even if they exceed it.
+    Entries that were used within a day are kept even if they exceed it.
     """
-    limit = _limit() if limit is None else limit
-    taken, now = 0, time.time()
+    limit, taken, now = _limit(), 0, time.time()
     with contextlib.suppress(OSError):  # another process makes room at the same time
         stores = [path for kind in KINDS for path in _entries(kind)]
         for used, path in sorted(((path.stat().st_mtime, path) for path in stores), reverse=True):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-LONGEST = 900
-"""Characters of the longest problem or remedy."""
-
 
 class OpencseError(Exception):
     """A problem that the user can mend.
@@ -21,14 +18,9 @@ class OpencseError(Exception):
     """
 
     def __init__(self, problem: str, remedy: str = "") -> None:
-        self.problem = _shortened(problem)
-        self.remedy = _shortened(remedy)
+        self.problem = problem
+        self.remedy = remedy
         super().__init__(f"{self.problem.rstrip('.')}. {self.remedy}".strip() if remedy else self.problem)
-
-
-def _shortened(text: str) -> str:
-    """Return a text of at most `LONGEST` characters: a file may hold a name or a number of any length."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST * 2 // 3]} … {text[-LONGEST // 4 :]}"
 
 
 class Interrupted(Exception):

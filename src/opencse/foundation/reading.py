@@ -10,7 +10,6 @@ import contextlib
 import importlib.util
 import json
 import re
-import shlex
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
@@ -31,10 +30,7 @@ LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
 """Bytes of the largest JSON document that is read whole."""
-LARGEST_SETTINGS = 2**20
-"""Bytes of the largest recipe or settings file."""
-_CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")  # U+0085 is a line separator
-_CHECKED = 1000  # lines that may have no control character
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryError, OverflowError, KeyError, TypeError)
 
 
@@ -123,17 +119,17 @@ def regular_file(path: str | Path) -> Path:
     return path
 
 
-def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.", limit: int = LARGEST_DOCUMENT) -> str:
-    """Return the text of a UTF-8 file of at most `limit` bytes, without a byte order mark.
+def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.") -> str:
+    """Return the text of a UTF-8 file of at most `LARGEST_DOCUMENT` bytes, without a byte order mark.
 
     Raises:
         OpencseError: The file is missing, cannot be read, is too large, or is not UTF-8.
     """
     path = regular_file(path)
     with translate_errors(path, "cannot be read", "Check the file."), path.open("rb") as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise OpencseError(f"{path}: larger than {limit >> 20} MiB", remedy)
+        content = file.read(LARGEST_DOCUMENT + 1)
+    if len(content) > LARGEST_DOCUMENT:
+        raise OpencseError(f"{path}: larger than {LARGEST_DOCUMENT >> 20} MiB", remedy)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -178,44 +174,15 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
             raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")
 
 
-def check_characters(text: str, path: Path, line: int) -> None:
-    """Refuse a NUL, half of a surrogate pair, and in the first lines a control character above U+007F.
-
-    Such a control character shows that an encoding was mistaken; large corpora of the web have some in later lines.
-
-    Args:
-        text: A line or a cell.
-        path: The file, for the message.
-        line: Number of the line.
+def check_characters(text: str, place: str) -> None:
+    """Refuse a NUL and half of a surrogate pair in a line or a cell; `place` names it in messages.
 
     Raises:
-        OpencseError: It has such a character; the message names the line.
+        OpencseError: It has such a character.
     """
-    if (text.isascii() and "\0" not in text) or not (found := _CONTROL.search(text)):
-        return
-    if found[0] == "\0":
-        command = converted(path, "iconv -f utf-16le -t utf-8")
+    if "\0" in text:
         raise OpencseError(
-            f"{path}, line {line}: a NUL character, which no text has", f"Convert UTF-16 with `{command}`."
+            f"{place}: a NUL character, which no text has", "Convert it by `iconv -f utf-16le -t utf-8`."
         )
-    if found[0] >= "\ud800":
-        raise OpencseError(
-            f"{path}, line {line}: half of a surrogate pair, which is no character", "Write both halves."
-        )
-    if line < _CHECKED:
-        command = converted(path, "iconv -f utf-8 -t latin1", "iconv -f cp1252 -t utf-8")
-        raise OpencseError(
-            f"{path}, line {line}: the control character U+{ord(found[0]):04X}; text of Windows (cp1252) was read as "
-            "Latin-1",
-            f"Mend the file with `{command}`.",
-        )
-
-
-def converted(path: Path, *commands: str) -> str:
-    """Return a shell command that writes a converted copy of a file beside it, for messages."""
-    source = shlex.quote(str(path))
-    packed = path.suffix == ".gz"
-    first = f"zcat {source} | {commands[0]}" if packed else f"{commands[0]} < {source}"
-    stem, dot, ending = path.name.removesuffix(".gz").rpartition(".")
-    new = path.with_name(f"{stem or ending}-new{dot}{ending}")
-    return f"{' | '.join([first, *commands[1:]])} > {shlex.quote(str(new))}"
+    if not text.isascii() and _SURROGATE.search(text):
+        raise OpencseError(f"{place}: half of a surrogate pair, which is no character", "Write both halves.")

@@ -23,7 +23,6 @@ from opencse.foundation.reading import (
     FORMATS,
     LONGEST_LINE,
     check_characters,
-    converted,
     error_reason,
     file_extension,
     json_object,
@@ -39,11 +38,9 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
 
-_LONGEST_NAME = 1000  # characters; a longer "name" is a text, and the header is missing
 _SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED = 50  # lines by which the separator is found
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_LINE_ENDS = r"tr '\r' '\n'"
 
 
 def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
@@ -97,10 +94,10 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
                 text = raw if wide else raw.decode(encoding)
                 text = text.removesuffix("\n").removesuffix("\r")
                 if encoding == "utf-8":
-                    check_characters(text, path, line)
+                    check_characters(text, f"{path}, line {line}")
                 yield line, text.removeprefix("\ufeff") if line == 1 else text
     except UnicodeDecodeError as problem:
-        remedy = f"If Windows or Excel wrote it, convert it with `{converted(path, 'iconv -f cp1252 -t utf-8')}`."
+        remedy = "If Windows or Excel wrote it, convert it with `iconv -f cp1252 -t utf-8`."
         raise OpencseError(
             f"{path}, line {line + 1 if wide else line}: not valid {'UTF-16' if wide else 'UTF-8'} ({problem.reason} "
             f"at byte {problem.start})",
@@ -209,7 +206,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         if "new-line character" in str(problem):
             raise OpencseError(
                 f"{path}, line {line}: a carriage return outside quotation marks",
-                f"Convert the line ends with `{converted(path, _LINE_ENDS)}`.",
+                "Convert the line ends with `tr '\\r' '\\n'`.",
             ) from None
         raise OpencseError(
             f"{path}, line {line}: a quotation mark in this row is not closed, or not doubled ({problem}; read up to "
@@ -238,8 +235,6 @@ def _separator(path: Path) -> str:
 
 def _header(cells: Sequence[str], path: Path) -> list[str]:
     names = [cell.strip() for cell in cells]
-    if (longest := max(map(len, names), default=0)) > _LONGEST_NAME:
-        raise OpencseError(f"{path}: a column name of {longest:,} characters", "The first line must name the columns.")
     if len(names) == 1 and file_extension(path) == ".tsv" and any(mark in names[0] for mark in ",;|"):
         raise OpencseError(f"{path}: no tab in its header, {names[0]!r}", "Separate by tabs, or name the file .csv.")
     if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
@@ -269,7 +264,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.') if text.strip() else {}
         if "\\u" in text:  # an escape
             parts = (part for pair in row.items() for part in pair if isinstance(part, str))
-            check_characters("".join(parts), path, line)
+            check_characters("".join(parts), f"{path}, line {line}")
         yield line, row
 
 

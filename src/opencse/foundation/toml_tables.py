@@ -21,40 +21,22 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from opencse.foundation.errors import OpencseError
 
 Table = dict[str, Any]
-DEEPEST = 32
-"""Maximum depth of nested tables and lists."""
-LARGEST = 2**63 - 1
-"""Largest integer of the TOML standard."""
 
 
 def parse_toml(text: str, label: str) -> Table:
     """Parse a TOML document; `label` names it in messages.
 
     Raises:
-        OpencseError: The text is not TOML, is nested deeper than `DEEPEST`, or has an integer of more than 64 bits.
+        OpencseError: The text is not TOML, or is nested too deep.
     """
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise OpencseError(f"{label}: not valid TOML ({error})") from None
     except RecursionError:
-        raise OpencseError(f"{label}: nested deeper than {DEEPEST} levels", "Flatten it.") from None
+        raise OpencseError(f"{label}: nested too deep", "Flatten it.") from None
     except ValueError as error:  # such as a number of more than 4,300 digits
         raise OpencseError(f"{label}: a value cannot be read ({error})", "Correct the value.") from None
-    _check_size(table, label)
-    return table
-
-
-def _check_size(table: Table, label: str) -> None:
-    values: list[tuple[Any, int]] = [(table, 0)]
-    while values:
-        value, depth = values.pop()
-        if isinstance(value, dict | list):
-            if depth >= DEEPEST:
-                raise OpencseError(f"{label}: nested deeper than {DEEPEST} levels", "Flatten it.")
-            values += ((inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
-        elif isinstance(value, int) and abs(value) > LARGEST:
-            raise OpencseError(f"{label}: an integer is larger than 64 bits", "Correct the value.")
 
 
 def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
@@ -114,20 +96,17 @@ def parse_override(text: str) -> tuple[str, Any]:
     """Return the dotted key and the value of a `--set`; a value that is not TOML is a string.
 
     Raises:
-        OpencseError: The text is not `key=value`, or the value is nested too deep or too large.
+        OpencseError: The text is not `key=value`, or the value is nested too deep.
     """
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
         raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
-    if key.count(".") >= DEEPEST:
-        raise OpencseError(f"--set {text}: nested deeper than {DEEPEST} levels")
     try:
-        tomllib.loads(f"value = {value}")
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key.strip(), value.strip()  # a bare word is a string
-    except (RecursionError, ValueError):
-        pass  # parse_toml raises it again, as one line
-    return key.strip(), parse_toml(f"value = {value}", f"--set {text}")["value"]
+    except (RecursionError, ValueError) as error:
+        raise OpencseError(f"--set {key}: the value cannot be read ({error})", "Correct the value.") from None
 
 
 def nested_table(key: str, value: Any) -> Table:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import LARGEST_SETTINGS, read_text
+from opencse.foundation.reading import read_text
 from opencse.foundation.toml_tables import (
     Table,
     check_fields,
@@ -188,7 +188,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
     if path.suffix == ".toml":
         if not os.path.exists(path):  # false for any string, where Path.exists raises
             raise OpencseError(f"{path}: no such recipe file", f"Shipped recipes: {', '.join(recipe_names())}.")
-        return parse_toml(read_text(path, limit=LARGEST_SETTINGS), str(path)), str(path)
+        return parse_toml(read_text(path), str(path)), str(path)
     if str(name) not in recipe_names():
         raise unknown_name_error("recipe", str(name), recipe_names())
     label = f"{name}.toml"
