@@ -3,7 +3,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 PIP := $(PIP_INSTALL) --constraint constraints.txt
 
-.PHONY: help install hooks demo test test-all coverage lint types docs notebooks pages trials fuzz kill-trials faults lock audit sbom reproducible release-check check clean
+.PHONY: help install hooks demo test test-all coverage lint types docs notebooks pages trials kill-trials faults lock audit sbom reproducible release-check check clean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -79,10 +79,6 @@ pages: .venv/.docs  ## write anew what pages take from data and code: tables of 
 
 trials: .venv/.dev  ## broken inputs, folders, models and surroundings through the command line; a table by family
 	$(BIN)/python -m tests.trials
-
-MINUTES ?= 1
-fuzz: .venv/.dev  ## random changes of every format that is read, for MINUTES=1
-	$(BIN)/python -m tests.trials.fuzz --minutes $(MINUTES)
 
 KILLS ?= 200
 kill-trials: .venv/.dev  ## kill commands at random moments, go on, compare with an uninterrupted run; KILLS=200

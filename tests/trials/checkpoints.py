@@ -1,6 +1,6 @@
 """Trials of what opencse wrote and reads back: the records of a run, and every checkpoint, damaged and then resumed.
 
-One damaged or forged checkpoint is tried in tests/training/test_checkpoint.py, and by the fuzzer.
+One damaged or forged checkpoint is tried in tests/training/test_checkpoint.py.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.trials.formats import parquet
 from tests.trials.trial import Expected, Trial, made, with_file
 from tests.trials.world import World, not_finite
 
@@ -91,3 +90,13 @@ def _pairs() -> dict[str, tuple[str, bytes, Expected]]:
         "whole": ("l.tsv", PAIRS, "works"),
         "one text of a megabyte": ("l.tsv", PAIRS + b"cat " * 2**18 + b"\ta dog\t1\n", "works"),
     }
+
+
+def parquet(columns: object) -> bytes:
+    """The bytes of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
