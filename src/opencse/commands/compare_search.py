@@ -17,11 +17,11 @@ from opencse.commands.reports.page import output_folder, render_template, write_
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
+from opencse.encoder.meaning_block import upgrade
 from opencse.evaluation import Encode
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.retrieval import search
-from opencse.evaluation.upgrade import IndexUpgrade, index_upgrade
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.text.user_text import collect_passages, collect_queries
@@ -31,6 +31,7 @@ _TOP = 10  # hits that are compared
 _SENTENCES = 100  # used as queries if none are given
 _LISTED = 40  # queries on the page
 _SHOWN = 5  # hits of each list on the page
+_UPGRADED = 1e-2  # of a coordinate: the old vector in half precision, or in bf16
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,31 @@ class SearchPair:
     def shared(self) -> int:
         """Number of hits in both lists."""
         return len({hit.text for hit in self.old} & {hit.text for hit in self.new})
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexUpgrade:
+    """How stored vectors of an old model go together with a new one.
+
+    Attributes:
+        strength: Strength of the meaning block that the new model has beside the old one; None if it has none.
+        new_hits: Share of new vectors among the ten nearest of a new model's query, while half of the documents still
+            have upgraded old vectors; a half if these don't fall behind. None without a block.
+    """
+
+    strength: float | None = None
+    new_hits: float | None = None
+
+    def advice(self) -> str:
+        """Return what to do with an index."""
+        if self.strength is None or self.new_hits is None:
+            return "Stored vectors of both models cannot be compared: embed your documents again, and don't mix them."
+        return (
+            f"Stored vectors stay in use: append numbers to them (opencse.encoder.meaning_block.upgrade, strength "
+            f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
+            f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
+            "the first ten hits are among the new ones."
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -177,9 +203,27 @@ def compare_searches(
         own_queries=own_queries,
         overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
         same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
-        index=index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)])),
+        index=_index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)])),
         lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
     )
+
+
+def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> IndexUpgrade:
+    """Find out whether a new model is an old one with a meaning block beside it, and try a half-upgraded index.
+
+    Args:
+        old: Unit vectors of n documents by the old model, (n, d).
+        new: Unit vectors of the same documents by the new model, (n, d').
+        queries: Unit vectors of queries by the new model, (m, d').
+    """
+    d = old.shape[1]
+    if new.shape[1] != 2 * d or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED:
+        return IndexUpgrade()
+    strength = float(np.median(np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(new[:, :d], axis=1)))
+    fresh = np.arange(len(old)) % 2 == 0
+    index = np.where(fresh[:, None], new, upgrade(old, strength))
+    nearest = np.argsort(-(queries @ index.T), axis=1, kind="stable")[:, :_TOP]
+    return IndexUpgrade(strength=strength, new_hits=float(fresh[nearest].mean()))
 
 
 def _hits(texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray) -> Iterator[tuple[SearchHit, ...]]:

@@ -57,8 +57,8 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
     if entry.kind == "splits" and not entry.systems:
         if data is None:
             raise OpencseError(f"{options.table} is about the STS sets", "Pass --data.")
-        sets = load_probe_sts(data)
-        return _written(splits_table(entry, {pairs.name: pairs for pairs in sets.split_sets}, sets.missing), out)
+        _, sets, missing = load_probe_sts(data)
+        return _written(splits_table(entry, {pairs.name: pairs for pairs in sets}, missing), out)
     starts = _starts(entry, options)
     rows = [(start, system) for start in starts for system in entry.systems_of(start.family)]
     if full and options.corpus == "demo" and any(row.recipe and start.family not in row.model for start, row in rows):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from opencse.commands.evaluate import evaluate
 from opencse.commands.measuring_options import ReproduceOptions
@@ -22,18 +24,18 @@ from opencse.commands.run_groups import read_run
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import ScoredPairs, load_sts
+from opencse.evaluation import Encode, ScoredPairs, load_sts
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
-from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
 from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, chunks
 
 SENTENCES = 2000
 """Sentences of a projection."""
+_WHITENED = 16384  # sentences that are encoded at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,15 +262,30 @@ def _given(shared: Reproduction, model: str, system: System, recipe: Recipe | No
     def probe(_: Path) -> ProbeScores:
         embedder = Embedder(load_encoder(model, pooling=pooling), precision="auto")
         suite = ProbeSuite(shared.probe_data)
-        if not system.whitened:
-            return suite(embedder)
-        whitening = Whitening.fit(embedder, shared.corpus.texts())
-        return suite(lambda texts: whitening(embedder(texts)))
+        return suite(whitened(embedder, shared.corpus.texts()) if system.whitened else embedder)
 
     key = {"backbone": model, "pooling": pooling, **({"whitened": "corpus"} if system.whitened else {})}
     stored = _stored_or_measured(shared, key, probe)
     corpus = None if recipe is None else shared.corpus_of(recipe)
     return replace(stored, given=model, pooling=pooling, recipe=recipe, corpus=corpus)
+
+
+def whitened(encode: Encode, sentences: Iterable[str]) -> Encode:
+    """Return BERT-whitening: the model with a linear map that makes the vectors of a corpus isotropic (Su et al. 2021).
+
+    Raises:
+        OpencseError: The sentences are too few for vectors of this size.
+    """
+    from sklearn.decomposition import IncrementalPCA
+
+    pca = IncrementalPCA(whiten=True)
+    for chunk in chunks(sentences, _WHITENED):
+        pca.partial_fit(np.asarray(encode(chunk), dtype=np.float64))
+    if pca.n_samples_seen_ <= pca.n_features_in_:
+        raise OpencseError(
+            f"whitening was given {pca.n_samples_seen_:.0f} sentences, which are too few", "Give it more."
+        )
+    return lambda texts: pca.transform(np.asarray(encode(texts), dtype=np.float64)).astype(np.float32)
 
 
 def _trained(shared: Reproduction, system: System, start: Start, seed: int | None) -> StoredRun:
@@ -318,8 +335,7 @@ def _by_task(scores: ProbeScores) -> dict[str, Any]:
     """
     found = {task.task: task.score for task in scores.sts}
     if scores.splits is not None:
-        parts: list[tuple[str, Any]] = [("", scores.splits), *((f": {each.name}", each) for each in scores.splits.sets)]
-        for name, part in parts:
+        for name, part in [("", scores.splits.average), *((f": {each.name}", each) for each in scores.splits.sets)]:
             values = {"Cont.": part.consistent.value, "Oppn.": part.opposed.value}
             found |= {f"{side}{name}": None if value is None else 100 * value for side, value in values.items()}
     if scores.transformations is not None:

@@ -12,6 +12,7 @@ from huggingface_hub import ModelCard
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
+from opencse.commands.compare_search import IndexUpgrade
 from opencse.commands.display import outcome_lines, training_line
 from opencse.commands.inputs import RunInputs
 from opencse.commands.reports.outcome import Outcome, cache_line, compare_outcome
@@ -22,7 +23,6 @@ from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
-from opencse.evaluation.upgrade import IndexUpgrade
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import timed
 from opencse.foundation.result_table import Cell, Number, Table

@@ -171,11 +171,7 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
 
 
 def _train_epoch(
-    rows: _Rows,
-    weights: Tensor,
-    penalties: Tensor,
-    fits: Sequence[Fit],
-    optimizer: torch.optim.Optimizer,
+    rows: _Rows, weights: Tensor, penalties: Tensor, fits: Sequence[Fit], optimizer: torch.optim.Optimizer
 ) -> None:
     """Train every fit for one epoch, each in its own row order."""
     groups, grid, classes, width = weights.shape

@@ -51,11 +51,7 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 }
 """Suites and their tasks."""
 
-_SHOWN = {
-    **dict.fromkeys(("sts", "pairs"), ("spearman",)),
-    "transfer": ("accuracy",),
-    "classification": ("accuracy",),
-}
+_SHOWN = {**dict.fromkeys(("sts", "pairs"), ("spearman",)), "transfer": ("accuracy",), "classification": ("accuracy",)}
 
 _CAPTIONS = {
     "transfer": "accuracy in %, by SentEval's classifier",
@@ -163,11 +159,7 @@ class Evaluation(JupyterMixin):
 
 
 def evaluate_model(
-    model: SentenceTransformer,
-    suites: Mapping[str, Sequence[Task]],
-    *,
-    name: str = "",
-    precision: Precision = "auto",
+    model: SentenceTransformer, suites: Mapping[str, Sequence[Task]], *, name: str = "", precision: Precision = "auto"
 ) -> Evaluation:
     """Score a `SentenceTransformer` on any tasks.
 

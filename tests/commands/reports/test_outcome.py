@@ -17,9 +17,7 @@ def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
     rows, triplets = (tuple(i < count for i in range(40)) for count in (above, right))
     return ProbeScores(
         sts=(TaskResult(task="STS-B", main="spearman", metrics={"spearman": sts}, rows=1000, data_sha256=""),),
-        transformations=Transformations(
-            kinds=(), paraphrase_above_negation=mean_estimate(rows), ties=0, rows_above=rows
-        ),
+        transformations=Transformations(kinds=(), paraphrase_above_negation=mean_estimate(rows), rows_above=rows),
         seconds=0.0,
         triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups={}, rows_right=triplets),),
     )

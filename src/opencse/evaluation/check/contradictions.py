@@ -18,12 +18,7 @@ from opencse.text.english.lexicon import word_class
 from opencse.text.english.negation import Negation
 from opencse.text.english.opposites import Opposite
 from opencse.text.english.order import Reordering
-from opencse.text.english.predicates import (
-    NegatedAntonym,
-    Predication,
-    find_predications,
-    predication_edits,
-)
+from opencse.text.english.predicates import NegatedAntonym, Predication, find_predications, predication_edits
 from opencse.text.english.transitive import Passive
 from opencse.text.languages import ENGLISH, ChosenLanguage
 from opencse.text.syntax import Token

@@ -1,9 +1,4 @@
-"""All probes in one pass: each model encodes every distinct text once.
-
-The data that models are probed on: scored pairs, and sentences with transformed versions.
-
-Accuracy on triplets: how often the paraphrase is nearer than the contradiction, by grade and by kind.
-"""
+"""All probes in one pass: their data, the probe of triplets, and models that encode every distinct text once."""
 
 from __future__ import annotations
 
@@ -38,20 +33,13 @@ from opencse.evaluation import (
     read_pairs,
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
-from opencse.evaluation.probes.scored_pairs import (
-    SPLITS,
-    ProbeSets,
-    SplitProbe,
-    SplitResults,
-    load_probe_sts,
-)
+from opencse.evaluation.probes.scored_pairs import SPLITS, SplitProbe, SplitResults, load_probe_sts
 from opencse.evaluation.probes.sentence_versions import (
     ProbeSentences,
     Retrieval,
     RetrievalProbe,
     TransformationProbe,
     Transformations,
-    packaged_sentences,
     read_sentences,
 )
 from opencse.foundation.errors import OpencseError
@@ -70,7 +58,7 @@ class ProbeData:
         pairs: The user's scored pairs; split too, but not averaged with the others.
         sentences: Sentences with transformations.
         triplets: Sets of triplets: a text, its paraphrase and its contradiction.
-        negated_antonyms: Whether the written negated antonyms are measured (`NegatedAntonymProbe`).
+        negated_antonyms: Whether the written negated antonyms are measured (`TripletProbe`).
         notes: Remarks on the data for the reader of a report.
     """
 
@@ -95,25 +83,26 @@ def load_probe_data(
     Args:
         data: Source of the STS tasks, as for `opencse.evaluation.load_sts`; None for none.
         pairs: Files of scored pairs.
-        sentences: Sentences with transformations or built views (`opencse.evaluation.probes.read_sentences`); None
+        sentences: Sentences with transformations or built views (`read_sentences`); None
             for those that come with the package.
         limit: Maximum number of sentences.
 
     Raises:
         OpencseError: A file cannot be read; the message names file and line.
     """
-    own = read_sentences(packaged_sentences() if sentences is None else sentences, limit=limit)
+    own = read_sentences(sentences, limit=limit)
     drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
     notes = [f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"]
-    sets = ProbeSets(tasks=(), split_sets=(), missing={}) if data is None else load_probe_sts(data)
     if data is None:
+        tasks, split_sets, missing = list[ScoredPairs](), list[ScoredPairs](), dict[str, str]()
         notes.append("No STS data was given (--data), so agreement with people was not measured on them.")
     else:
-        notes.append(f"STS text: {sets.tasks[0].text}. Published figures are for senteval, tokenised and lower-cased.")
-    notes += [f"Not among the STS sets: {name} ({reason})." for name, reason in sets.missing.items()]
+        tasks, split_sets, missing = load_probe_sts(data)
+        notes.append(f"STS text: {tasks[0].text}. Published figures are for senteval, tokenised and lower-cased.")
+    notes += [f"Not among the STS sets: {name} ({reason})." for name, reason in missing.items()]
     return ProbeData(
-        sts=sets.tasks,
-        split_sets=sets.split_sets,
+        sts=tasks,
+        split_sets=split_sets,
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
         triplets=[development_set(name) for name in DEVELOPMENT_SETS] if sentences is None else (),

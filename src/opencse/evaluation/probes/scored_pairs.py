@@ -1,4 +1,4 @@
-"""The probe of scored pairs whose wording misleads (OssCSE §3.3)."""
+"""The probe of scored pairs whose wording misleads (OssCSE §3.3), and the sets on which it was published."""
 
 from __future__ import annotations
 
@@ -58,48 +58,32 @@ WEIGHTED_SUPERVISED = (0.8891, 0.6152)
 """OssCSE Table 3: average over the sets weighted by their pairs, consistent and opposed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProbeSets:
-    """Sets of scored pairs to probe on: those of OssCSE Table 2, as subsets of the STS tasks.
-
-    Attributes:
-        tasks: The seven STS tasks.
-        split_sets: The sets of OssCSE Table 2 that the source has: subsets of the tasks, and two parts of STS-B.
-        missing: Sets of Table 2 that the source lacks, with the reason.
-    """
-
-    tasks: tuple[ScoredPairs, ...]
-    split_sets: tuple[ScoredPairs, ...]
-    missing: dict[str, str]
-
-
-def load_probe_sts(source: str | Path) -> ProbeSets:
-    """Load the seven STS tasks and the subsets on which surface bias is measured.
+def load_probe_sts(source: str | Path) -> tuple[list[ScoredPairs], list[ScoredPairs], dict[str, str]]:
+    """Load the seven STS tasks and the sets of OssCSE Table 2, on which surface bias is measured.
 
     Args:
         source: As for `opencse.evaluation.load_sts`.
 
-    The training part of STS-B, which evaluation does not need, may be absent.
+    Returns:
+        The tasks; the sets of the table: subsets of the tasks and two parts of STS-B; and why the other ones are
+        missing, by name. The training part of STS-B, which evaluation does not need, may be absent.
 
     Raises:
         OpencseError: As `load_sts`.
     """
-    tasks = load_sts(source)
-    parts = [part for task in tasks for part in by_subset(task)]
-    missing = {}
+    tasks, missing = load_sts(source), dict[str, str]()
+    sets = [part for task in tasks for part in _by_subset(task)]
     try:
-        train = load_sts(source, tasks=["STS-B"], split="train")[0]
-        parts.append(replace(train, name="STS-B train"))
+        sets += [replace(pairs, name="STS-B train") for pairs in load_sts(source, tasks=["STS-B"], split="train")]
     except OpencseError as error:
         missing["STS-B train"] = error.problem
-    parts = [replace(part, name="STS-B test") if part.name == "STS-B" else part for part in parts]
-    parts = [part for part in parts if part.name in SPLITS]
-    found = {part.name for part in parts}
-    missing |= {name: "the source has no such subset" for name in SPLITS if name not in found | missing.keys()}
-    return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), missing=missing)
+    sets = [replace(each, name="STS-B test") if each.name == "STS-B" else each for each in sets]
+    found = {each.name: each for each in sets if each.name in SPLITS}
+    missing |= {name: "the source has no such subset" for name in SPLITS if name not in {*found, *missing}}
+    return tasks, list(found.values()), missing
 
 
-def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
+def _by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
     """Return one set per subset, in order of first occurrence, or the set itself if it has no subsets."""
     if pairs.subsets is None:
         return [pairs]
@@ -109,7 +93,7 @@ def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
     return [pairs.subset(f"{pairs.name} {subset}", rows) for subset, rows in members.items()]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SplitResult:
     """Spearman correlation on both parts of one set, or its average over several sets, weighted by their pairs.
 
@@ -135,16 +119,6 @@ class SplitResults:
     sets: tuple[SplitResult, ...]
     average: SplitResult
 
-    @property
-    def consistent(self) -> Estimate:
-        """The average over consistent parts."""
-        return self.average.consistent
-
-    @property
-    def opposed(self) -> Estimate:
-        """The average over opposed parts."""
-        return self.average.opposed
-
 
 class SplitProbe:
     """Correlation on the consistent and the opposed pairs of sets of scored pairs.
@@ -168,20 +142,10 @@ class SplitProbe:
         sets = []
         for pairs, split in zip(self._sets, self._splits, strict=True):
             cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
-            found = SplitResult(
-                name=pairs.name,
-                consistent=_correlation(pairs.gold, cosine, split.consistent),
-                opposed=_correlation(pairs.gold, cosine, ~split.consistent),
-                median_score=split.median_score,
-                median_error_rate=split.median_error_rate,
-            )
-            sets.append(found)
-        average = SplitResult(
-            name=self._average,
-            consistent=weighted([each.consistent for each in sets]),
-            opposed=weighted([each.opposed for each in sets]),
-        )
-        return SplitResults(sets=tuple(sets), average=average)
+            first, second = (_correlation(pairs.gold, cosine, each) for each in (split.consistent, ~split.consistent))
+            sets.append(SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate))
+        averages = weighted([each.consistent for each in sets]), weighted([each.opposed for each in sets])
+        return SplitResults(sets=tuple(sets), average=SplitResult(self._average, *averages))
 
 
 def _correlation(gold: np.ndarray, cosine: np.ndarray, part: np.ndarray) -> Estimate:

@@ -1,4 +1,4 @@
-"""Probes of sentences and their versions: cosines (OssCSE §3.1), retrieval (DiffCSE Table 9)."""
+"""Sentences and their versions, and the probes of them: cosines (OssCSE §3.1), retrieval (DiffCSE Table 9)."""
 
 from __future__ import annotations
 
@@ -57,25 +57,20 @@ class ProbeSentences:
         return np.array(rows, dtype=np.int64), [self.anchors[r] for r in rows], [str(cells[r]) for r in rows]
 
 
-def packaged_sentences() -> Path:
-    """Return the path of the sentences that come with the package."""
-    return ASSETS / "probe" / "transformations.tsv"
-
-
-def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> ProbeSentences:
+def read_sentences(path: str | Path | None = None, *, limit: int = 2000, seed: int = 0) -> ProbeSentences:
     """Read sentences and their versions.
 
     Args:
         path: Any format of `opencse.text.corpus` that has columns, or a folder of built views. The column `sentence` or
             `text` holds the sentences, and columns named as in `KINDS` their transformations. Without a column
-            `random`, another sentence of the file takes its place.
+            `random`, another sentence of the file takes its place. None is the sentences that come with the package.
         limit: Maximum number of rows; more are sampled at random.
         seed: Seed of the sampling.
 
     Raises:
         OpencseError: There is no such file, it has no column of sentences, no version of them, or no usable row.
     """
-    path = Path(path)
+    path = ASSETS / "probe" / "transformations.tsv" if path is None else Path(path)
     corpus = Corpus(path)
     names = corpus.columns
     anchor = next((name for name in _ANCHORS if name in names), None)
@@ -143,13 +138,11 @@ class Transformations:
         kinds: The transformations that the sentences have.
         paraphrase_above_negation: Share of sentences whose paraphrase is closer than their negation; a tie does not
             count as above.
-        ties: Sentences for which both are equally close.
         rows_above: For each sentence with both, in order: whether the paraphrase is above.
     """
 
     kinds: tuple[TransformationCosines, ...]
     paraphrase_above_negation: Estimate
-    ties: int
     rows_above: tuple[bool, ...]
 
 
@@ -189,7 +182,6 @@ class TransformationProbe:
         return Transformations(
             kinds=tuple(kinds),
             paraphrase_above_negation=mean_estimate(margin > 0, empty=_NO_ROW),
-            ties=int((margin == 0).sum()),
             rows_above=tuple((margin > 0).tolist()),
         )
 
