@@ -5,7 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.losses.edits import delete_tokens, insert_tokens, mask_tokens, sample_tokens
+from opencse.losses.masked_language_model import mask_tokens, sample_tokens
+from opencse.losses.replaced_tokens import delete_tokens, insert_tokens
 from tests.reference.replaced_tokens import deleted, inserted
 
 PAD, MASK = 0, 99
@@ -56,12 +57,11 @@ def test_shares() -> None:
     chosen = sample_tokens(candidates, 0.3)
     assert not (chosen & ~candidates).any()
     assert chosen.sum() / candidates.sum() == pytest.approx(0.3, abs=0.01)
-    ones = torch.ones_like(ids)
-    plain = mask_tokens(ids, ones, chosen, MASK, 50, "mask")
-    assert torch.equal(plain.ids == MASK, chosen)
-    bert = mask_tokens(ids, ones, chosen, MASK, 50, "bert")
-    assert torch.equal(bert.ids[~chosen], ids[~chosen])
-    share = (bert.ids == MASK).sum() / chosen.sum()
-    changed = ((bert.ids != MASK) & (bert.ids != 7)).sum() / chosen.sum()
+    plain = mask_tokens(ids, chosen, MASK, 50, "mask")
+    assert torch.equal(plain == MASK, chosen)
+    bert = mask_tokens(ids, chosen, MASK, 50, "bert")
+    assert torch.equal(bert[~chosen], ids[~chosen])
+    share = (bert == MASK).sum() / chosen.sum()
+    changed = ((bert != MASK) & (bert != 7)).sum() / chosen.sum()
     assert share == pytest.approx(0.8, abs=0.01)
     assert changed == pytest.approx(0.1 * 49 / 50, abs=0.01)

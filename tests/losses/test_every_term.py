@@ -27,7 +27,6 @@ from opencse.losses import (
     Term,
     TwoWayMarginLoss,
 )
-from opencse.losses.teacher_weights import Policy
 from tests.losses.cases import CASES, ROWS, TEACHERS, Case
 from tests.losses.checks import check, check_degenerate, draw, run
 
@@ -100,7 +99,6 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
     *((MarginInfoNCELoss, {"signs": signs, "size": 0.1}, "signs") for signs in ("", "p", "n+p-", "p+n-x", "+")),
     (AngularInfoNCELoss, {"degrees": 90.0}, ""),
     (FalseNegatives, {"teacher": "c", "threshold": -1.5}, ""),
-    (FalseNegatives, {"teacher": "c", "weight": 2.0}, ""),
     (NoiseNegatives, {"times": 0}, ""),
     (NoiseNegatives, {"steps": -1}, ""),
     (AlternatingNormalizationLoss, {"positives": ("p",), "temperature": 0.0}, ""),
@@ -114,9 +112,7 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
     (ListMLELoss, {"weighting": "rlrd"}, "several teachers"),
     (ListMLELoss, {"teachers": ("a", "b"), "weighting": "rlrd", "teacher_weights": (1.0, 2.0)}, "several teachers"),
     (ListMLELoss, {"teachers": ("a", "b"), "weights_from": "first", "weighting": "rlrd"}, "weights_from"),
-    *((Policy, {name: 0}, "") for name in ("updates", "clip", "concentration")),
-    (Policy, {"horizon": 1}, ""),
-    (Policy, {"discount": 2.0}, ""),
+    (ListMLELoss, {"policy_horizon": 1}, "policy_horizon"),
     (MaskedLanguageModelLoss, {"sentences": ()}, "sentences"),
     (MaskedLanguageModelLoss, {"sentences": ("a", "a")}, "sentences"),
     *((MaskedLanguageModelLoss, {"ratio": ratio}, "ratio") for ratio in (0.0, 1.0)),

@@ -5,7 +5,7 @@ import torch
 
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, MaskedLanguageModelLoss
-from opencse.losses.edits import mask_tokens, sample_tokens
+from opencse.losses.masked_language_model import mask_tokens, sample_tokens
 from tests.losses.build_contexts import build_context
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -36,9 +36,9 @@ def test_at_first_it_is_the_loss_of_the_masked_language_model(facts, masking: st
     special = torch.isin(ids, torch.tensor(facts.tokenizer.all_special_ids))
     torch.manual_seed(3)
     chosen = sample_tokens(~special & mask.bool(), 0.4)
-    edit = mask_tokens(ids, mask, chosen, facts.tokenizer.mask_token_id, len(facts.tokenizer), masking)
+    edit = mask_tokens(ids, chosen, facts.tokenizer.mask_token_id, len(facts.tokenizer), masking)
     labels = ids.masked_fill(~chosen, -100)
-    expected = facts.masked_lm("backbone")(input_ids=edit.ids, attention_mask=mask, labels=labels).loss
+    expected = facts.masked_lm("backbone")(input_ids=edit, attention_mask=mask, labels=labels).loss
     torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
     assert chosen.any()
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from opencse.losses import Context, ListMLELoss, ListNetLoss, Objective
-from opencse.losses.teacher_weights import Policy, PolicyWeights, generalised_advantages
+from opencse.losses.teacher_weights import PolicyWeights, generalised_advantages
 from tests.losses.build_contexts import toy_build_context
 from tests.losses.checks import draw, run
 
@@ -44,7 +44,7 @@ def test_the_students_loss_is_that_of_the_chosen_weights(kind) -> None:
 
 def test_the_policy_begins_as_one_half() -> None:
     """0.500 ± 0.010, which is what the public code of RLRD gives at first."""
-    module = PolicyWeights(2, Policy())
+    module = PolicyWeights(2)
     drawn = torch.stack([module.choose(torch.tensor([[1.2, 0.3], [0.8, 0.5]])) for _ in range(400)])
     assert drawn[:, 0].mean() == pytest.approx(0.5, abs=0.002)
     assert drawn[:, 0].std() == pytest.approx(0.01, abs=0.002)
@@ -71,7 +71,7 @@ def test_advantages_equal_the_transcription() -> None:
 def test_the_policy_comes_to_favour_the_teacher_that_pays() -> None:
     """A bandit: the loss is the weight of the second teacher."""
     torch.manual_seed(0)
-    module = PolicyWeights(2, Policy(horizon=32, updates=8, concentration=20, learning_rate=0.02))
+    module = PolicyWeights(2, horizon=32, updates=8, concentration=20, learning_rate=0.02)
     optimizer = torch.optim.Adam(module.parameters(), lr=module.learning_rate)
     features = torch.tensor([[0.5, 0.9], [1.5, 0.1]])
     weights = []
@@ -86,7 +86,7 @@ def test_the_policy_comes_to_favour_the_teacher_that_pays() -> None:
 
 
 def test_updates_follow_a_horizon_and_every_step_has_gradients() -> None:
-    module = PolicyWeights(2, Policy(horizon=5, updates=2))
+    module = PolicyWeights(2, horizon=5, updates=2)
     moved = []
     for i in range(14):
         module.zero_grad()
@@ -110,7 +110,7 @@ def test_a_saved_policy_goes_on_as_if_nothing_had_happened() -> None:
 
     def fresh():
         torch.manual_seed(3)
-        module = PolicyWeights(2, Policy(horizon=4, updates=2), seed=5)
+        module = PolicyWeights(2, seed=5, horizon=4, updates=2)
         return module, torch.optim.SGD(module.parameters(), lr=0.1)
 
     whole = go(*fresh(), 0, 11)

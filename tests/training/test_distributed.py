@@ -41,7 +41,6 @@ from opencse.losses import (
     TwoWayMarginLoss,
 )
 from opencse.losses import replaced_tokens as module
-from opencse.losses.teacher_weights import Policy
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.network import LossHead, Network
 from tests.tiny import tiny_bert
@@ -51,7 +50,7 @@ from tests.trials.processes import free_port, of_two
 VIEWS = {"text": "anchor", "positive": "positive", "negative": "negative"}
 CONTRASTIVE = InfoNCELoss(positive="positive")
 DETECTION = ReplacedTokenDetectionLoss(sentences=("anchor", "positive"), temperature=0.0)
-POLICY = {"weighting": "rlrd", "policy": Policy(horizon=2, updates=1), "teachers": ("a", "b")}
+POLICY = {"weighting": "rlrd", "policy_horizon": 2, "teachers": ("a", "b")}
 CASES = {
     ("infonce", "none"): [CONTRASTIVE],
     ("hince", "simcse"): [InfoNCELoss(positive="positive", negatives=("negative",), negative_temperature=0.1)],

@@ -27,15 +27,13 @@ SYSTEMS = ["diffcse", "promptbert", "san-rlrd"]
 
 
 def system(name: str, variant: str, *settings: str) -> Recipe:
-    """A recipe for quick runs; RLRD gets two teachers, and its policy learns at every other step."""
+    """A recipe for quick runs; RLRD gets two teachers, and its policy learns from the third step on."""
     recipe = load_recipe(name, family="mini-mlm", variant=variant, overrides=[*SETTINGS, *settings])
     if name not in ("rlrd", "san-rlrd"):
         return recipe
     teachers = {"a": Teacher(model="backbone"), "b": Teacher(model="backbone", pooling="mean")}
     terms = tuple(
-        replace(t, teachers=("a", "b"), weighting="rlrd", policy=replace(t.policy, horizon=2, updates=1))
-        if t.kind == "list_mle"
-        else t
+        replace(t, teachers=("a", "b"), weighting="rlrd", policy_horizon=2) if t.kind == "list_mle" else t
         for t in recipe.terms
     )
     return replace(recipe, teachers=teachers, terms=terms)

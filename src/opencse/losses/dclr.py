@@ -17,26 +17,22 @@ from opencse.losses.term import Context, Embeddings
 
 @dataclass(frozen=True, kw_only=True)
 class FalseNegatives:
-    """Lower weights for in-batch negatives that a complementary model finds too similar (DCLR eq. 5).
+    """In-batch negatives that a complementary model finds too similar and that are left out (DCLR eq. 5).
 
     Attributes:
         teacher: Name of the complementary model.
         threshold: φ; in-batch candidates with at least this cosine to the anchor count as false negatives.
-        weight: Their weight in the denominator; 0 leaves them out, as published.
         center: Subtract the mean vector of the anchors of the batch first. Otherwise a model that was never trained for
             similarity finds nearly all sentences similar.
     """
 
     teacher: str
     threshold: float = 0.9
-    weight: float = 0.0
     center: bool = False
 
     def __post_init__(self) -> None:
         if not -1 < self.threshold <= 1:
             raise ValueError("threshold must be a cosine above -1")
-        if not 0 <= self.weight <= 1:
-            raise ValueError("weight must be between 0 and 1")
 
     def mask(self, anchors: Tensor, candidates: Tensor, rows: Tensor) -> Tensor:
         """Return which in-batch candidates are false negatives, (B, B).
@@ -103,12 +99,12 @@ class NoiseNegatives:
 
 @dataclass(frozen=True, kw_only=True)
 class DCLRLoss(InfoNCELoss):
-    r"""InfoNCE with weighted in-batch negatives and noise negatives v (Zhou et al., ACL 2022, eq. 9).
+    r"""InfoNCE without the false negatives of the batch, and with noise negatives v (Zhou et al., ACL 2022, eq. 9).
 
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j w_{ij} e^{c(a_i, p_j)/t} + \sum_k e^{c(a_i, v_k)/t}}
 
     Attributes:
-        false_negatives: Weights w of in-batch candidates from another model's similarities; by default all are 1.
+        false_negatives: Which in-batch candidates weigh 0 by another model's similarities; by default all weigh 1.
         noise: Random vectors v as additional negatives; by default none.
 
     Example:
@@ -131,12 +127,10 @@ class DCLRLoss(InfoNCELoss):
         return () if self.false_negatives is None else (self.false_negatives.teacher,)
 
     def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
-        """See the base class; a weight is a summand of t · log w."""
+        """See the base class; a false negative has the cosine -∞."""
         if self.false_negatives is None:
             return cosines, 0.0
-        weight = self.false_negatives.weight
-        shift = self.temperature * math.log(weight) if weight else -math.inf
-        return cosines + torch.zeros_like(cosines).masked_fill(self._mask(present, context), shift), 0.0
+        return cosines.masked_fill(self._mask(present, context), -math.inf), 0.0
 
     def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
         """Return the noise."""

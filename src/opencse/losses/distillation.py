@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.tensors import move
-from opencse.losses.teacher_weights import Policy, PolicyWeights
+from opencse.losses.teacher_weights import PolicyWeights
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 
@@ -28,7 +28,7 @@ class DistillationLoss(Term):
         teachers: Names of the teachers.
         teacher_weights: w, one for each teacher, scaled to sum to 1; by default equal.
         weighting: `fixed` weights, or `rlrd`, sampled by RLRD's policy, whose reward is a low loss.
-        policy: Settings of RLRD's policy.
+        policy_horizon: Number of steps between updates of RLRD's policy.
         weights_from: Name of an earlier term with the same teachers whose weights are reused.
         temperature: t, temperature of the student.
         teacher_temperature: t', temperature of the teachers; by default t.
@@ -43,7 +43,7 @@ class DistillationLoss(Term):
     teachers: tuple[str, ...] = ("a",)
     teacher_weights: tuple[float, ...] = ()
     weighting: Literal["fixed", "rlrd"] = "fixed"
-    policy: Policy = field(default_factory=Policy)
+    policy_horizon: int = 125
     weights_from: str = ""
     temperature: float = 0.05
     teacher_temperature: float | None = None
@@ -58,6 +58,8 @@ class DistillationLoss(Term):
             raise ValueError(f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights")
         if self.teacher_weights and (min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0):
             raise ValueError("teacher_weights must not be negative, nor all zero")
+        if self.policy_horizon < 2:
+            raise ValueError("policy_horizon must be at least 2")
         if self.weights_from and (self.teacher_weights or self.weighting != "fixed"):
             raise ValueError("weights_from takes another term's weights: leave out teacher_weights and weighting")
         if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
@@ -65,7 +67,9 @@ class DistillationLoss(Term):
 
     def module(self, build: TermBuildContext) -> TermModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
-        return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None
+        if self.weighting == "fixed":
+            return None
+        return PolicyWeights(len(self.teachers), build.seed, horizon=self.policy_horizon)
 
     def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
         """Return the loss of lists, one for each anchor, as a scalar.

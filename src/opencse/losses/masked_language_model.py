@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.edits import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 
@@ -75,11 +74,11 @@ class MaskedLanguageModelLoss(Term):
         for view in self.sentences:
             ids, mask = context.tokens[view]
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
-            masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
+            masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
             nonempty = mask.any(1)
             if not nonempty.any():
                 continue
-            inputs, attended = (move(x[nonempty], total.device) for x in (masked.ids, mask))
+            inputs, attended = (move(x[nonempty], total.device) for x in (masked, mask))
             with context.precision():
                 logits = module(inputs, attended, chosen[nonempty])
             logits = logits if logits.dtype == torch.float64 else logits.float()
@@ -88,6 +87,49 @@ class MaskedLanguageModelLoss(Term):
             count, correct = count + len(labels), correct + (logits.argmax(-1) == labels).sum()
         reports = {"accuracy": correct / count.clamp(min=1)}
         return LossOutput(context.processes.mean(total, count), reports)
+
+
+def sample_tokens(candidates: Tensor, ratio: float) -> Tensor:
+    """Return a mask that keeps each of the candidates, (n, L) bool, with probability `ratio`."""
+    return candidates & (torch.rand(candidates.shape, device=candidates.device) < ratio)
+
+
+def mask_tokens(ids: Tensor, chosen: Tensor, mask_id: int, vocabulary: int, masking: Literal["mask", "bert"]) -> Tensor:
+    """Return token ids (n, L) in which the chosen tokens are masked.
+
+    Args:
+        ids: Token ids, (n, L).
+        chosen: (n, L) bool.
+        mask_id: Id of the mask token.
+        vocabulary: Size of the vocabulary.
+        masking: `mask` replaces all of them by the mask token; `bert` replaces 80 % of them, replaces 10 % by random
+            tokens, and keeps 10 %.
+    """
+    if masking == "mask":
+        return ids.masked_fill(chosen, mask_id)
+    uniform = torch.rand(ids.shape, device=ids.device)
+    random = torch.randint(vocabulary, ids.shape, device=ids.device)
+    masked = torch.where(uniform < 0.8, mask_id, torch.where(uniform < 0.9, random, ids))
+    return torch.where(chosen, masked, ids)
+
+
+class VocabularyModule(TermModule):
+    """A module that knows the mask token and the special tokens of a tokenizer.
+
+    Args:
+        tokenizer: Tokenizer of the encoder.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
+        self.vocabulary = len(tokenizer)
+        self.mask_id: int = tokenizer.mask_token_id
+        self._content = torch.ones(self.vocabulary, dtype=torch.bool)  # not a buffer: it stays on the CPU
+        self._content[tokenizer.all_special_ids] = False
+
+    def is_content(self, ids: Tensor) -> Tensor:
+        """Return a mask of the ids that are not special tokens, of the shape of `ids`; both are on the CPU."""
+        return self._content[ids]
 
 
 class MaskedLanguageHead(VocabularyModule):

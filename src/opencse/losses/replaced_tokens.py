@@ -11,14 +11,7 @@ from torch import Tensor
 
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.conditional import ConditionalTransformer, TokenGenerator
-from opencse.losses.edits import (
-    EditedTokens,
-    VocabularyModule,
-    delete_tokens,
-    insert_tokens,
-    mask_tokens,
-    sample_tokens,
-)
+from opencse.losses.masked_language_model import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
@@ -153,7 +146,8 @@ class ReplacedTokenDetectionLoss(Term):
             edit = insert_tokens(ids, mask, chosen, module.mask_id, module.pad_id, module.max_length)
             edit = self._filled(edit, edit.marked, module)
             return edit, edit.marked.long(), self._counted(edit, module) | edit.marked
-        masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
+        ids_masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
+        masked = EditedTokens(ids_masked, mask, chosen)
         if self.task == "masked_lm":
             return masked, ids, chosen
         # The sentence vector replaces the first token.
@@ -216,3 +210,49 @@ class Discriminator(VocabularyModule):
         width = max(ids.shape[1] for ids, _ in parts)
         ids = torch.cat([F.pad(ids, (0, width - ids.shape[1]), value=self.pad_id) for ids, _ in parts])
         return ids, torch.cat([F.pad(mask, (0, width - mask.shape[1])) for _, mask in parts])
+
+
+@dataclass(frozen=True)
+class EditedTokens:
+    """Edited token sequences.
+
+    Attributes:
+        ids: Token ids, (n, L').
+        mask: Attention mask, (n, L').
+        marked: Tokens that were masked or inserted, or whose predecessor was deleted, (n, L') bool.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    marked: Tensor
+
+
+def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, max_length: int) -> EditedTokens:
+    """Insert a token before each token in `before`, (n, L) bool, up to `max_length` tokens per sequence."""
+    free = (max_length - mask.sum(1, keepdim=True)).clamp(min=0)
+    before = before & mask.bool() & (before.cumsum(1) <= free)
+    target = torch.arange(ids.shape[1], device=ids.device) + before.cumsum(1)
+    lengths = mask.sum(1) + before.sum(1)
+    width = int(lengths.max())
+    out = ids.new_full((len(ids), width + 1), pad_id)  # the last column collects discarded tokens
+    marked = torch.zeros_like(out, dtype=torch.bool)
+    real = mask.bool()
+    out.scatter_(1, torch.where(real, target, width), ids)
+    inserted = torch.where(before, target - 1, width)
+    out.scatter_(1, inserted, torch.full_like(ids, token))
+    marked.scatter_(1, inserted, torch.ones_like(before))
+    new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
+    return EditedTokens(out[:, :width], new_mask, marked[:, :width])
+
+
+def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> EditedTokens:
+    """Delete the chosen tokens; the tokens after a deleted one are marked."""
+    remains = mask.bool() & ~chosen
+    follows = torch.cat([torch.zeros_like(chosen[:, :1]), chosen[:, :-1]], dim=1)
+    lengths = remains.sum(1)
+    width = int(lengths.max())
+    target = torch.where(remains, remains.cumsum(1) - 1, width)
+    out = ids.new_full((len(ids), width + 1), pad_id).scatter_(1, target, ids)
+    marked = torch.zeros_like(out, dtype=torch.bool).scatter_(1, target, follows)
+    new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
+    return EditedTokens(out[:, :width], new_mask, marked[:, :width])

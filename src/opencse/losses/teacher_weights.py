@@ -5,8 +5,6 @@ They depend on the student's separate loss against each teacher, and send no gra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -17,36 +15,8 @@ from opencse.losses.term import TermModule
 _FEATURES = 2  # of each teacher: relative loss, correlation with the student
 
 
-@dataclass(frozen=True, kw_only=True)
-class Policy:
-    """Settings of `PolicyWeights`; the defaults are those of RLRD's public code where it has the setting.
-
-    Attributes:
-        horizon: Number of steps between updates.
-        updates: Gradient steps on the experience of each horizon, made in the following training steps.
-        clip: Clipping range of the ratio of new to old probability (PPO).
-        discount: Discount factor γ.
-        trace: λ of generalised advantage estimation.
-        concentration: Concentration of the Dirichlet distribution; higher values keep the weights closer to the mean of
-            the policy. With 1250 and two teachers the weights start at 0.500 ± 0.010, as in the public code.
-        learning_rate: Learning rate of policy and critic.
-    """
-
-    horizon: int = 125
-    updates: int = 3
-    clip: float = 0.2
-    discount: float = 0.99
-    trace: float = 0.95
-    concentration: float = 1250.0
-    learning_rate: float = 1e-4
-
-    def __post_init__(self) -> None:
-        if self.horizon < 2 or not 1 <= self.updates <= self.horizon:
-            raise ValueError("horizon must be at least 2, and updates between 1 and horizon")
-        if self.clip <= 0 or self.concentration <= 0 or self.learning_rate <= 0:
-            raise ValueError("clip, concentration and learning_rate must be positive")
-        if not (0 <= self.discount <= 1 and 0 <= self.trace <= 1):
-            raise ValueError("discount and trace must lie between 0 and 1")
+_CLIP = 0.2  # range of the ratio of new to old probability (PPO)
+_DISCOUNT, _TRACE = 0.99, 0.95  # γ, and λ of generalised advantage estimation
 
 
 class PolicyWeights(TermModule):
@@ -63,27 +33,40 @@ class PolicyWeights(TermModule):
 
     Args:
         teachers: Number of teachers, K.
-        policy: Settings of the policy.
         seed: Seed of the samples.
+        horizon: Number of steps between updates, at least 2.
+        updates: Gradient steps on the experience of each horizon, made in the following training steps.
+        concentration: Concentration of the Dirichlet distribution; higher values keep the weights closer to the mean of
+            the policy. With 1250 and two teachers the weights start at 0.500 ± 0.010, as in the public code.
+        learning_rate: Learning rate of policy and critic.
     """
 
-    def __init__(self, teachers: int, policy: Policy, seed: int = 0) -> None:
+    def __init__(
+        self,
+        teachers: int,
+        seed: int = 0,
+        *,
+        horizon: int = 125,
+        updates: int = 3,
+        concentration: float = 1250.0,
+        learning_rate: float = 1e-4,
+    ) -> None:
         super().__init__()
-        self.policy, self._seed = policy, seed
-        self.learning_rate = policy.learning_rate
+        self._seed, self._horizon, self._updates, self._concentration = seed, horizon, updates, concentration
+        self.learning_rate = learning_rate
         self.actor = _small_network(_FEATURES, 1)
         self.critic = _small_network(teachers * _FEATURES, 1)
         self._widths = [teachers * _FEATURES, teachers, 1, 1]  # of states, actions, log-probabilities and rewards
-        self.register_buffer("experience", torch.zeros(policy.horizon, sum(self._widths)))
-        self.register_buffer("last", torch.zeros(policy.horizon, sum(self._widths)))  # that of the last horizon
-        self.register_buffer("targets", torch.zeros(2, policy.horizon))  # its advantages and returns
+        self.register_buffer("experience", torch.zeros(horizon, sum(self._widths)))
+        self.register_buffer("last", torch.zeros(horizon, sum(self._widths)))  # that of the last horizon
+        self.register_buffer("targets", torch.zeros(2, horizon))  # its advantages and returns
         self.register_buffer("counts", torch.zeros(3, dtype=torch.long))  # calls, steps of experience, updates due
         self._chosen: tuple[Tensor, Tensor, Tensor] | None = None
 
     def distribution(self, states: Tensor) -> Dirichlet:
         """Return the distribution of the weights at states (..., K, 2)."""
         centred = states - torch.tensor([1.0, 0.0], dtype=states.dtype, device=states.device)
-        return Dirichlet(self.policy.concentration * self.actor(centred).squeeze(-1).tanh().exp())
+        return Dirichlet(self._concentration * self.actor(centred).squeeze(-1).tanh().exp())
 
     def value(self, states: Tensor) -> Tensor:
         """Return the estimated return of states (..., K, 2)."""
@@ -99,7 +82,7 @@ class PolicyWeights(TermModule):
         """
         counts = self.get_buffer("counts")
         state = features.to(self.get_buffer("experience"))
-        if counts[1] == self.policy.horizon:
+        if counts[1] == self._horizon:
             self._end_horizon(state)
         distribution = self.distribution(state)
         rng = np.random.default_rng([self._seed, int(counts[0])])
@@ -136,9 +119,9 @@ class PolicyWeights(TermModule):
         states, _, _, rewards = self._last()
         rewards = (rewards - rewards.mean()) / rewards.std().clamp(min=1e-8)
         values = self.value(torch.cat([states, following[None]]))
-        advantages = generalised_advantages(rewards, values, self.policy.discount, self.policy.trace)
+        advantages = generalised_advantages(rewards, values, _DISCOUNT, _TRACE)
         self.get_buffer("targets").copy_(torch.stack([advantages, advantages + values[:-1]]))
-        self.get_buffer("counts")[1:] = torch.tensor([0, self.policy.updates])
+        self.get_buffer("counts")[1:] = torch.tensor([0, self._updates])
 
     def _last(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return states (T, K, 2), actions (T, K), log-probabilities (T,) and rewards (T,) of the last horizon."""
@@ -151,7 +134,7 @@ class PolicyWeights(TermModule):
         advantages, returns = self.get_buffer("targets").clone()
         advantages = (advantages - advantages.mean()) / advantages.std().clamp(min=1e-8)
         ratio = (self.distribution(states).log_prob(actions) - log_probs).exp()
-        clipped = ratio.clamp(1 - self.policy.clip, 1 + self.policy.clip)
+        clipped = ratio.clamp(1 - _CLIP, 1 + _CLIP)
         actor = -torch.minimum(ratio * advantages, clipped * advantages).mean()
         return actor + (self.value(states) - returns).square().mean() / 2
 
