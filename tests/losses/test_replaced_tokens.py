@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 from opencse.encoder.packing import prepare_for_training
 from opencse.losses import Context, ReplacedTokenDetectionLoss
 from opencse.losses import replaced_tokens as module
-from opencse.losses.conditional import ConditionalTransformer, TokenGenerator, sample_classes
+from opencse.losses.replaced_tokens import ConditionalTransformer, TokenGenerator, sample_classes
 from tests.losses.build_contexts import build_context
 from tests.reference.contrastive import numeric_gradient
 from tests.reference.replaced_tokens import detection_loss
