@@ -18,9 +18,8 @@ from opencse.foundation.tensors import move, tensors_hash, true_cells
 from opencse.losses.masked_language_model import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
 
-
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
-_ROWS = 16  # rows per pass of the generator, because logits over the vocabulary take much memory
+_ROWS = 16  # of a pass of the generator, because logits over the vocabulary take much memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,10 +176,9 @@ class ReplacedTokenDetectionLoss(Term):
     def _counted(self, edit: EditedTokens, module: Discriminator) -> Tensor:
         if self.counted == "all":
             return torch.ones_like(edit.marked)
+        content = module.is_content(edit.ids.cpu())  # waits for the generator's predictions, if tokens were inserted
         # A deleted last token shows at the token after it, which may be a special token.
-        ids = edit.ids.cpu()  # waits for the generator's predictions, if tokens were inserted
-        content = module.is_content(ids) | (edit.marked if self.task == "delete" else torch.zeros_like(edit.marked))
-        return content & edit.mask.bool()
+        return (content | edit.marked if self.task == "delete" else content) & edit.mask.bool()
 
     def _reports(self, logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return the accuracy on the counted tokens, and on the changed ones."""
@@ -241,12 +239,9 @@ class ConditionalTransformer(nn.Module):
         inner = config.embedding_size if hasattr(transformer, "embeddings_project") else config.hidden_size
         self.transformer = copy.deepcopy(transformer)
         self.bridge: nn.Module = nn.Identity() if width == inner else nn.Linear(width, inner, bias=False)
-        self.head: nn.Module
-        if outputs is None:
-            table = self.transformer.get_input_embeddings()  # type: ignore[operator]
-            self.head = _VocabularyHead(config.hidden_size, table)
-        else:
-            self.head = nn.Linear(config.hidden_size, outputs)
+        table: Any = self.transformer.get_input_embeddings()  # type: ignore[operator]
+        width = config.hidden_size
+        self.head: nn.Module = _VocabularyHead(width, table) if outputs is None else nn.Linear(width, outputs)
 
     def forward(self, ids: Tensor, mask: Tensor, vectors: Tensor, counted: Tensor, whole: bool = False) -> Tensor:
         """Return the predictions for the counted tokens.
@@ -335,10 +330,8 @@ class TokenGenerator(Frozen):
             logits = self._logits(move(ids[rows, :width], device), move(mask[rows, :width], device), chosen_part)
             if temperature is None:
                 tokens = logits.argmax(-1)
-            elif len(logits):
-                tokens = sample_classes((logits.float() / temperature).softmax(-1))
             else:
-                continue
+                tokens = sample_classes((logits.float() / temperature).softmax(-1))
             filled.view(-1).index_copy_(0, move(cells[rows, :width][chosen_part], device), tokens)
         return filled
 
@@ -386,11 +379,9 @@ def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id:
     width = int(lengths.max())
     out = ids.new_full((len(ids), width + 1), pad_id)  # the last column collects discarded tokens
     marked = torch.zeros_like(out, dtype=torch.bool)
-    real = mask.bool()
-    out.scatter_(1, torch.where(real, target, width), ids)
     inserted = torch.where(before, target - 1, width)
-    out.scatter_(1, inserted, torch.full_like(ids, token))
-    marked.scatter_(1, inserted, torch.ones_like(before))
+    out.scatter_(1, torch.where(mask.bool(), target, width), ids).scatter_(1, inserted, token)
+    marked.scatter_(1, inserted, True)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
     return EditedTokens(out[:, :width], new_mask, marked[:, :width])
 
