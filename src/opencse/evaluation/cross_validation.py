@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from opencse.foundation.progress import Phase
 from opencse.foundation.workers import one_thread
+from opencse.text.corpus import chunks
 
 _BATCH = 64  # SentEval's rows per step
 _FITS_TOGETHER = 20  # enough to hide the cost of a call, few enough for the cache of a core
@@ -52,15 +54,10 @@ class CrossValidation:
     max_epochs: int = 200
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Fit:
-    """One set of training rows, on which one classifier for each penalty is trained.
+class Fit(NamedTuple):
+    """Rows to train one classifier for each L2 penalty on, and rows for early stopping.
 
-    Args:
-        train: Rows to train on.
-        dev: Rows for early stopping.
-        penalties: Factors of the L2 penalty, which is added to the gradient as `penalty * weights`.
-        random: Generator of the row order of each epoch.
+    `random` orders the rows of each epoch; `penalty * weights` is added to the gradient.
     """
 
     train: np.ndarray
@@ -69,13 +66,10 @@ class Fit:
     random: np.random.RandomState
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Fitted:
-    """The classifiers of one `Fit`.
+class Fitted(NamedTuple):
+    """The classifiers of one `Fit`: best accuracy on the development rows, in [0, 1], and the weights of that round.
 
-    Attributes:
-        accuracy: Best accuracy on the development rows, in [0, 1], (penalties,).
-        weights: Weights of that round, (penalties, classes, d + 1); the last column is the bias.
+    Shapes (penalties,) and (penalties, classes, d + 1), the last column of which is the bias.
     """
 
     accuracy: np.ndarray
@@ -111,9 +105,7 @@ def train_probes(data: Part, fits: Sequence[Fit], protocol: CrossValidation, bar
     steps: dict[int, list[int]] = {}  # fits by steps per epoch
     for index, fit in enumerate(fits):
         steps.setdefault(math.ceil(len(fit.train) / _BATCH), []).append(index)
-    groups = [
-        members[i : i + _FITS_TOGETHER] for members in steps.values() for i in range(0, len(members), _FITS_TOGETHER)
-    ]
+    groups = [few for members in steps.values() for few in chunks(members, _FITS_TOGETHER)]
     fitted: dict[int, Fitted] = {}
     threads = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))  # see Embedder
@@ -143,7 +135,6 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
     dev = _pad([fit.dev for fit in fits], rows.padding)
     best = torch.full(penalties.shape, -1, dtype=torch.int64)
     best_weights, misses, epochs = weights.clone(), torch.zeros_like(best), 0
-    active = torch.ones_like(best, dtype=torch.bool)
     alive = list(range(len(fits)))  # fits with a classifier that is still training
     optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
     while alive and epochs <= protocol.max_epochs:
@@ -151,17 +142,15 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
             _train_epoch(rows, weights, penalties[alive], [fits[i] for i in alive], optimizer)
         epochs += protocol.epochs_per_round
         correct = _correct(rows, weights, dev[alive])
-        better = (correct > best[alive]) & active[alive]
+        better = (correct > best[alive]) & (misses[alive] <= protocol.patience)  # more misses have stopped it
         best[alive] = torch.where(better, correct, best[alive])
         best_weights[alive] = torch.where(better[..., None, None], weights, best_weights[alive])
-        worse = ~better & active[alive]
-        active[alive] &= ~(worse & (misses[alive] >= protocol.patience))
-        misses[alive] += worse
-        kept = [position for position, index in enumerate(alive) if active[index].any()]
-        if len(kept) < len(alive):
-            alive = [alive[position] for position in kept]
-            state = {key: value[kept] if value.ndim else value for key, value in optimizer.state[weights].items()}
-            weights = weights[kept]
+        misses[alive] += ~better
+        training = (misses[alive] <= protocol.patience).any(dim=1)
+        if not training.all():
+            alive = [index for index, goes_on in zip(alive, training.tolist(), strict=True) if goes_on]
+            state = {key: value[training] if value.ndim else value for key, value in optimizer.state[weights].items()}
+            weights = weights[training]
             optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
             optimizer.state[weights] = state
     return [
@@ -205,15 +194,11 @@ def _pad(lists: Sequence[np.ndarray], padding: int) -> Tensor:
     return pad_sequence([torch.from_numpy(each) for each in lists], batch_first=True, padding_value=padding)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Predictions:
-    """Predictions and accuracy of a protocol.
+class Predictions(NamedTuple):
+    """Predicted classes (n,) of all tested rows, and accuracy in percent.
 
-    Attributes:
-        classes: Predicted classes (n,) of all tested rows.
-        accuracy: Accuracy in percent. SentEval's nested protocol rounds that of each fold and takes the mean.
-        dev_accuracy: Accuracy in percent of the chosen penalties on development rows.
-        penalties: The chosen penalties.
+    SentEval's nested protocol rounds the accuracy of each fold and takes the mean. `dev_accuracy` is that of the chosen
+    penalties on development rows.
     """
 
     classes: np.ndarray
