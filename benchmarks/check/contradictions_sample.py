@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from opencse.evaluation.check.contradictions import SentenceRewriter, rewrite_sentences
+from opencse.evaluation.check.contradictions import SentenceRewriter
 from opencse.evaluation.probes.estimates import rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import read_table
@@ -46,7 +46,7 @@ def draw(passages: Sequence[DocumentPassage], count: int, seed: int, language: s
     """
     found: list[Row] = []
     chosen = choose_language(language, (passage.text for passage in passages[:500]))
-    for chunk in rewrite_sentences(passages, SentenceRewriter(seed, chosen)):
+    for chunk in SentenceRewriter(seed, chosen)(passages):
         for each in chunk:
             if each.rewordings:
                 source = passages[each.passage].source

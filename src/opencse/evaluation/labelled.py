@@ -1,9 +1,7 @@
 """Texts, or pairs of texts, with a class each, and the tasks on them: transfer (SentEval) and classification.
 
-Sources of transfer and classification tasks: this project's table layout, or a SentEval folder.
-
-Rows of SentEval's tasks are in SentEval's order (by number of words, then by class), on which its folds and batches
-depend.
+They are read from this project's table layout or a SentEval folder. Rows of SentEval's tasks are in SentEval's order
+(by number of words, then by class), on which its folds and batches depend.
 """
 
 from __future__ import annotations
@@ -164,7 +162,24 @@ def features(embeddings: TextEmbeddings, part: LabelledTexts) -> np.ndarray:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TransferTask:
+class _LabelledTask:
+    """What tasks on a labelled set have in common."""
+
+    data: LabelledSet
+
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return self.data.name
+
+    def texts(self) -> Iterator[str]:
+        """Yield all texts of all parts."""
+        for _, part in self.data.parts():
+            yield from part
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TransferTask(_LabelledTask):
     """Accuracy of a linear classifier of the frozen vectors.
 
     The parts of the data decide the protocol: with a training part only, nested cross-validation; with training and
@@ -178,18 +193,7 @@ class TransferTask:
         protocol: Folds and training.
     """
 
-    data: LabelledSet
     protocol: CrossValidation = field(default_factory=CrossValidation)
-
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return self.data.name
-
-    def texts(self) -> Iterator[str]:
-        """Yield all texts of all parts."""
-        for _, part in self.data.parts():
-            yield from part
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers, and return their scores on the test rows."""
@@ -225,7 +229,7 @@ class TransferTask:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClassificationTask:
+class ClassificationTask(_LabelledTask):
     """Accuracy of a classifier of the frozen vectors on the test part.
 
     Metrics, in percent: `accuracy` (the main one) and macro-averaged `f1`, after training on all training texts.
@@ -237,21 +241,9 @@ class ClassificationTask:
         OpencseError: The data set has no test part.
     """
 
-    data: LabelledSet
-
     def __post_init__(self) -> None:
         if self.data.test is None:
             raise OpencseError(f"{self.data.name} has no test part", "Add a file test.tsv (or .csv, .jsonl) to it.")
-
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return self.data.name
-
-    def texts(self) -> Iterator[str]:
-        """Yield training and test texts."""
-        for part in (self.data.train, self.data.test):
-            yield from part or ()
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers and return their scores on the test part."""
@@ -293,7 +285,7 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant | None = N
     parts, variant = _read(source, task, text or "senteval")
     for part, rows in PUBLISHED_PARTS.get(task, {}).items():
         check_count(f"{task} {part}", len(parts.get(part, ())), "rows", rows)
-    if task in CLASSIFICATION_TASKS:
+    if task not in TRANSFER_TASKS:
         parts.pop("dev", None)  # not used by the protocol
     return LabelledSet(name=task, text=variant, **{part: _labelled(task, rows) for part, rows in parts.items()})
 

@@ -1,7 +1,4 @@
-"""Measures of an encoder that trains (`opencse.foundation.measure`): tasks, and the geometry of its vectors.
-
-Geometry of the vectors: alignment, uniformity and anisotropy.
-"""
+"""Geometry of vectors, and measures of an encoder that trains (`opencse.foundation.measure`)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""Retrieval (each query ranks a corpus) and reranking (each query ranks a few candidates) by cosine.
+"""Search by cosine: retrieval, reranking, neighbours of one topic, kept hits, and the sources of such tasks.
 
 The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. Ties are ordered against
 the model, the less relevant first, so that a model with constant scores does not profit from the order of a file.
-
-Nearest neighbours: texts of one topic, and searches whose first hit is kept.
-
-Sources of retrieval and reranking tasks: STS-B, and the user's folders.
 """
 
 from __future__ import annotations

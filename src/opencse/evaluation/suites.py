@@ -1,7 +1,4 @@
-"""Tasks by name (suites, single tasks, the user's folders), and the evaluation of a loaded model on them.
-
-The results of an evaluation, and the same as JSON and as tables.
-"""
+"""Tasks by name (suites, single tasks, the user's folders), a model's scores on them, and these as JSON and tables."""
 
 from __future__ import annotations
 
@@ -139,14 +136,12 @@ class Evaluation(JupyterMixin):
         results: Results by suite.
         settings: Settings that they depend on (JSON types, the head of the JSON result).
         texts: Number of distinct texts, each encoded once.
-        asked: Number of texts that the tasks need, repetitions included.
         seconds: Wall time of encoding and scoring.
     """
 
     results: dict[str, Results]
     settings: dict[str, Any]
     texts: int
-    asked: int
     seconds: float
 
     def __rich__(self) -> RenderableType:
@@ -154,7 +149,7 @@ class Evaluation(JupyterMixin):
         return Group(
             Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"),
             *(as_table(suite, results) for suite, results in self.results.items()),
-            Text(f"{self.texts:,} distinct texts of {self.asked:,}, each encoded once"),
+            Text(f"{self.texts:,} distinct texts, each encoded once"),
         )
 
 
@@ -170,13 +165,12 @@ def evaluate_model(
         precision: See `Embedder`.
     """
     embedder = Embedder(model, precision=precision, progress="encode")
-    tasks, started = [task for members in suites.values() for task in members], time.perf_counter()
+    started = time.perf_counter()
     results = evaluate_suites(embedder, suites)
     texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
     return Evaluation(
         results=results,
-        texts=len(distinct_texts(tasks)),
-        asked=sum(1 for task in tasks for _ in task.texts()),
+        texts=len(distinct_texts(task for tasks in suites.values() for task in tasks)),
         seconds=time.perf_counter() - started,
         settings={
             "model": name,
@@ -217,7 +211,6 @@ def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, An
         "averages": averages,
         **({"average": next(iter(averages.values()))} if len(averages) == 1 else {}),
         "distinct_texts": evaluation.texts,
-        "asked_texts": evaluation.asked,
         "seconds": round(evaluation.seconds, 3),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
     }

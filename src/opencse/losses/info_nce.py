@@ -1,7 +1,4 @@
-"""InfoNCE: each anchor has to find its positive among the candidates of the batch.
-
-InfoNCE with an additive margin on the cosines, as in IFM and BYOP.
-"""
+"""InfoNCE: each anchor has to find its positive among the candidates of the batch; and its forms with a margin."""
 
 from __future__ import annotations
 

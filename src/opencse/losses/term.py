@@ -1,7 +1,4 @@
-"""The term: one named, weighted summand of an objective.
-
-The objective: the weighted, named sum of terms.
-"""
+"""The term, one named and weighted summand of an objective, and the objective."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from opencse.evaluation.check.contradictions import (
     ExclusiveOpposite,
     NegatedComplement,
     SentenceRewriter,
-    rewrite_sentences,
 )
 from opencse.text.documents import DocumentPassage
 from opencse.text.views.constructor import SourceRow
@@ -80,7 +79,7 @@ def test_sentences_that_a_rewriting_does_not_contradict_or_reword_are_left_out()
         "The plan was approved on 4 May 1986.",
         "The plan was approved.",
     )
-    (chunk,) = rewrite_sentences([DocumentPassage("a.txt", sentences)], SentenceRewriter(seed=1))
+    (chunk,) = SentenceRewriter(seed=1)([DocumentPassage("a.txt", sentences)])
     found = {each.text: set(each.contradictions) for each in chunk}
     safe, only, because, code, roles, allowed, some, plain, condition, *dated = sentences
     assert "negation" in found[safe]

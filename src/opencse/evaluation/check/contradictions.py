@@ -1,6 +1,6 @@
 """Test cases from a user's own sentences: each with a contradiction and a rewording, made by grammar rules.
 
-Contradictions by number or opposite, only where the new sentence denies what the sentence says.
+A number or an opposite is exchanged only where the new sentence denies what the sentence says.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from opencse.text.corpus import chunks
 from opencse.text.documents import DocumentPassage
 from opencse.text.english.antonym_swap import AntonymSwap
 from opencse.text.english.entities import NumberSwap
@@ -199,7 +200,7 @@ class SentenceRewriter:
     """The constructors of `CONTRADICTIONS` and `REWORDINGS` for one language, opened once.
 
     Args:
-        seed: Seed of the choices that a rule leaves open.
+        seed: Seed of the order of the sentences, and of the choices that a rule leaves open.
         language: Language of the texts, with its rules; by default English.
     """
 
@@ -208,24 +209,32 @@ class SentenceRewriter:
         self.pack = self.language.pack
         self._constructors = {name: spec.open(seed=seed) for name, spec in self.pack.localise(_SPECS).items()}
 
-    def __call__(
-        self, positions: Sequence[tuple[int, int]], passages: Sequence[DocumentPassage]
-    ) -> list[RewrittenSentence]:
-        """Rewrite the sentences at (passage, position) in every way that applies."""
-        texts = [passages[p].sentences[s] for p, s in positions]
-        rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
-        views = {name: constructor(rows) for name, constructor in self._constructors.items()}
-        found = []
-        for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True)):
-            made = {name: new for name, each in views.items() if (new := each[i].text) is not None}
-            if self.pack.opposites_reworded and "negated opposite" not in made:
-                made.pop("opposite", None)
-            fitting = {name: new for name, new in made.items() if self._fits(name, new, text)}
-            contradictions, rewordings = (
-                {name: new for name, new in fitting.items() if name in specs} for specs in (CONTRADICTIONS, REWORDINGS)
-            )
-            found.append(RewrittenSentence(passage, position, text, contradictions, rewordings))
-        return found
+    def __call__(self, passages: Sequence[DocumentPassage]) -> Iterator[list[RewrittenSentence]]:
+        """Yield the distinct sentences of passages in random order, rewritten in every way that applies, in chunks."""
+        places: dict[str, tuple[int, int]] = {}
+        for number, passage in enumerate(passages):
+            for position, text in enumerate(passage.sentences):
+                if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and self.pack.prose.fullmatch(text):
+                    places.setdefault(text, (number, position))
+        sentences = list(places)
+        random.Random(self.seed).shuffle(sentences)
+        for chunk in chunks(sentences, _CHUNK):
+            rows = [SourceRow(id=i, text=text) for i, text in enumerate(chunk)]
+            views = {name: constructor(rows) for name, constructor in self._constructors.items()}
+            yield [
+                self._rewritten(text, *places[text], {name: each[i].text for name, each in views.items()})
+                for i, text in enumerate(chunk)
+            ]
+
+    def _rewritten(self, text: str, passage: int, position: int, made: dict[str, str | None]) -> RewrittenSentence:
+        """Return a sentence with those of its rewritings that fit it."""
+        if self.pack.opposites_reworded and made.get("negated opposite") is None:
+            made.pop("opposite", None)
+        fitting = {name: new for name, new in made.items() if new is not None and self._fits(name, new, text)}
+        contradictions, rewordings = (
+            {name: new for name, new in fitting.items() if name in specs} for specs in (CONTRADICTIONS, REWORDINGS)
+        )
+        return RewrittenSentence(passage, position, text, contradictions, rewordings)
 
     def _fits(self, name: str, new: str, text: str) -> bool:
         """Return whether a rewriting changes a text, and contradicts or rewords it as far as the language knows."""
@@ -234,28 +243,3 @@ class SentenceRewriter:
         unfit = any(each.search(text) for each in self.pack.unfit.get(kind, ()))
         leaves_open = any(each.search(unchanged) for each in self.pack.leaves_open.get(kind, ()))
         return new.split() != text.split() and not (unfit or (leaves_open and name in CONTRADICTIONS))
-
-
-def rewrite_sentences(
-    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter
-) -> Iterator[list[RewrittenSentence]]:
-    """Yield the distinct sentences of the passages in random order, rewritten, in chunks of a few hundred.
-
-    Args:
-        passages: The user's texts.
-        rewriter: Rewrites them; its seed is that of the order, too.
-    """
-    first_position: dict[str, tuple[int, int]] = {}
-    for number, passage in enumerate(passages):
-        for position, text in enumerate(passage.sentences):
-            if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and rewriter.pack.prose.fullmatch(text):
-                first_position.setdefault(text, (number, position))
-    positions = list(first_position.values())
-    random.Random(rewriter.seed).shuffle(positions)
-    for start in range(0, len(positions), _CHUNK):
-        yield rewriter(positions[start : start + _CHUNK], passages)
-
-
-def replace_sentence(passage: DocumentPassage, position: int, text: str) -> str:
-    """Return the text of a passage with one of its sentences replaced."""
-    return " ".join([*passage.sentences[:position], text, *passage.sentences[position + 1 :]])

@@ -25,8 +25,6 @@ from opencse.evaluation.check.contradictions import (
     REWORDINGS,
     RewrittenSentence,
     SentenceRewriter,
-    replace_sentence,
-    rewrite_sentences,
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
@@ -249,7 +247,7 @@ def _rewrite(
     both: list[RewrittenSentence] = []
     contradicted: list[RewrittenSentence] = []
     parsed = 0
-    for chunk in rewrite_sentences(passages, rewriter):
+    for chunk in rewriter(passages):
         parsed += len(chunk)
         both += [s for s in chunk if s.contradictions and s.rewordings]
         contradicted += [s for s in chunk if s.contradictions and not s.rewordings]
@@ -267,8 +265,9 @@ def _rewrite(
 def _in_passage(case: _Case, searched: Sequence[DocumentPassage]) -> tuple[str, str, str]:
     """Return a sentence, and its passage with the contradiction and with the rewording in its place."""
     sentence, kind, rewording = case
+    said, place = searched[sentence.passage].sentences, sentence.position
     contradicted, reworded = (
-        replace_sentence(searched[sentence.passage], sentence.position, text)
+        " ".join([*said[:place], text, *said[place + 1 :]])
         for text in (sentence.contradictions[kind], sentence.rewordings[rewording])
     )
     return sentence.text, contradicted, reworded
