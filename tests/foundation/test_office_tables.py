@@ -91,6 +91,7 @@ WINDOWS = "It doesn’t work – “yet”.\n"
     [
         (WINDOWS.encode("cp1252"), "line 1: not valid UTF-8"),
         (WINDOWS.encode("utf-16-le"), "line 1: a NUL character"),
+        (WINDOWS.encode("cp1252").decode("latin-1").encode(), r"line 1: the control character U\+0092"),
     ],
 )
 def test_another_encoding_is_refused_and_its_remedy_is_a_command_that_works(tmp_path, content, problem) -> None:
@@ -102,9 +103,15 @@ def test_another_encoding_is_refused_and_its_remedy_is_a_command_that_works(tmp_
     assert list(read_lines(written(path, mended))) == [(1, WINDOWS.strip())]
 
 
-def test_a_nul_in_a_cell_is_refused(tmp_path) -> None:
-    with pytest.raises(OpencseError, match=r"line 1: a NUL character"):
-        list(Corpus(written(tmp_path / "t.jsonl", '{"text": "a \\u0000"}\n')).texts())
+def test_a_stray_control_character_in_a_large_corpus_is_kept(tmp_path) -> None:
+    path = written(tmp_path / "t.txt", "a\n" * 2000 + "b\u0092\n")
+    assert sum(1 for _ in read_lines(path)) == 2001
+
+
+def test_control_characters_in_cells_are_refused(tmp_path) -> None:
+    for escape in (r"\u0000", r"\u0092"):
+        with pytest.raises(OpencseError, match=r"line 1: .* character"):
+            list(Corpus(written(tmp_path / "t.jsonl", f'{{"text": "a {escape}"}}\n')).texts())
 
 
 def test_line_ends_of_the_old_mac_are_converted_by_the_command(tmp_path) -> None:

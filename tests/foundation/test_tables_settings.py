@@ -58,3 +58,8 @@ def test_layers_of_a_recipe_are_tables(tmp_path, key, value) -> None:
     path.write_text(f'extends = "simcse"\n{key} = {value}\n')
     with pytest.raises(OpencseError, match=f"{key}|unknown key 'other'"):
         load_recipe(path, variant="faithful", family="other")
+
+
+def test_dotted_keys_of_great_depth_are_refused() -> None:
+    with pytest.raises(OpencseError, match="nested too deep"):
+        parse_toml("a." * 30_000 + "b = 1", "recipe.toml")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+_LONGEST = 900
+
 
 class OpencseError(Exception):
     """A problem that the user can mend.
@@ -18,9 +20,14 @@ class OpencseError(Exception):
     """
 
     def __init__(self, problem: str, remedy: str = "") -> None:
-        self.problem = problem
-        self.remedy = remedy
+        self.problem = _shortened(problem)
+        self.remedy = _shortened(remedy)
         super().__init__(f"{self.problem.rstrip('.')}. {self.remedy}".strip() if remedy else self.problem)
+
+
+def _shortened(text: str) -> str:
+    """Return a text of at most `_LONGEST` characters: a file may hold a name or a number of any length."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST * 2 // 3]} … {text[-_LONGEST // 4 :]}"
 
 
 class Interrupted(Exception):

@@ -30,7 +30,8 @@ LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
 """Bytes of the largest JSON document that is read whole."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")  # U+0085 is a line separator
+_CHECKED = 1000  # lines that may have no control character
 _FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryError, OverflowError, KeyError, TypeError)
 
 
@@ -174,15 +175,23 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
             raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")
 
 
-def check_characters(text: str, place: str) -> None:
-    """Refuse a NUL and half of a surrogate pair in a line or a cell; `place` names it in messages.
+def check_characters(text: str, path: Path, line: int) -> None:
+    """Refuse a NUL, half of a surrogate pair, and in the first lines a control character above U+007F.
+
+    Such a control character shows that an encoding was mistaken; large corpora of the web have some in later lines.
 
     Raises:
-        OpencseError: It has such a character.
+        OpencseError: A line or a cell of a file has such a character; the message names the line.
     """
-    if "\0" in text:
-        raise OpencseError(
-            f"{place}: a NUL character, which no text has", "Convert it by `iconv -f utf-16le -t utf-8`."
-        )
-    if not text.isascii() and _SURROGATE.search(text):
-        raise OpencseError(f"{place}: half of a surrogate pair, which is no character", "Write both halves.")
+    if (text.isascii() and "\0" not in text) or not (wrong := _CONTROL.search(text)):
+        return
+    if wrong[0] == "\0":
+        problem, remedy = "a NUL character, which no text has", "Convert it by `iconv -f utf-16le -t utf-8`."
+    elif wrong[0] >= "\ud800":
+        problem, remedy = "half of a surrogate pair, which is no character", "Write both halves."
+    elif line < _CHECKED:
+        problem = f"the control character U+{ord(wrong[0]):04X}; text of Windows (cp1252) was read as Latin-1"
+        remedy = "Convert it by `iconv -f utf-8 -t latin1 | iconv -f cp1252 -t utf-8`."
+    else:
+        return
+    raise OpencseError(f"{path}, line {line}: {problem}", remedy)

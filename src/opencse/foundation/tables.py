@@ -94,7 +94,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
                 text = raw if wide else raw.decode(encoding)
                 text = text.removesuffix("\n").removesuffix("\r")
                 if encoding == "utf-8":
-                    check_characters(text, f"{path}, line {line}")
+                    check_characters(text, path, line)
                 yield line, text.removeprefix("\ufeff") if line == 1 else text
     except UnicodeDecodeError as problem:
         remedy = "If Windows or Excel wrote it, convert it with `iconv -f cp1252 -t utf-8`."
@@ -264,7 +264,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.') if text.strip() else {}
         if "\\u" in text:  # an escape
             parts = (part for pair in row.items() for part in pair if isinstance(part, str))
-            check_characters("".join(parts), f"{path}, line {line}")
+            check_characters("".join(parts), path, line)
         yield line, row
 
 

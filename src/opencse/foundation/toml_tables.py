@@ -30,7 +30,9 @@ def parse_toml(text: str, label: str) -> Table:
         OpencseError: The text is not TOML, or is nested too deep.
     """
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
+        repr(table)  # dotted keys of great depth pass the parser alone; all that follows would fail
+        return table
     except tomllib.TOMLDecodeError as error:
         raise OpencseError(f"{label}: not valid TOML ({error})") from None
     except RecursionError:
