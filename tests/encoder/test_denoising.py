@@ -4,9 +4,9 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from opencse.encoder import Frame, load_encoder, template_frame
+from opencse.encoder import load_encoder
 from opencse.encoder.packing import prepare_for_training
-from opencse.encoder.prompts import TemplateDenoising
+from opencse.encoder.prompts import Frame, TemplateDenoising, template_frame
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 

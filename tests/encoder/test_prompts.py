@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.encoder import load_encoder, save_encoder, special_frame, template_frame
+from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import pooling_name
+from opencse.encoder.prompts import special_frame, template_frame
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 

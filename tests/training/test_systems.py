@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from opencse.commands.reproduction.entries import System, load_entry
-from opencse.encoder import template_frame
 from opencse.encoder.loading import load_encoder
+from opencse.encoder.prompts import template_frame
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
 from tests.tiny import tiny_bert, tiny_roberta

@@ -289,7 +289,7 @@ class PreparedTexts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenTable:
-    """Token ids and other inputs, such as segment ids, of m texts: 4 bytes per token, no padding.
+    """Token ids and other inputs, such as segment ids, of m texts: 4 bytes per token and input, no padding.
 
     Args:
         lengths: Number of tokens of each text, (m,).
@@ -323,7 +323,7 @@ class TokenTable:
             "input_ids": tokenizer.pad_token_id or 0,
             "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
         }
-        columns = {name: _compact(np.concatenate(arrays)) for name, arrays in parts.items()}
+        columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
         return cls(lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left")
 
     @cached_property
@@ -342,12 +342,6 @@ class TokenTable:
         source = np.where(real, self.starts[rows][:, None] + position - offset, 0)
         cells = {name: np.where(real, column[source], self.padding[name]) for name, column in self.columns.items()}
         return {name: torch.from_numpy(value.astype(np.int64, copy=False)) for name, value in cells.items()}
-
-
-def _compact(column: np.ndarray) -> np.ndarray:
-    """Return a column, in the memory of one number if all are equal: attention masks are 1, BERT's segment ids 0."""
-    equal = len(column) and (column == column[0]).all()
-    return np.broadcast_to(column[:1], column.shape) if equal else column
 
 
 def cut_note(lengths: np.ndarray, limit: int | None) -> str:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import EvalResult, ModelCardData
+import yaml
+from huggingface_hub import ModelCardData, metadata_load
 
 from opencse.encoder.model_folder import OLDEST
 from opencse.recipes import Recipe
 from opencse.training.session import TrainingOutcome
-from opencse.training.strength import StrengthCurve
 
 _HEADER = """---
 {metadata}
@@ -90,8 +90,6 @@ def encoder_card(
         pipeline_tag="sentence-similarity",
         tags=["sentence-transformers", "sentence-similarity", "opencse"],
         base_model=name,
-        model_name=f"opencse {recipe.name}",
-        eval_results=None if outcome.curve is None else _results(outcome.curve),
     )
     header = _HEADER.format(
         metadata=metadata.to_yaml().strip(),
@@ -124,27 +122,6 @@ def encoder_card(
     )
 
 
-def _results(curve: StrengthCurve) -> list[EvalResult]:
-    """Return what the block gains, as a model hub reads it: shares of triplets at the chosen strength."""
-    return [
-        hub_score("triplet", f"opencse {name}", "cosine_accuracy", after)
-        for name, (_, after) in curve.before_and_after(curve.meaning).items()
-    ]
-
-
-def hub_score(task: str, data: str, metric: str, points: float) -> EvalResult:
-    """Return a score, times 100, as a model hub reads it; `task` and `metric` are the hub's names."""
-    return EvalResult(
-        task_type=task,
-        task_name=task.replace("-", " ").title(),
-        dataset_type="unknown",
-        dataset_name=data,
-        metric_type=metric,
-        metric_name=metric.replace("_", " ").title(),
-        metric_value=round(points / 100, 4),
-    )
-
-
 _BUNDLED = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")}
 
 
@@ -159,19 +136,11 @@ def base_model(name: str | Path) -> tuple[str | None, str | None]:
     folder = Path(name)
     if not folder.is_dir():
         return (str(name) if re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", str(name)) else None), None
-    for card in (folder / "README.md", folder / "model" / "README.md"):
-        if card.is_file():
-            return _of_card(card)
-    return None, None
-
-
-def _of_card(card: Path) -> tuple[str | None, str | None]:
-    import yaml
-    from huggingface_hub import ModelCard
-
+    card = next((path for path in (folder / "README.md", folder / "model" / "README.md") if path.is_file()), None)
     try:
-        found: Any = ModelCard(card.read_text(encoding="utf-8"), ignore_metadata_errors=True).data
+        found = {} if card is None else metadata_load(card) or {}
     except (ValueError, yaml.YAMLError):
         return None, None
-    base = found.base_model[0] if isinstance(found.base_model, list) and found.base_model else found.base_model
-    return (base if isinstance(base, str) else None), (found.license if isinstance(found.license, str) else None)
+    base, license = found.get("base_model"), found.get("license")
+    base = base[0] if isinstance(base, list) and base else base
+    return (base if isinstance(base, str) else None), (license if isinstance(license, str) else None)

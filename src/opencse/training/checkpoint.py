@@ -159,7 +159,7 @@ def _set_random_state(state: Tensor, device: torch.device) -> None:
         torch.mps.set_rng_state(state[size:])
 
 
-def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:
+def save_weights(network: nn.Module, path: Path) -> None:
     """Write all parameters and buffers as safetensors, in one step; shared tensors are written once."""
     state, seen = {}, set()
     for name, tensor in network.state_dict().items():
@@ -169,7 +169,7 @@ def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None
         seen.add(pointer)
         state[name] = tensor.detach().cpu().contiguous()
     with replaced_file(path) as temporary:
-        save_file(state, temporary, metadata={**(metadata or {}), _DIGEST: tensors_hash(state)})
+        save_file(state, temporary, metadata={_DIGEST: tensors_hash(state)})
 
 
 def load_weights(network: nn.Module, path: Path) -> None:

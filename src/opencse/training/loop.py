@@ -234,7 +234,7 @@ class TrainingLoop:
             state.best_score, state.best_step = score, state.step
             if self.main:
                 # Only the encoder is exported; the modules of the terms can be as large.
-                save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
+                save_weights(self.network.encoder, self.best_path)
         phase.details = {"dev": f"{score:.2f}"} | self._postfix
         self.network.train()
 

@@ -8,7 +8,6 @@ take 4 bytes per dimension and row.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from opencse.foundation.progress import Phase
 from opencse.recipes import Recipe, Teacher
 from opencse.recipes.rows.token_store import UsableRows
 from opencse.text.corpus import chunks
+from opencse.text.views.sentence_store import texts_hash
 
 _CHUNK = 8192
 
@@ -98,13 +98,13 @@ def teacher_vectors(
         Memory-mapped arrays (rows, d_t) fp32 by teacher and view; zero if a row lacks the view.
     """
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in teachers}
-    hashes: dict[str, tuple[int, str]] = {}
+    hashes: dict[str, tuple[str, int]] = {}
     for name, teacher in teachers.items():
         for view in recipe.used_teachers[name]:
             column = recipe.views[view].text
             if column not in hashes:
-                hashes[column] = _count_and_hash(row[column] for row in rows)
-            count, digest = hashes[column]
+                hashes[column] = texts_hash(row[column] or "" for row in rows)
+            digest, count = hashes[column]
             cached = CachedStore("teachers", [teacher.digest, digest])
             if cached.missing:
                 title = f"teacher {name}, {column}"
@@ -112,14 +112,6 @@ def teacher_vectors(
                     _write_vectors(teacher, (row[column] for row in rows), cached, phase)
             found[name][view] = cached.open().columns["vectors"].values
     return found
-
-
-def _count_and_hash(texts: Iterable[str | None]) -> tuple[int, str]:
-    digest, count = hashlib.blake2b(digest_size=16), 0
-    for count, text in enumerate(texts, 1):  # noqa: B007
-        data = b"" if text is None else text.encode("utf-8", "surrogatepass")
-        digest.update((-1 if text is None else len(data)).to_bytes(8, "little", signed=True) + data)
-    return count, digest.hexdigest()
 
 
 def _write_vectors(teacher: LoadedTeacher, texts: Iterable[str | None], cached: CachedStore, phase: Phase) -> None:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from accelerate.utils import set_seed
 
-from opencse.encoder import build_projector, exported_projector, save_encoder, special_frame, template_frame
+from opencse.encoder import save_encoder
 from opencse.encoder.backbone import Backbone, append_block, weights_hash
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.embedder import cut_note
 from opencse.encoder.large_models import add_lora, keep_inputs_only
+from opencse.encoder.loading import build_projector, exported_projector
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
-from opencse.encoder.prompts import TemplateDenoising
+from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed

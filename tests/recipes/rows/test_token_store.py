@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.encoder import Frame, load_encoder
+from opencse.encoder import load_encoder
+from opencse.encoder.prompts import Frame
 from opencse.foundation.cache import cache_root
 from opencse.recipes.rows.token_store import TokenSource, open_token_store
 from opencse.text.corpus import Corpus

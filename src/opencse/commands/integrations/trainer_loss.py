@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from opencse.encoder import build_projector, load_encoder
+from opencse.encoder.loading import build_projector, load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Objective
 from opencse.recipes import Recipe, Teacher, family_of, load_recipe
