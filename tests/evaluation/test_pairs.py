@@ -18,16 +18,19 @@ def write(path, text: str | bytes):
     return path
 
 
+NAMES = ("sentence1", "sentence2", "score", "subset")
+
+
 def columns(pairs: ScoredPairs) -> tuple[list[str], list[str], list[float]]:
     return list(pairs.sentence1), list(pairs.sentence2), list(pairs.scores)
 
 
-def test_columns_have_other_names_and_subsets_are_kept(tmp_path):
-    rows = [{"s1": "a", "s2": "b", "gold": 1, "subset": "u"}, {"s1": "c", "s2": "d", "gold": 2.5, "subset": "v"}]
+def test_columns_have_any_order_and_subsets_are_kept(tmp_path):
+    rows = [dict(zip(NAMES, values, strict=True)) for values in (("a", "b", 1, "u"), ("c", "d", 2.5, "v"))]
     pairs = read_pairs(write(tmp_path / "p.jsonl.gz", "\n".join(map(json.dumps, rows))))
     assert columns(pairs) == (["a", "c"], ["b", "d"], [1.0, 2.5])
     assert (pairs.name, pairs.subsets) == ("p", ["u", "v"])
-    pairs = read_pairs(write(tmp_path / "q.csv", 'label,text1,extra,text2\n3,"a, ""b""\nc",,d\n4,e,,f\n'))
+    pairs = read_pairs(write(tmp_path / "q.csv", 'score,sentence1,extra,sentence2\n3,"a, ""b""\nc",,d\n4,e,,f\n'))
     assert columns(pairs) == (['a, "b"\nc', "e"], ["d", "f"], [3.0, 4.0])
     assert (pairs.name, pairs.subsets) == ("q", None)
 

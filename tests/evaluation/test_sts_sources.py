@@ -108,27 +108,6 @@ def test_sources_that_are_none(tmp_path, options, message):
         load_sts(**{"source": tmp_path, **options})
 
 
-def test_hub_is_asked_for_raw_text_only(monkeypatch, small_counts):
-    with pytest.raises(OpencseError, match="raw text only"):
-        load_sts("hub", text="senteval", tasks=["STS-B"])
-    import datasets
-
-    asked = []
-
-    def load_dataset(name, split):
-        asked.append((name, split))
-        return [{"sentence1": "A.", "sentence2": "B.", "score": 1}, {"sentence1": "C.", "sentence2": "D.", "score": 2}]
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    stsb, sick = load_sts("hub", tasks=["STS-B", "SICK-R"])
-    assert asked == [("mteb/stsbenchmark-sts", "test"), ("mteb/sickr-sts", "test")]
-    assert stsb.sentence1 == sick.sentence1 == ("A.", "C.")
-
-    monkeypatch.setattr(datasets, "load_dataset", lambda name, split: 1 / 0)
-    with pytest.raises(OpencseError, match="cannot be fetched"):
-        load_sts("hub", text="raw", tasks=["STS-B"])
-
-
 def test_the_real_files_have_the_published_sizes(data_folder):
     for text in ("senteval", "raw"):
         assert [len(pairs) for pairs in load_sts(data_folder, text=text)] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]

@@ -56,12 +56,13 @@ class EvaluateOptions:
         default="sts",
         shown=str,
     )
-    data: str | Path | None = option(DATA, default=None, envvar="OPENCSE_DATA")
+    data: str | Path | None = option(
+        f"{DATA} `hub` fetches the data of mteb's tasks.", default=None, envvar="OPENCSE_DATA"
+    )
     pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=())
-    text: TextVariant | None = option(
-        "`senteval`, the tokenised, mostly lower-cased text of published scores; or `raw`, as released and as in mteb, "
-        "which alone --data hub has.",
-        default=None,
+    text: TextVariant = option(
+        "`senteval`, the tokenised, mostly lower-cased text of published scores; or `raw`, as released and as in mteb.",
+        default="senteval",
     )
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)

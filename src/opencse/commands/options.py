@@ -23,7 +23,7 @@ _CORPUS = (
     "sentences that come with opencse. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
 )
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
-DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream; or `hub`."
+DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream."
 
 
 @options_class

@@ -65,7 +65,7 @@ def check_options(options: Any) -> None:
                 parse_override(text)
         case CompareCommand(texts=None):
             find_runs(options.runs)
-    if _uses_sts(options) and str(options.data) != "hub":
+    if _uses_sts(options):
         sts_folder(options.data)
     for name, check in _GIVEN.items():
         given = getattr(options, name, None)

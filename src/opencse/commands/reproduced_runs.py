@@ -115,7 +115,7 @@ def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
 def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
     if data is None:
         raise OpencseError(f"{entry.name} is about STS-B", "Pass --data.")
-    return load_sts(data, text="raw" if entry.kind == "neighbours" else None, tasks=["STS-B"], split=split)[0]
+    return load_sts(data, text="raw" if entry.kind == "neighbours" else "senteval", tasks=["STS-B"], split=split)[0]
 
 
 def _embedder(run: StoredRun) -> Embedder:

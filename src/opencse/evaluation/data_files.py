@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from opencse.foundation.errors import OpencseError, imported
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import read_lines, read_table, require_text
 
 TextVariant = Literal["senteval", "raw"]
@@ -80,18 +80,3 @@ def check_count(name: str, found: int, items: str, published: int) -> None:
             f"{name} has {found} {items} instead of the published {published}",
             "The download is incomplete or filtered differently: fetch it again.",
         )
-
-
-def fetch(name: str, *configuration: str | None, **options: str) -> Any:
-    """Return a data set of the hub, as `datasets` loads it; called only if the user names the hub.
-
-    Raises:
-        OpencseError: It cannot be fetched.
-    """
-    load_dataset = imported("datasets", "datasets").load_dataset
-    try:
-        return load_dataset(name, *configuration, **options)
-    except Exception as problem:
-        raise OpencseError(
-            f"{name} cannot be fetched ({type(problem).__name__})", "Check the network, or give a data folder."
-        ) from problem

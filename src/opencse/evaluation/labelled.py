@@ -268,7 +268,7 @@ class ClassificationTask(_LabelledTask):
         )
 
 
-def load_labelled(source: str | Path, task: str, *, text: TextVariant | None = None) -> LabelledSet:
+def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteval") -> LabelledSet:
     """Load one transfer or classification task and check its size.
 
     Args:
@@ -276,13 +276,12 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant | None = N
             without parts; `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, with the columns `label` and `text`, or `label`,
             `sentence1` and `sentence2`; or its parent with an `eval` folder), or SentEval's `data/downstream` folder.
         task: Name of the folder: one of `TRANSFER_TASKS`, `CLASSIFICATION_TASKS`, or any other.
-        text: `senteval`, the tokenised text, where the files have it (columns ending in `_senteval`), or `raw`; by
-            default the first.
+        text: `senteval`, the tokenised text, where the files have it (columns ending in `_senteval`), or `raw`.
 
     Raises:
         OpencseError: There is no such task, or a file is invalid; the message names it.
     """
-    parts, variant = _read(source, task, text or "senteval")
+    parts, variant = _read(source, task, text)
     for part, rows in PUBLISHED_PARTS.get(task, {}).items():
         check_count(f"{task} {part}", len(parts.get(part, ())), "rows", rows)
     if task not in TRANSFER_TASKS:

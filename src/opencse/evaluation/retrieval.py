@@ -66,6 +66,7 @@ def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
 
 
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
+_TOP = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +116,7 @@ class RetrievalTask:
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query, and return the metrics; undefined if the model gives all texts the same score."""
         found, spread = [], 0.0
-        for cosine, relevance in (self._ranked if self.candidates is None else self._reranked)(embeddings):
+        for cosine, relevance in self._ranked(embeddings):
             spread = max(spread, float(np.ptp(cosine)))
             found.append(measures(cosine, relevance))
         metrics: dict[str, float | None] = {
@@ -134,28 +135,20 @@ class RetrievalTask:
         )
 
     def _ranked(self, embeddings: TextEmbeddings) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield cosines and grades of the texts of the corpus, for each query."""
+        """Yield cosines and grades of the texts that each query ranks."""
         corpus = unit_rows(embeddings(self.corpus))
         position = {text: index for index, text in enumerate(self.corpus)}
         for start in range(0, len(self.queries), _BLOCK):
             block = self.queries[start : start + _BLOCK]
-            for query, cosine, relevant in zip(
-                block, unit_rows(embeddings(block)) @ corpus.T, self.relevant[start : start + _BLOCK], strict=True
-            ):
-                relevance = np.zeros(len(corpus))
-                relevance[list(relevant)] = list(relevant.values())
-                own = [position[query]] if self.others_only and query in position else []
-                yield np.delete(cosine, own), np.delete(relevance, own)
-
-    def _reranked(self, embeddings: TextEmbeddings) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield cosines and grades of the candidates of each query."""
-        queries = unit_rows(embeddings(self.queries))
-        for query, places, relevant in zip(queries, self.candidates or (), self.relevant, strict=True):
-            cosine = unit_rows(embeddings([self.corpus[place] for place in places])) @ query
-            yield cosine, np.array([relevant.get(place, 0.0) for place in places])
-
-
-_TOP = 10
+            for number, cosine in enumerate(unit_rows(embeddings(block)) @ corpus.T, start):
+                relevance, query = np.zeros(len(corpus)), self.queries[number]
+                relevance[list(self.relevant[number])] = list(self.relevant[number].values())
+                if self.candidates is not None:
+                    places = list(self.candidates[number])
+                    yield cosine[places], relevance[places]
+                else:
+                    own = [position[query]] if self.others_only and query in position else []
+                    yield np.delete(cosine, own), np.delete(relevance, own)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -277,7 +270,7 @@ RETRIEVAL_TASKS = ("STSB-97",)
 _TOP_SCORE = 5.0
 
 
-def load_retrieval(source: str | Path, task: str, *, text: TextVariant | None = None) -> RetrievalTask:
+def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "senteval") -> RetrievalTask:
     """Load `STSB-97`, or a folder in BEIR's layout.
 
     That layout is `<task>/corpus.jsonl` with `_id`, `text` and perhaps `title`; `queries.jsonl` with `_id` and `text`;
@@ -347,7 +340,7 @@ def load_reranking(source: str | Path, task: str) -> RetrievalTask:
     )
 
 
-def _top_pairs(source: str | Path, task: str, text: TextVariant | None) -> RetrievalTask:
+def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTask:
     (pairs,) = load_sts(source, tasks=["STS-B"], text=text)
     corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
     position = {sentence: index for index, sentence in enumerate(corpus)}
@@ -366,8 +359,7 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant | None) -> Retri
 
 def _folder(source: str | Path, name: str) -> Path:
     if (found := find_folder(source, name)) is None:
-        problem = f"{name} is not read from the hub" if str(source) == "hub" else f"{source} holds no folder {name}"
-        raise OpencseError(problem, "Check the task's name and the folder.")
+        raise OpencseError(f"{source} holds no folder {name}", "Check the task's name and the folder.")
     return found
 
 

@@ -1,15 +1,15 @@
 """Semantic textual similarity: scored sentence pairs, where they are read from, and the correlation of their cosines.
 
 By SimCSE's protocol there is one Spearman correlation over all pairs of a task: subsets of STS12–16 are concatenated
-("all"), not averaged (Gao et al. 2021, appendix B). The seven tasks are read from this project's TSV layout, a SentEval
-folder or the hub, and must have the published number of pairs, because a truncated or differently filtered file is
-the usual cause of irreproducible STS scores.
+("all"), not averaged (Gao et al. 2021, appendix B). The seven tasks are read from this project's TSV layout or a
+SentEval folder, and must have the published number of pairs, because a truncated or differently filtered file is the
+usual cause of irreproducible STS scores.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,6 @@ from opencse.evaluation.data_files import (
     TextVariant,
     check_count,
     complete_rows,
-    fetch,
     find_file,
     find_folder,
     respaced,
@@ -56,21 +55,8 @@ PUBLISHED_ROWS = {
 }
 """Published number of pairs of each task and split."""
 
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
-    "sentence2": ("sentence2", "sentence_2", "sent2", "text2", "s2"),
-    "score": ("score", "gold", "similarity", "similarity_score", "label"),
-}
-"""Header names accepted for each column, the preferred one first."""
-
 _FILE = {("SICK-R", "dev"): "trial"}  # the data set's own name of this split
 _FOLDER = {"STS-B": "STSB", "SICK-R": "SICKR"}
-
-_HUB = {
-    **{f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)},
-    "STS-B": "mteb/stsbenchmark-sts",
-    "SICK-R": "mteb/sickr-sts",
-}
 
 _SUBSETS = {
     "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -235,9 +221,8 @@ def why_undefined(gold: np.ndarray, predicted: np.ndarray) -> str | None:
 def read_pairs(path: str | Path) -> ScoredPairs:
     """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, named after the file.
 
-    Columns `sentence1`, `sentence2`, `score` (or an alias in `ALIASES`), in any order among others; a column `subset`
-    or `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character.
-    Blank lines are skipped.
+    Columns `sentence1`, `sentence2` and `score`, in any order among others; a column `subset` or `kind` is kept. CSV is
+    quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character. Blank lines are skipped.
 
     Args:
         path: The file, or `demo` for the pairs that come with the package.
@@ -248,51 +233,46 @@ def read_pairs(path: str | Path) -> ScoredPairs:
     """
     path = demo.pairs(path)
     names = table_columns(path)
-    first, second, gold = (next((alias for alias in each if alias in names), each[0]) for each in ALIASES.values())
     subset = next((name for name in ("subset", "kind") if name in names), "")
-    rows = list(complete_rows(path, first, second, others=[gold]))
+    rows = list(complete_rows(path, "sentence1", "sentence2", others=["score"]))
     if len(rows) < LEAST_PAIRS:
         note(f"{path.name}: {len(rows)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})")
     return ScoredPairs(
         name=path.name.split(".")[0],
-        sentence1=[row[first] for _, row in rows],
-        sentence2=[row[second] for _, row in rows],
-        scores=[parse_score(row[gold], path, line) for line, row in rows],
+        sentence1=[row["sentence1"] for _, row in rows],
+        sentence2=[row["sentence2"] for _, row in rows],
+        scores=[parse_score(row["score"], path, line) for line, row in rows],
         subsets=[str(row.get(subset)) for _, row in rows] if subset else None,
     )
 
 
 def load_sts(
-    source: str | Path, *, text: TextVariant | None = None, tasks: Sequence[str] = STS_TASKS, split: str = "test"
+    source: str | Path, *, text: TextVariant = "senteval", tasks: Sequence[str] = STS_TASKS, split: str = "test"
 ) -> list[ScoredPairs]:
     """Load STS tasks and check their sizes.
 
     Args:
-        source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an `eval` folder),
-            SentEval's `data/downstream` folder as its download script leaves it, or `hub` (the `mteb` data
-            sets on the Hugging Face hub, through `datasets`).
+        source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an `eval` folder), or
+            SentEval's `data/downstream` folder as its download script leaves it.
         text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
-            as released. A SentEval folder has only the first, the hub only the second, which is its default.
+            as released, which a SentEval folder lacks.
         tasks: Names among `STS_TASKS`.
-        split: `test`, or `dev` for STS-B and SICK-R (not on the hub, which lacks SICK's).
+        split: `test`, or `dev` for STS-B and SICK-R.
 
     Raises:
         OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs is not the published
             one.
     """
-    hub = str(source) == "hub"
-    text = text or ("raw" if hub else "senteval")
     if text not in get_args(TextVariant):
         raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}.")
     for task in tasks:
         if (task, split) not in PUBLISHED_ROWS:
             known = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
             raise OpencseError(f"there is no {split} split of {task!r}", f"Tasks with this split: {known or 'none'}.")
-    root, of_senteval = (Path(source), False) if hub else sts_folder(source)
-    if (hub and text != "raw") or (of_senteval and text != "senteval"):
-        given = "the hub has the raw text" if hub else f"{root} is a SentEval folder, which has the SentEval text"
-        raise OpencseError(f"{given} only", "Ask for the other text variant, or use another source.")
-    read = _from_hub if hub else _from_senteval if of_senteval else _from_tsv
+    root, of_senteval = sts_folder(source)
+    if of_senteval and text != "senteval":
+        raise OpencseError(f"{root} is a SentEval folder, which has the SentEval text only", "Use another source.")
+    read = _from_senteval if of_senteval else _from_tsv
     sets = []
     for task in tasks:
         rows = list(read(root, task, split, text))
@@ -315,7 +295,7 @@ def sts_folder(source: str | Path) -> tuple[Path, bool]:
         return found.parent, True
     raise OpencseError(
         f"{source} holds no STS data" if Path(source).is_dir() else f"{source} is not a folder",
-        "Give a folder with STS12/test.tsv.gz …, SentEval's data/downstream folder, or the word hub.",
+        "Give a folder with STS12/test.tsv.gz …, or SentEval's data/downstream folder.",
     )
 
 
@@ -358,12 +338,6 @@ def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Row]:
         yield cells[0], cells[1], parse_score(cells[2], path, number), ""
 
 
-def _from_hub(_: Path, task: str, split: str, __: str) -> Iterator[Row]:
-    """Fetch `mteb`'s data sets."""
-    for row in fetch(_HUB[task], split="validation" if split == "dev" else split):
-        yield row["sentence1"], row["sentence2"], float(row["score"]), ""
-
-
 def development_sets(
     dev: str | Path | None, data: str | Path | None, tasks: Sequence[str] = ("STS-B",)
 ) -> list[ScoredPairs]:
@@ -387,9 +361,7 @@ def development_sets(
         return [read_pairs(file)]
     if data is None:
         raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
-    if dev is not None or str(data) == "hub":  # the hub has no other development set
-        tasks = ["STS-B"]
-    return load_sts(data, tasks=list(tasks), split="dev")
+    return load_sts(data, tasks=list(tasks) if dev is None else ["STS-B"], split="dev")
 
 
 def development_file(dev: str | Path | None) -> Path | None:

@@ -61,7 +61,7 @@ _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "nump
 
 
 def load_suites(
-    names: Iterable[str], source: str | Path | None, *, text: TextVariant | None = None
+    names: Iterable[str], source: str | Path | None, *, text: TextVariant = "senteval"
 ) -> dict[str, list[Task]]:
     """Load tasks, grouped by suite.
 
@@ -71,7 +71,7 @@ def load_suites(
             of labelled texts a classification task.
         source: The data; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None is enough for
             `development` and `guard`.
-        text: Text variant, if there are two; by default that of published scores.
+        text: Text variant, if there are two.
 
     Raises:
         OpencseError: A name is unknown, or the data is missing or invalid.
@@ -84,7 +84,7 @@ def load_suites(
     return {suite: _load(suite, tasks, source, text) for suite, tasks in chosen.items()}
 
 
-def _load(suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant | None) -> list[Task]:
+def _load(suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant) -> list[Task]:
     if suite == "development":
         return [task for task in load_development() if task.name in names]
     if suite == "guard":
@@ -93,7 +93,7 @@ def _load(suite: str, names: Sequence[str], source: str | Path | None, text: Tex
         raise OpencseError(
             "no data was given for the tasks",
             "Give --data (or set OPENCSE_DATA): a folder with STS12/test.tsv.gz …, the data/downstream folder that "
-            "SentEval's get_transfer_data.bash makes, or `--data hub` to download them.",
+            "SentEval's get_transfer_data.bash makes; or fetch mteb's: `--tasks mteb:STSBenchmark --data hub`.",
         )
     if suite == "sts":
         return [PairsTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=names)]
