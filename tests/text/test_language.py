@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.language import likely_language
+from opencse.text.documents import likely_language
 
 
 @pytest.mark.parametrize(

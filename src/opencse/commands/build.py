@@ -19,8 +19,7 @@ from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
-from opencse.text.language import ENOUGH_TEXTS
-from opencse.text.languages import choose_language
+from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.builder import build_views
 from opencse.text.views.constructor import ConstructorSpec

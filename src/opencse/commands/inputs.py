@@ -19,8 +19,7 @@ from opencse.foundation.numbers import few_sentences
 from opencse.recipes import Recipe, shortened
 from opencse.recipes.rows.prepare import missing_specs, recipe_for_corpus
 from opencse.text.corpus import Corpus
-from opencse.text.language import ENOUGH_TEXTS
-from opencse.text.languages import ChosenLanguage, choose_language
+from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.constructor import ConstructorSpec
 from opencse.training.folder import read_record

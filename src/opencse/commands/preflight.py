@@ -24,7 +24,7 @@ from opencse.foundation.workers import launched_processes
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.sampling import tables_of_kind
 from opencse.text import demo
-from opencse.text.generated.back_translation import BackTranslation
+from opencse.text.generated.paraphrases import BackTranslation
 from opencse.training.folder import check_folder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import zipfile
@@ -27,16 +28,33 @@ from opencse.foundation.reading import (
 from opencse.foundation.tables import TABLES, read_lines
 from opencse.text import demo
 from opencse.text.corpus import Corpus
-from opencse.text.language import likely_language
 
 PROSE = (".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
 """Extensions of running text. Plain text and tables may hold one sentence per line or row."""
+
+LANGUAGES = {
+    "da": "Danish",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fi": "Finnish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "sv": "Swedish",
+    "tr": "Turkish",
+}
+"""The languages that are recognised, by code."""
 
 _SAMPLE = 200  # paragraphs by which the language of a document is recognised
 _JUDGED = 1000  # lines or cells by which is judged whether each is a sentence
 _LONG = 40  # words above which a line of plain text or a cell is a paragraph
 _MARGIN = 40  # characters of a line, above which it may have been wrapped
 _FULL = 0.7  # share of the lines of a wrapped paragraph that the next word would have made too long
+_MIN_SHARE = 0.15  # of stop words; a text with fewer is in another language, or is no prose
+_LETTERS = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)?")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 _BLOCKS = frozenset(
@@ -346,3 +364,25 @@ def _splitter(language: str) -> Any:
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = 10_000_000
     return pipeline
+
+
+def likely_language(texts: Iterable[str]) -> str | None:
+    """Return the code of the language whose stop words (spaCy's lists) make up most of the words.
+
+    Args:
+        texts: Some sentences; a hundred words are enough.
+
+    Returns:
+        One of `LANGUAGES`, or None if no language's stop words make up 15 % of the words.
+    """
+    words = [word.lower() for text in texts for word in _LETTERS.findall(text)]
+    if not words:
+        return None
+    shares = {code: sum(word in _stop_words(code) for word in words) / len(words) for code in LANGUAGES}
+    code, share = max(shares.items(), key=lambda item: item[1])
+    return code if share >= _MIN_SHARE else None
+
+
+@cache
+def _stop_words(code: str) -> frozenset[str]:
+    return frozenset(importlib.import_module(f"spacy.lang.{code}.stop_words").STOP_WORDS)

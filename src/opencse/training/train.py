@@ -27,7 +27,8 @@ from opencse.losses import Objective
 from opencse.recipes import Block, FirstStage, Recipe, ViewSettings, dump_recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.text.language import ENOUGH_TEXTS, likely_language
+from opencse.text.documents import likely_language
+from opencse.text.languages import ENOUGH_TEXTS
 from opencse.text.mined.debiased import DebiasedPositives
 from opencse.text.mined.vectors import MinedSpec
 from opencse.training.batches import Assembler, ViewTokens

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.english.lexicon import names
-from opencse.text.english.verbs import article_edits, indefinite_article
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import apply_edits
+from opencse.text.english.lexicon import article_edits, indefinite_article, names
+from opencse.text.syntax import Token, apply_edits
 
 AN = """
 apple easy ice old ugly umbrella uninteresting unimportant unintended unidentified uncle urban utter usher upper

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from opencse.text.english.lexicon import names
-from opencse.text.english.verbs import indefinite_article
+from opencse.text.english.lexicon import indefinite_article, names
 from opencse.text.views.registry import EntitySwap, NumberSwap, SourceRow
 
 

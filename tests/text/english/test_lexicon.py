@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from opencse.text.english import lexicon
+from opencse.text.english.lexicon import inflect
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
-from opencse.text.english.verbs import inflect
 
 
 def test_a_prefix_is_assimilated():

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.english.negative_word import possible_edits
+from opencse.text.english.one_word import possible_edits
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.syntax import load_parser
+from opencse.text.syntax import apply_edits, load_parser
 from opencse.text.views.registry import NegativeWord, SourceRow
-from opencse.text.views.text_edits import apply_edits
 
 CASES = """
 Every baker on our street washed his hands.|No baker on our street washed his hands.

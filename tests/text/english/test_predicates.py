@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from opencse.text.english.lexicon import opposites
+from opencse.text.english.lexicon import inflect, opposites
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.english.verbs import inflect
 from opencse.text.syntax import Token, load_parser
 from opencse.text.views.registry import AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from opencse.text.english.clause import attribute_clause, is_predicate
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.english.statements import attribute_clause, is_predicate
 from opencse.text.syntax import load_parser
 
 

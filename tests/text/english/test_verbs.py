@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencse.text.english.verbs import base_form, gerund, inflect, is_past, participle, past, third_person
+from opencse.text.english.lexicon import base_form, gerund, inflect, is_past, participle, past, third_person
 
 FORMS = """
 sing sings sang sung singing|be is was been being|have has had had having|do does did done doing|go goes went gone going

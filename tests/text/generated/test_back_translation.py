@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.generated import back_translation
-from opencse.text.generated.back_translation import FREQUENT, insert_words, mask_words
+from opencse.text.generated import paraphrases
+from opencse.text.generated.paraphrases import FREQUENT, insert_words, mask_words
 from opencse.text.views.registry import BackTranslation
 
 TEXTS = ["The old dog sits in the garden.", "a man", "A happy child reads a green book today.", " ", "x" * 2000]
@@ -17,8 +17,8 @@ WIDE = {"window": (0.0, 1.0)}
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(back_translation, "_MAX_NEW_TOKENS", 8)
-    monkeypatch.setattr(back_translation, "_BATCH", 2)
+    monkeypatch.setattr(paraphrases, "_MAX_NEW_TOKENS", 8)
+    monkeypatch.setattr(paraphrases, "_BATCH", 2)
 
 
 def test_there_and_back(marian, rows):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.text.generated import back_translation
+from opencse.text.generated import paraphrases
 from opencse.text.views.registry import (
     CONSTRUCTORS,
     BackTranslation,
@@ -35,7 +35,7 @@ HOSTILE = [
 
 @pytest.fixture
 def specs(bert, roberta, marian, tmp_path, monkeypatch):
-    monkeypatch.setattr(back_translation, "_MAX_NEW_TOKENS", 4)
+    monkeypatch.setattr(paraphrases, "_MAX_NEW_TOKENS", 4)
     path = tmp_path / "candidates.parquet"
     pq.write_table(pa.table({"text": ["word", None, ""], "candidate": ["other", "x", None]}), path)
     return {name: CONSTRUCTORS[name]() for name in BY_RULES} | {

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.grammar_view import Rewrite
+from opencse.text.english.parse import Rewrite
 from opencse.text.english.questions import Keywords
 from opencse.text.syntax import Token
 from opencse_german import words as w

@@ -6,10 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.grammar_view import Rewrite
 from opencse.text.english.negation import Negation
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits, match_case
+from opencse.text.english.parse import Rewrite
+from opencse.text.syntax import Edit, Token, apply_edits, match_case
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, Phrase, main_clause
 from opencse_german.lexicon import german_names

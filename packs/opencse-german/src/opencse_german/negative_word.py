@@ -6,10 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.grammar_view import Rewrite
-from opencse.text.english.negative_word import NegativeWord
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits
+from opencse.text.english.one_word import NegativeWord
+from opencse.text.english.parse import Rewrite
+from opencse.text.syntax import Edit, Token, apply_edits
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, main_clause
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.text.english.entities import NumberSwap
-from opencse.text.english.grammar_view import Rewrite
 from opencse.text.english.lexicon import LexiconTable
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import apply_edits, match_case
+from opencse.text.english.parse import Rewrite
+from opencse.text.syntax import Token, apply_edits, match_case
 from opencse_german import words as w
 from opencse_german.clause import main_clause
 from opencse_german.events import in_event, is_month

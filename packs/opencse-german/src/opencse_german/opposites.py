@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.text.english.antonym_swap import AntonymSwap
-from opencse.text.english.grammar_view import Rewrite
 from opencse.text.english.lexicon import LexiconTable
+from opencse.text.english.one_word import AntonymSwap
+from opencse.text.english.parse import Rewrite
 from opencse.text.english.predicates import AntonymQuadruple, NegatedAntonym
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits, match_case
+from opencse.text.syntax import Edit, Token, apply_edits, match_case
 from opencse_german import lexicon
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, main_clause

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.grammar_view import Rewrite
 from opencse.text.english.order import Reordering
+from opencse.text.english.parse import Rewrite
 from opencse.text.english.questions import Question
 from opencse.text.syntax import Token
 from opencse_german import words as w

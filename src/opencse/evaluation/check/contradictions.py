@@ -13,10 +13,10 @@ from itertools import takewhile
 
 from opencse.text.corpus import chunks
 from opencse.text.documents import DocumentPassage
-from opencse.text.english.antonym_swap import AntonymSwap
 from opencse.text.english.entities import NumberSwap
 from opencse.text.english.lexicon import word_class
 from opencse.text.english.negation import Negation
+from opencse.text.english.one_word import AntonymSwap
 from opencse.text.english.opposites import Opposite
 from opencse.text.english.order import Reordering
 from opencse.text.english.predicates import NegatedAntonym, Predication, find_predications, predication_edits

@@ -15,9 +15,9 @@ from opencse.foundation.reading import regular_file
 from opencse.foundation.tables import is_made_from, write_texts
 from opencse.recipes import CorpusSettings
 from opencse.text.corpus import Corpus, content_hash
+from opencse.text.english.clause import MainClause
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.english.statements import MainClause
 from opencse.text.languages import ENGLISH, LanguagePack
 from opencse.text.syntax import load_parser
 from opencse.text.views.constructor import SourceRow

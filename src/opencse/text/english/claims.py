@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, lexicon_rows
-from opencse.text.english.parse import base_relation, word_at
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import apply_edits, match_case
+from opencse.text.english.parse import GrammarView, Rewrite, base_relation, word_at
+from opencse.text.syntax import Token, apply_edits, match_case
 
 _SMALL = "two three four five six seven eight nine ten eleven twelve".split()
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?:\.\d+)?|" + "|".join(

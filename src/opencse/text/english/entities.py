@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import LexiconTable, names
-from opencse.text.english.parse import replaced, word_at
-from opencse.text.english.verbs import article_edits
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits
+from opencse.text.english.lexicon import LexiconTable, article_edits, names
+from opencse.text.english.parse import GrammarView, Rewrite, replaced, word_at
+from opencse.text.syntax import Edit, Token, apply_edits
 
 _LONG_MONTHS = ("January", "July", "August", "October", "December")
 _PLACES = "Town City Street Road Avenue Park County School College House Island River Lake Bay Square Hall".split()

@@ -1,28 +1,23 @@
-"""The word lists of the rewriting kinds: antonyms, opposites, names and classes of words from `assets/lexicon`.
+"""Words of English: the lists from `assets/lexicon`, verbs inflected, and *a* or *an* by the sound of the next word.
 
-| table | file | source |
-|---|---|---|
-| `antonyms` | `antonyms.tsv` | Open English WordNet: every antonym of a word, in one of its senses |
-| `opposites` | `opposites.tsv` | written for this project: one opposite that holds in nearly every context |
-| `affixes` | `affixes.tsv` | written for this project: stems of opposites by a negative prefix, or by -ful and -less |
-| `particles` | `particles.tsv` | written for this project: verbs with a particle, and their opposites |
-| `collocations` | `collocations.tsv` | written for this project: opposites of verbs that depend on the object |
-| `names` | `names.tsv` | written for this project: countries, cities, first names, months, … |
-| `claims`, `hyponyms`, `units` | `claims.tsv`, … | written for this project: expressions that decide what is claimed |
-
-The others belong to the rules and change with the code: `classes.tsv` (words by what they have in common),
-`contexts.tsv` (where a word has its opposite), `infinitives.tsv`, `irregular_verbs.tsv`, `negative_words.tsv` and
-`topic_questions.tsv`.
+`antonyms.tsv` has every antonym of Open English WordNet, in one sense of a word. The other lists were written for this
+project: `opposites.tsv` has one opposite that holds in nearly every context, `affixes.tsv` stems of opposites by a
+negative prefix or by -ful and -less, `particles.tsv` verbs with a particle, and `collocations.tsv` verbs whose opposite
+depends on the object. `classes.tsv`, `contexts.tsv` (where a word has its opposite), `infinitives.tsv`,
+`irregular_verbs.tsv`, `negative_words.tsv` and `topic_questions.tsv` belong to the rules and change with the code.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Literal
+
+from opencse.text.syntax import Edit, Token, match_case
 
 LexiconTable = (
     Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names", "claims", "units", "hyponyms"]
@@ -149,3 +144,198 @@ def opposed_phrases(table: Literal["particles", "collocations"]) -> dict[str, tu
 def names() -> dict[str, str]:
     """Return the kind of each name ("country", "city", "man", "month", …) by name."""
     return dict(lexicon_rows("names"))
+
+
+_PRESENT = {"be": "is", "have": "has"}
+_SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl"
+    r"(?:[cuvz]|[bcdfgkptz]l|[^a]ul|[^aeiou]at|[iu]at|creat|[^o]id|[^a]ud|[^o]od|[vr]ad|ced|ut|plet|delet|mpet|[vnc]it"
+    r"|radit|pedit|[mvn]ot|quot|[^o]ok|[^e]ar|[^aeo]ur|[^ae]ir|plor|stor|gnor|[do]her|[^aeou]in|pon|um|nam|elcom|cap|scrib"
+    r"|[cf]il|yl|yp|[aeiourd]g|[aelpu]ng(?<!long)|ulg|[^s]s(?<!ocus)|[wtp]ast|e)$"
+)
+
+
+@cache
+def _irregular() -> tuple[dict[str, tuple[list[str], list[str]]], dict[str, str]]:
+    """Return (pasts, participles) by base, and the base by form."""
+    rows = lexicon_rows("irregular_verbs")  # alternatives after a slash, the more frequent first
+    forms = {base: (past.split("/"), participle.split("/")) for base, past, participle in rows}
+    bases: dict[str, str] = {}
+    for base, (pasts, participles) in forms.items():
+        for form in pasts + participles:
+            if form != base:
+                bases.setdefault(form, base)
+    return forms, bases
+
+
+def third_person(base: str) -> str:
+    """Return the present tense after he, she, it: "go" becomes "goes"."""
+    if base in _PRESENT:
+        return _PRESENT[base]
+    if re.search(r"(?:s|x|z|ch|sh|[^aeiou]o)$", base):
+        return base + ("zes" if re.search(r"[^aeiouz][aeiou]z$", base) else "es")
+    return base[:-1] + "ies" if re.search(r"[^aeiou]y$", base) else base + "s"
+
+
+def _doubles(base: str) -> bool:
+    """Whether a final consonant doubles before -ed: after one syllable, or a probably stressed last one."""
+    if not re.search(r"[^aeiou][aeiou][bdgklmnprt]$|qu[aeiou][bdgklmnprtz]$", base):
+        return False
+    syllables = len(re.findall(r"[aeiouy]+", base))
+    stressed = re.search(
+        r"(?:(?<!of)(?<!suf)(?<!dif)fer|cur|(?<!li)(?<!vo)mit|pel|trol|gret|quip|bed|zip|kidnap|gram"
+        r"|acquit|outwit|begin|for(?:get|bid)|(?:up|re|in|off)set|(?:out|re|over)run|cut|win|deter|abhor|allot|rebut|un(?:wrap|plug|pin))$",
+        base,
+    )
+    return syllables == 1 or bool(stressed)
+
+
+def past(base: str) -> str:
+    """Return the past tense: "sing" becomes "sang"; "was" for "be"."""
+    return _irregular()[0][base][0][0] if base in _irregular()[0] else _with_ed(base)
+
+
+def participle(base: str) -> str:
+    """Return the past participle: "sing" becomes "sung"."""
+    return _irregular()[0][base][1][0] if base in _irregular()[0] else _with_ed(base)
+
+
+def _with_ed(base: str) -> str:
+    if base.endswith("e"):
+        return base + "d"
+    if re.search(r"[^aeiou]y$", base):
+        return base[:-1] + "ied"
+    if re.search(r"[aeiou]c$", base):
+        return base + "ked"
+    return base + base[-1] + "ed" if _doubles(base) else base + "ed"
+
+
+def gerund(base: str) -> str:
+    """Return the -ing form: "lie" becomes "lying"."""
+    if base.endswith("ie"):
+        return base[:-2] + "ying"
+    if base.endswith("e") and not base.endswith(("ee", "oe", "ye")) and base != "be":
+        return base[:-1] + "ing"
+    if re.search(r"[aeiou]c$", base):
+        return base + "king"
+    return base + base[-1] + "ing" if _doubles(base) else base + "ing"
+
+
+def inflect(base: str, tag: str) -> str:
+    """Return the form of a verb for a Penn Treebank tag (VB, VBP, VBZ, VBD, VBN, VBG)."""
+    if (base, tag) == ("be", "VBP"):
+        return "are"
+    makers = {"VBZ": third_person, "VBD": past, "VBN": participle, "VBG": gerund}
+    return makers[tag](base) if tag in makers else base
+
+
+def base_form(form: str, tag: str, guess: str = "") -> str:
+    """Return the base of a finite form, in lower case.
+
+    Args:
+        form: The form.
+        tag: Its Penn Treebank tag (VBZ, VBP, VBD or VBN).
+        guess: Lemma by a lemmatizer; it decides if a form has several bases ("lay" of "lie" and "lay").
+    """
+    form, guess = form.lower(), guess.lower()
+    if tag in ("VB", "VBP"):
+        return {"are": "be", "am": "be", "'re": "be", "'m": "be", "'ve": "have"}.get(form, form)
+    if tag == "VBZ":
+        return _base_of_third_person(form, guess)
+    forms, bases = _irregular()
+    if guess in forms and form in forms[guess][0] + forms[guess][1]:
+        return guess
+    return bases.get(form) or (form if form in forms else _base_of_ed(form))  # put, set, cut
+
+
+def verb_base(verb: Token) -> str:
+    """Return the base of a verb in any form."""
+    return verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
+
+
+def is_past(form: str) -> bool:
+    """Return whether a form can be a past tense: "sang", "put", "walked", but not "sung" or "need"."""
+    form = form.lower()
+    forms, bases = _irregular()
+    base = bases.get(form, form)
+    if base in forms:
+        return form in forms[base][0] or (form == base and base in forms[base][0])
+    free = ("agreed", "disagreed", "freed", "decreed", "guaranteed", "refereed")
+    return form in free or (form.endswith("ed") and not form.endswith(("eed", "embed")))
+
+
+def _base_of_third_person(form: str, guess: str) -> str:
+    if form in ("is", "'s", "has"):
+        return "have" if form == "has" else "be"
+    if guess and guess != form and third_person(guess) == form:
+        return guess
+    if form.endswith("ies") and len(form) > 4:
+        return form[:-3] + "y"
+    if re.search(r"(?:ss|x|zz|ch|sh|[^aeiou]o)es$", form) and form != "aches":
+        return form[:-2]
+    return form[:-1] if form.endswith("s") and not form.endswith("ss") else form
+
+
+def _base_of_ed(form: str) -> str:
+    """Remove a regular "-ed" by spelling, which is right more often than a lemmatizer on the treebank's test set."""
+    if not form.endswith("ed"):
+        return form
+    stem = form[:-2]
+    if re.search(r"[aeiou]\w+ick$", stem):  # panicked
+        return stem[:-1]
+    if stem.endswith("i"):
+        return stem + "e" if len(stem) <= 2 else stem[:-1] + "y"
+    if re.search(r"..([bdgkmnprt])\1$|[^aeiou][^aeiou]?[aeiou]\w*[^w]ell$|ntroll$", stem):  # planned, travelled
+        return stem[:-1]
+    if len(re.findall(r"[aeiouy]+", stem)) == 1 and _doubles(stem):  # hoped, where hop would have given hopped
+        return stem + "e"
+    return stem + "e" if _SILENT_E.search(stem) or len(stem) <= 2 else stem
+
+
+# Words that are written with a vowel letter and spoken with a consonant: "one" (w) and long u (y).
+_SPOKEN_CONSONANT = re.compile(
+    r"eu|ewe|once\b|one(?:s|self|ness|time)?\b|ouija|u(?:"
+    r"ni(?!n|m|de|dio|rr|ss)"  # union, unique; but unintended, unimportant, unidentified
+    r"|nanim|s[aeiu]|t[aeio]|r[aeiou]|ga|k[ru]|biq|ly|vu|fo\b)",  # useful, utility, uranium, Uganda, Ukraine
+    re.IGNORECASE,
+)
+_SILENT_H = re.compile(r"hour|honou?r|honest|heir", re.IGNORECASE)
+_SPELLED_LETTER = re.compile(r"[AEFHILMNORSX](?![A-Za-z])|[FHLMNRSX][B-DF-HJ-NP-TV-XZ]+(?![a-z])")  # X-ray, MP, NBC
+_SPELLED_U = re.compile(r"U(?:[A-Z]{1,2})?(?![A-Za-z])")  # U-turn, UN, USA
+_NUMERAL = re.compile(r"\d[\d,]*")
+
+
+def indefinite_article(word: str) -> str:
+    """Return "a" or "an", whichever stands before a word or a numeral in speech.
+
+    The rule goes by sound as far as spelling tells: "an hour", "a union", "an MP", "an 1850 map", "a 180-page book".
+
+    Args:
+        word: The next word as it is written.
+    """
+    if numeral := _NUMERAL.match(word):
+        return "an" if _begins_with_a_vowel(numeral[0]) else "a"
+    if _SPELLED_LETTER.match(word):
+        return "an"
+    if _SPELLED_U.match(word) or _SPOKEN_CONSONANT.match(word):
+        return "a"
+    return "an" if word[:1].lower() in ("a", "e", "i", "o", "u") or _SILENT_H.match(word) else "a"
+
+
+def _begins_with_a_vowel(numeral: str) -> bool:
+    """Whether a numeral is spoken with "eight", "eleven" or "eighteen" at its beginning."""
+    digits = numeral.replace(",", "")
+    if digits[0] == "8":
+        return True
+    hundreds = len(digits) == 4 and "," not in numeral  # a year: "eighteen hundred and fifty"
+    return digits[:2] in ("11", "18") and (len(digits) % 3 == 2 or hundreds)
+
+
+def article_edits(text: str, tokens: Sequence[Token], place: int, word: str) -> list[Edit]:
+    """Return the edit that corrects "a" or "an" before a token that a word replaces; none if it fits."""
+    before = tokens[place - 1] if place else None
+    if before is None or before.text.lower() not in ("a", "an"):
+        return []
+    if text[before.end : tokens[place].start].strip():  # a bracket stands between them
+        return []
+    article = indefinite_article(word)
+    return [] if article == before.text.lower() else [(before.start, before.end, match_case(article, before.text))]

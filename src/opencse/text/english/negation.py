@@ -13,14 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from opencse.text.english.antonym_swap import AntonymSwap
 from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, SENTENTIAL, Clause, main_clause
-from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
-from opencse.text.english.parse import base_relation, children, is_question, replaced, subtree, word_at
-from opencse.text.english.verbs import base_form, inflect, is_past
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits, decapitalise, match_case
+from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, base_form, inflect, is_past, word_class
+from opencse.text.english.one_word import AntonymSwap
+from opencse.text.english.parse import (
+    GrammarView,
+    Rewrite,
+    base_relation,
+    children,
+    is_question,
+    replaced,
+    subtree,
+    word_at,
+)
+from opencse.text.syntax import Edit, Token, apply_edits, decapitalise, match_case
 
 Negated = tuple[list[Edit] | None, str]
 """The edits of a negation, or None if no rule is safe, and the rule or the reason."""

@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 
 from opencse.text.english import lexicon
-from opencse.text.english.lexicon import OpposedVerb, lexicon_rows, word_class
+from opencse.text.english.lexicon import (
+    OpposedVerb,
+    article_edits,
+    inflect,
+    lexicon_rows,
+    third_person,
+    verb_base,
+    word_class,
+)
 from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.verbs import article_edits, inflect, third_person, verb_base
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, match_case
+from opencse.text.syntax import Edit, Token, match_case
 
 _VERB_TAGS = ("VB", "VBZ", "VBP", "VBD", "VBN", "VBG")
 _POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}

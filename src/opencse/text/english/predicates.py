@@ -12,15 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
-from opencse.text.english.antonym_swap import find_copula, shares_predicate
 from opencse.text.english.clause import NOT, SENTENTIAL, Clause, clause_at
-from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
 from opencse.text.english.negation import Negated, negation_edits
+from opencse.text.english.one_word import find_copula, shares_predicate
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
-from opencse.text.english.parse import children, is_question, word_at
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits
+from opencse.text.english.parse import GrammarView, Rewrite, children, is_question, word_at
+from opencse.text.syntax import Edit, Token, apply_edits
 
 _POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too
 _REPORTING = ("remember", "forget", "believe", "doubt", "think")  # with a clause: "did not forget that …"

@@ -10,9 +10,10 @@ from functools import cache
 from typing import ClassVar
 
 from opencse.text.english.clause import BE, FINITE, NOT, Clause, main_clause
-from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import ACTORS, LexiconTable, lexicon_rows, names, word_class
+from opencse.text.english.lexicon import ACTORS, LexiconTable, base_form, inflect, lexicon_rows, names, word_class
 from opencse.text.english.parse import (
+    GrammarView,
+    Rewrite,
     Span,
     as_span,
     base_relation,
@@ -24,9 +25,7 @@ from opencse.text.english.parse import (
     word_at,
 )
 from opencse.text.english.transitive import agreeing
-from opencse.text.english.verbs import base_form, inflect
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits
+from opencse.text.syntax import Edit, Token, apply_edits
 
 _ADVERBS = ("Why", "How", "When")
 _HELPERS = {"VBZ": "does", "VBP": "do", "VBD": "did"}

@@ -14,9 +14,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import OPPOSITE_TABLES, SYMMETRIC_VERBS, LexiconTable, word_class
+from opencse.text.english.lexicon import (
+    OPPOSITE_TABLES,
+    SYMMETRIC_VERBS,
+    LexiconTable,
+    base_form,
+    inflect,
+    verb_base,
+    word_class,
+)
 from opencse.text.english.parse import (
+    GrammarView,
+    Rewrite,
     as_span,
     capitalised,
     characters,
@@ -37,9 +46,7 @@ from opencse.text.english.transitive import (
     shares_subject,
     transitives,
 )
-from opencse.text.english.verbs import base_form, inflect, verb_base
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import apply_edits
+from opencse.text.syntax import Token, apply_edits
 
 RolePair = tuple[str | None, str]
 """The paraphrase (None if there is none), and the sentence with exchanged roles."""

@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import ClassVar
 
 from opencse.text.english.clause import FINITE, NOT, Clause, clause_at, main_clause
-from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import ACTORS, word_class
+from opencse.text.english.lexicon import ACTORS, inflect, is_past, participle, verb_base, word_class
 from opencse.text.english.parse import (
+    GrammarView,
+    Rewrite,
     Span,
     as_span,
     base_relation,
@@ -23,9 +24,7 @@ from opencse.text.english.parse import (
     text_of,
     word_at,
 )
-from opencse.text.english.verbs import inflect, is_past, participle, verb_base
-from opencse.text.syntax import Token
-from opencse.text.views.text_edits import Edit, apply_edits
+from opencse.text.syntax import Edit, Token, apply_edits
 
 _SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
 _OBJECT_FORM = {new: old for old, new in _SUBJECT_FORM.items()} | {"she": "her", "i": "me"}

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from opencse.text.syntax import Edit, apply_edits
 from opencse.text.views.constructor import (
     BuiltView,
     ConstructorSpec,
@@ -18,7 +19,6 @@ from opencse.text.views.constructor import (
     row_random,
     with_error_rate,
 )
-from opencse.text.views.text_edits import Edit, apply_edits
 
 _SENTENCES = 64  # in one forward pass, at most
 _TOKENS = 512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB

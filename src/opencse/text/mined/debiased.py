@@ -18,8 +18,13 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from opencse.foundation.numbers import check_least, unit_rows
-from opencse.text.generated.back_translation import BackTranslation
-from opencse.text.generated.candidate_table import Candidate, CandidateSource, CandidateTable, distinct_candidates
+from opencse.text.generated.paraphrases import (
+    BackTranslation,
+    Candidate,
+    CandidateSource,
+    CandidateTable,
+    distinct_candidates,
+)
 from opencse.text.mined.candidate_pools import CandidatePools, in_window
 from opencse.text.mined.vectors import (
     CorpusIndex,

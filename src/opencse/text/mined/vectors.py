@@ -24,8 +24,15 @@ from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
 from opencse.text.mined.candidate_pools import CandidatePools, random_block, without_copies
 from opencse.text.surface import lexical_overlap, match_error_rate
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, FunctionConstructor, SourceRow, row_seed
-from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
+from opencse.text.views.constructor import (
+    BuiltView,
+    ConstructorSpec,
+    CorpusAccess,
+    FunctionConstructor,
+    SentenceStore,
+    SourceRow,
+    row_seed,
+)
 
 if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone

@@ -14,8 +14,17 @@ from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import Corpus
-from opencse.text.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, SourceRow
-from opencse.text.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store, texts_hash
+from opencse.text.views.constructor import (
+    UNIT,
+    BuiltView,
+    Constructor,
+    ConstructorSpec,
+    CorpusAccess,
+    SentenceStore,
+    SourceRow,
+    open_sentence_store,
+    texts_hash,
+)
 from opencse.text.views.storage import BuiltColumns, ViewFiles, begun_columns, build_order
 
 if TYPE_CHECKING:

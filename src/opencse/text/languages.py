@@ -1,0 +1,256 @@
+"""Languages: which one some texts are in, the packs of grammar rules, and the pack that fits the texts.
+
+English comes with opencse. Any other pack is a `LanguagePack` that an installed package names in its entry points:
+
+    [project.entry-points."opencse.languages"]
+    fr = "my_package.french:FRENCH"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, ClassVar
+
+from opencse.foundation.errors import OpencseError
+from opencse.text.documents import LANGUAGES, likely_language
+from opencse.text.english.clause import attribute_clause, is_predicate
+from opencse.text.english.entities import NumberSwap
+from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
+from opencse.text.english.parse import GrammarView
+from opencse.text.syntax import BUNDLED, Token
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
+from opencse.text.views.registry import CONSTRUCTORS
+
+ENOUGH_TEXTS = 500
+"""Sentences of a corpus by which its language is recognised."""
+
+
+_COUNT = re.compile(r"[1-9]\d{0,3}")  # a count in digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguagePack:
+    """The grammar rules of one language.
+
+    Attributes:
+        code: ISO 639-1 code of the language.
+        name: English name of the language.
+        rules: The class that builds each kind of view in this language: the kind's own, or a subclass with another
+            `rewrite`. A kind that needs grammar and is not listed gives null for every sentence.
+        syntax: The pipeline that tags the sentences, as for `opencse.text.syntax.load_parser`.
+        prose: A sentence of prose, which `opencse check` may rewrite: no markup, formula, path, list or question.
+        leaves_open: By kind of view, what the unchanged beginning of a sentence must not contain if `opencse check`
+            takes the view for a contradiction: after "if" and "may", both versions can be true.
+        unfit: By kind of view, what the whole sentence must not contain for that, or for a view that says the same.
+        opposites_reworded: Whether `opencse check` takes an opposite for a contradiction only if the opposite can also
+            be negated; the word is then the predicate, in its usual sense.
+        opposed_words: Returns the words of a text that have an opposite, with the opposites: sentences are sampled
+            evenly over them (`opencse.recipes.rows.sampling`).
+        statement: Returns a text if such a word is its predicate, or a sentence made of it in which it is; None if
+            there is none.
+    """
+
+    code: str
+    name: str
+    rules: Mapping[str, type[GrammarView]]
+    syntax: str
+    prose: re.Pattern[str] = re.compile(r"[^\W_a-z][\w\s,.'’‘“”„»«\"()%$€£°&–—-]*[.!][\"”“»’)]?")
+    leaves_open: Mapping[str, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
+    unfit: Mapping[str, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
+    opposites_reworded: bool = False
+    opposed_words: Callable[[str], Mapping[str, str]] = lambda text: {}
+    statement: Callable[[str, Sequence[Token], str], str | None] = lambda text, tokens, word: text
+
+    def localised(self, spec: ConstructorSpec) -> ConstructorSpec:
+        """Return the specification that builds the same kind of view in this language, with the same options.
+
+        Views that need no grammar stay as they are.
+        """
+        if not isinstance(spec, GrammarView):
+            return spec
+        rule = self.rules.get(spec.kind)
+        if rule is None:
+            return NoRule(of=spec.of, parts=spec.parts)
+        if isinstance(spec, rule):  # `opencse check` has narrower forms of the English kinds
+            rule = type(spec)
+        return rule(**{**vars(spec), "syntax": self.syntax if spec.syntax == BUNDLED else spec.syntax})
+
+    def localise(self, specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
+        """Return the specifications of a recipe's `[build]` for this language."""
+        return {name: self.localised(spec) for name, spec in specs.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoRule(ConstructorSpec):
+    """A view for which a language has no rule: it is null for every sentence.
+
+    Attributes:
+        parts: Endings of the columns, if the kind builds several.
+    """
+
+    kind: ClassVar[str] = "no_rule"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+    digest: ClassVar[str] = ""
+
+    parts: tuple[str, ...] = ()
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return the columns of the kind that it stands for."""
+        return tuple(f"{name}_{part}" for part in self.parts) or (name,)
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> NoRule:
+        """Return itself: there is nothing to load."""
+        return self
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
+        """Return a null for each row and column."""
+        empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
+        return [[empty] * len(self.parts) if self.parts else empty for _ in rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSwap(NumberSwap):
+    """Change one number of up to four digits before a word in small letters: "12 salles".
+
+    It holds for any language with spaces between words.
+    """
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
+        """Return the places of the counts."""
+        pairs = [(i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)]
+        return [i for i, after in pairs if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()]
+
+
+_PROSE = re.compile(r"(?!.*\w\()[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
+_POSSIBLE = re.compile(
+    r"\b(?:allow\w*|enabl\w*|help\w*|permit\w*|lets?|letting|may|might|can|could) [^.,;]*$"
+    r"|\b(?:if|when|whenever|whether|unless|once|until|while|suppose|let's) [^,;]*$",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence up to a word that stands for what is possible, permitted or a condition.
+
+Its opposite may be true as well: "allows you to take control" and "to lose control".
+"""
+_SOME = re.compile(r"\b(?:may|might|some|sometimes|several|many|often|a lot)\b", re.IGNORECASE)
+"""In the beginning of a sentence up to its negation: "some are" and "some are not" can both be true."""
+_ONLY = re.compile(r"\b(?:only|solely|but|else)\b|\w.*\botherwise\b", re.IGNORECASE)
+"""Words that a negation or an opposite leaves without sense: "is not sold only here" does not deny that it is sold."""
+_BECAUSE = re.compile(r"\w.*\bbecause\b", re.IGNORECASE)
+"""A reason after a statement: "is not cheap because it is old" may deny either."""
+_DATED_EVENT = re.compile(r"\b(?:was|were|\w+ed)\b.*\b(?:in|on|since)\b(?: \w+){0,2} (?:1\d|20)\d\d\b", re.IGNORECASE)
+"""Something that happened at a time: "was approved in 1986" says more than "was not rejected in 1986"."""
+
+
+def _opposed_words(text: str) -> dict[str, str]:
+    return opposed_adjectives(text) | opposed_verbs(text)
+
+
+def _statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
+    if word.startswith("to ") or is_predicate(tokens, word):
+        return text
+    return attribute_clause(text, tokens, word)
+
+
+ENGLISH = LanguagePack(
+    code="en",
+    name="English",
+    rules={kind: spec for kind, spec in CONSTRUCTORS.items() if issubclass(spec, GrammarView)},
+    syntax=BUNDLED,
+    prose=_PROSE,
+    leaves_open={
+        "negation": (_SOME,),
+        "antonym_swap": (_SOME, _POSSIBLE),
+        "number_swap": (_POSSIBLE,),
+    },
+    unfit={"negation": (_ONLY, _BECAUSE), "antonym_swap": (_ONLY,), "negated_antonym": (_DATED_EVENT,)},
+    opposed_words=_opposed_words,
+    statement=_statement,
+)
+
+
+__all__ = ["AUTO", "ENGLISH", "ChosenLanguage", "LanguagePack", "NoRule", "choose_language", "language_packs"]
+
+AUTO = "auto"
+"""The setting that leaves the choice of the language to the texts."""
+
+_PACKAGES = {"de": "opencse-german"}
+"""The packages of this project's own packs, which are installed separately, by code."""
+
+
+@cache
+def language_packs() -> Mapping[str, LanguagePack]:
+    """Return the packs by the code of their language: English, and those of installed packages."""
+    packs = {ENGLISH.code: ENGLISH}
+    for entry in entry_points(group="opencse.languages"):
+        pack = entry.load()
+        if not isinstance(pack, LanguagePack):
+            raise OpencseError(f"the entry point {entry.value} is no language pack", f"Uninstall {entry.dist}.")
+        packs[pack.code] = pack
+    return packs
+
+
+@dataclass(frozen=True)
+class ChosenLanguage:
+    """The rules that are used for some texts.
+
+    Attributes:
+        pack: The rules.
+        found: Code of the language that the texts look like; None for unknown.
+        asked: Whether the user named the language.
+    """
+
+    pack: LanguagePack
+    found: str | None
+    asked: bool
+
+    def line(self, specs: Mapping[str, ConstructorSpec]) -> str:
+        """Return one line about the language of the texts and the views that are left out for it.
+
+        Args:
+            specs: The views that are built, by name. The line is empty if none of them needs grammar.
+        """
+        if not any(isinstance(spec, GrammarView) for spec in specs.values()):
+            return ""
+        looks = f"the texts look {LANGUAGES[self.found]}" if self.found else "the texts look like no known language"
+        if self.asked:
+            looks = f"the language is set to {self.pack.name}"
+        if self.pack.code in language_packs():
+            line = f"{looks}: sentences are rewritten by rules for {self.pack.name}"
+        elif package := _PACKAGES.get(self.pack.code):
+            source = f"`pip install {package}`, or packs/{package} in the repository of opencse"
+            line = f"{looks}, whose rules are not installed ({source}): only numbers are changed"
+        else:
+            line = f"{looks}, for which there are no rules: only numbers are changed"
+        lacking = [name for name, spec in self.pack.localise(specs).items() if isinstance(spec, NoRule)]
+        return f"{line}; left out: {', '.join(lacking)}" if lacking else line
+
+
+def choose_language(language: str, texts: Iterable[str], syntax: str = "") -> ChosenLanguage:
+    """Return the rules for some texts.
+
+    Texts in a language without a pack get a rule for numbers only. Texts in no known language (lists, tables, product
+    names) get the rules for English.
+
+    Args:
+        language: Code of a language, or `AUTO`.
+        texts: Some of the texts; a hundred sentences are enough.
+        syntax: A spaCy pipeline for this language, by name or folder; by default the pack's own.
+
+    Raises:
+        OpencseError: The language is unknown.
+    """
+    likely = likely_language(texts)
+    code = (likely or ENGLISH.code) if language == AUTO else language
+    pack = language_packs().get(code)
+    if pack is None:
+        if code not in LANGUAGES:
+            known = ", ".join([AUTO, *language_packs()])
+            raise OpencseError(f"no rules for the language {code!r}", f"Choose one of {known}, or write a pack for it.")
+        pack = LanguagePack(code=code, name=LANGUAGES[code], rules={CountSwap.kind: CountSwap}, syntax="blank:xx")
+    if syntax:
+        pack = replace(pack, syntax=syntax)
+    return ChosenLanguage(pack, likely, asked=language != AUTO)

@@ -1,1 +1,0 @@
-"""Perturbations: words deleted or masked at random, and other sentences of the corpus."""
