@@ -13,7 +13,7 @@ import argparse
 import mteb
 import numpy as np
 
-from opencse.commands.integrations.mteb_adapter import MtebEncoder, local_task
+from opencse.commands.integrations.mteb import MtebEncoder, local_task
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate_tasks, load_sts

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from opencse.commands.failure import shortage
+from opencse.commands.main import shortage
 
 
 @pytest.mark.parametrize(

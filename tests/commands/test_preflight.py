@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from opencse import OpencseError, build, check, compare, compare_search, evaluate, load_recipe, probe, run, train
-from opencse.commands.measuring_options import EvaluateCommand
-from opencse.commands.options import RunOptions, TrainCommand
+from opencse.commands.options import EvaluateCommand, RunOptions, TrainCommand
 from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
 from opencse.losses import TERMS

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from opencse.commands import reproduced_runs
-from opencse.commands.measuring_options import ReproduceOptions
+from opencse.commands.options import ReproduceOptions
 from opencse.commands.reproduce import FULL, reproduce
-from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun
+from opencse.commands.reproduction import runs as reproduced_runs
 from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
+from opencse.commands.reproduction.runs import Reproduction, Start, StoredRun
 from opencse.commands.train import train
 from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.errors import OpencseError

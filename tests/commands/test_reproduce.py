@@ -6,11 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from opencse.commands import reproduce as module
-from opencse.commands import reproduced_runs
 from opencse.commands.main import app
 from opencse.commands.reproduce import reproduce
-from opencse.commands.reproduced_runs import StoredRun
+from opencse.commands.reproduction import runs as reproduced_runs
 from opencse.commands.reproduction.entries import entry_names, load_entry
+from opencse.commands.reproduction.runs import StoredRun
 from opencse.evaluation import Results, TaskResult, sts
 from opencse.evaluation.suites import Evaluation
 from opencse.foundation.errors import OpencseError

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.commands import reproduce as module
-from opencse.commands import reproduced_runs
 from opencse.commands.reproduce import reproduce
-from opencse.commands.reproduced_runs import StoredRun
+from opencse.commands.reproduction import runs as reproduced_runs
+from opencse.commands.reproduction.runs import StoredRun
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.errors import OpencseError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from opencse.commands.measuring_options import CacheOptions
+from opencse.commands.options import CacheOptions
 from opencse.foundation.cache import cache_root, cache_sizes, clear_cache
 from opencse.foundation.result_table import Number, Table, show
 

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.measuring_options import CheckOptions
+from opencse.commands.options import CheckOptions
 from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder

@@ -13,7 +13,7 @@ from rich.jupyter import JupyterMixin
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.compare_search import compare_search
-from opencse.commands.measuring_options import CompareCommand, CompareOptions
+from opencse.commands.options import CompareCommand, CompareOptions
 from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder

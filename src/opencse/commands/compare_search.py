@@ -12,7 +12,7 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.commands.command_line import takes
-from opencse.commands.measuring_options import SearchOptions
+from opencse.commands.options import SearchOptions
 from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder

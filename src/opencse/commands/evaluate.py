@@ -9,8 +9,8 @@ from dataclasses import replace
 import typer
 
 from opencse.commands.command_line import takes
-from opencse.commands.integrations.mteb_tasks import OF_MTEB, load_mteb
-from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
+from opencse.commands.integrations.mteb import OF_MTEB, load_mteb
+from opencse.commands.options import EvaluateCommand, EvaluateOptions
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
 from opencse.encoder.device import describe, model_config

@@ -1,23 +1,33 @@
-"""The command line: one command per file, errors in one line."""
+"""The command line: one command per file, errors in one line, and a report file for those that nobody foresaw."""
 
 from __future__ import annotations
 
+import datetime
+import errno
 import io
 import os
+import platform
 import sys
+import tempfile
+import traceback
+from pathlib import Path
 
 import typer
 
-from opencse.commands import measuring_options as measuring
 from opencse.commands import options
 from opencse.commands.command_line import add_command
-from opencse.commands.failure import shortage, write_failure_report
 from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.foundation.files import disk_problem
 from opencse.foundation.result_table import show
+from opencse.training.folder import package_versions
 from opencse.version import __version__
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
+
+_MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory", "bad_alloc")
+_THREADS = ("can't start new thread", "thread creation failed")
+_PEER = ("closed by peer", "reset by peer", "connection refused", "broken pipe", "timed out")
 
 app = typer.Typer(
     name="opencse",
@@ -31,17 +41,17 @@ app = typer.Typer(
 add_command(app, "run", options.RunOptions)
 add_command(app, "train", options.TrainCommand, options.TrainOptions)
 add_command(app, "build", options.BuildCommand, options.BuildOptions)
-add_command(app, "evaluate", measuring.EvaluateCommand, measuring.EvaluateOptions)
-add_command(app, "probe", measuring.ProbeOptions)
-add_command(app, "check", measuring.CheckOptions)
-add_command(app, "compare", measuring.CompareCommand, measuring.CompareOptions)
-add_command(app, "reproduce", measuring.ReproduceOptions)
-add_command(app, "export", measuring.ExportOptions, module="integrations.onnx")
-add_command(app, "cache", measuring.CacheOptions)
+add_command(app, "evaluate", options.EvaluateCommand, options.EvaluateOptions)
+add_command(app, "probe", options.ProbeOptions)
+add_command(app, "check", options.CheckOptions)
+add_command(app, "compare", options.CompareCommand, options.CompareOptions)
+add_command(app, "reproduce", options.ReproduceOptions)
+add_command(app, "export", options.ExportOptions, module="integrations.onnx")
+add_command(app, "cache", options.CacheOptions)
 recipes = typer.Typer(
     invoke_without_command=True, help="List the recipes that come with opencse, or show one (`recipes show NAME`)."
 )
-add_command(recipes, "show", measuring.ShowOptions, module="recipes", common=False)
+add_command(recipes, "show", options.ShowOptions, module="recipes", common=False)
 app.add_typer(recipes, name="recipes")
 
 
@@ -112,5 +122,40 @@ def _stop(message: str, code: int) -> None:
     sys.exit(code)
 
 
-if __name__ == "__main__":
-    main()
+def shortage(error: BaseException) -> OpencseError | None:
+    """Return the user error for a machine that ran out of memory, disk, file handles or processes; None for others."""
+    number = getattr(error, "errno", None)
+    text = str(error).lower()
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in text for part in (*_MEMORY, *_THREADS)):
+        return OpencseError(
+            "the memory is full", "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers."
+        )
+    if disk := disk_problem(error):
+        return OpencseError(*disk)
+    if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in text:
+        return OpencseError("too many files are open", "Raise the limit, for example with `ulimit -n 4096`.")
+    if os.environ.get("WORLD_SIZE", "1") != "1" and any(part in text for part in _PEER):
+        return OpencseError(
+            "another process of this run has ended or did not start", "See what it said, then go on with --resume."
+        )
+    return None
+
+
+def write_failure_report(error: BaseException) -> Path | None:
+    """Write a failure report to a new temporary file; return None if no file can be written."""
+    lines = [
+        "Please file this report with the project: what you did, and everything below.",
+        f"time: {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC",
+        f"command: {sys.argv}",
+        f"python: {platform.python_version()} on {platform.platform()}",
+        *(f"{name}: {version}" for name, version in package_versions().items()),
+        "",
+        "".join(traceback.format_exception(error)),
+    ]
+    try:
+        handle, name = tempfile.mkstemp(prefix="opencse-report-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("\n".join(lines))
+    except OSError:
+        return None
+    return Path(name)

@@ -1,4 +1,4 @@
-"""What a user asks of `run`, `train` and `build`, and what all commands share."""
+"""What a user asks of each command: its options, with their help, as a dataclass."""
 
 from __future__ import annotations
 
@@ -149,3 +149,275 @@ class BuildCommand(BuildOptions):
     workers: int | None = option("Processes; one per core by default. The output is the same.", default=None)
     address: str = option("With --engine ray: address of a running cluster, or `auto`.", default="")
     stats: bool = option("Then show nulls, rules and mean scores of each column.", default=False)
+
+
+_MODEL = "A model folder, a run, a hub id, or `minilm`."
+QUERIES = "Searches that your users make: one per line, or a table with a column `query`."
+_PAIRS = "Scored pairs: a .csv, .tsv or .jsonl file with sentence1, sentence2, score. Repeatable."
+_PRECISION = "Number format: `auto` is bf16 if that is faster on this machine, which changes scores by hundredths."
+_POOLING = "Pooling of an encoder that defines none: cls, mean, first_last, … (untuned baselines)."
+
+
+@options_class
+class EvaluateOptions:
+    """Score a sentence encoder on tasks of seven suites, or on your own data.
+
+    Every distinct sentence is encoded once for all tasks. STS is one correlation of cosines with human judgements over
+    all pairs of a task (SimCSE's "all" setting), transfer follows SentEval's protocol. Task sizes are checked
+    against the published ones.
+
+    opencse evaluate minilm --data eval/
+
+    opencse evaluate out/model --data eval/ --tasks sts,transfer,geometry --format json -o scores.json
+
+    opencse evaluate bert-base-uncased --pooling first_last --data eval/
+
+    opencse evaluate out/model --tasks development,guard
+
+    opencse evaluate out/model --pairs my_pairs.csv
+
+    opencse evaluate minilm out/model --tasks mteb:NevIR,nanobeir --data hub
+    """
+
+    model: Any = option(_MODEL, kw_only=False)
+    tasks: str | Sequence[str] = option(
+        "Suites and tasks, separated by commas: sts, transfer, classification, retrieval, geometry; "
+        "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; your own folder below --data; "
+        "mteb:NAME, a task or benchmark of mteb, such as mteb:NevIR; or nanobeir.",
+        default="sts",
+        shown=str,
+    )
+    data: str | Path | None = option(
+        f"{DATA} `hub` fetches the data of mteb's tasks.", default=None, envvar="OPENCSE_DATA"
+    )
+    pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=())
+    text: TextVariant = option(
+        "`senteval`, the tokenised, mostly lower-cased text of published scores; or `raw`, as released and as in mteb.",
+        default="senteval",
+    )
+    precision: Precision = option(_PRECISION, default="auto")
+    pooling: str | None = option(_POOLING, default=None)
+
+
+@options_class
+class EvaluateCommand(EvaluateOptions):
+    """The options of `opencse evaluate` on the command line."""
+
+    model: Sequence[str] = option(f"{_MODEL} Several are compared.", metavar="MODEL...", shown=list[str], kw_only=False)
+    format: Literal["table", "json"] = option(
+        "`table`, or `json` with all settings that the scores depend on.", default="table"
+    )
+    output: Path | None = option(
+        "JSON file to write; by default it is printed.", default=None, flags=("-o", "--output")
+    )
+
+
+@options_class
+class ProbeOptions:
+    """Measure how far models follow wording instead of meaning, and write a report.
+
+    It needs no training, and no labels except for the STS sets. OUT/report.html is one self-contained file.
+
+    For example:
+
+    opencse probe minilm -o probe/
+
+    opencse probe minilm out/ --data sts/ -o probe/
+
+    opencse probe minilm --sentences out/views -o probe/
+    """
+
+    models: Any = option(
+        "Model folders, runs, hub ids or `minilm`; the first is the baseline.",
+        shown=list[str],
+        metavar="MODEL...",
+        kw_only=False,
+    )
+    out: str | Path | None = option("Folder for report.html and probe.json.", default=None, flags=OUT, shown=Path)
+    data: str | Path | None = option(
+        f"{DATA} Without it, only sentences are probed.", default=None, envvar="OPENCSE_DATA"
+    )
+    sentences: str | Path | None = option(
+        "Your own sentences: a table or built views, with a column sentence or text and any of paraphrase, negation, "
+        "deletion, insertion, substitution, random.",
+        default=None,
+        shown=Path,
+    )
+    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=())
+    precision: Precision = option(_PRECISION, default="auto")
+    pooling: str | None = option(_POOLING, default=None)
+    limit: int = option("Maximum number of sentences; more are sampled at random.", default=2000, min=2)
+
+
+@options_class
+class CheckOptions:
+    """Measure how often a model ranks a contradiction above a rewording, on your own texts.
+
+    Rules of grammar contradict sentences of your texts (negation, opposite, number) and reword them. The model
+    then searches for each sentence among your texts. No training, no labels, about two minutes.
+
+    For example:
+
+    opencse check minilm --texts docs/ -o check/
+
+    opencse check out/model --texts articles.csv --column body
+    """
+
+    model: Any = option(_MODEL, kw_only=False)
+    texts: Any = option(
+        "Your documents: Markdown, HTML, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; or `demo`. In "
+        "Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`.",
+        default="demo",
+        flags=("--texts",),
+        kw_only=False,
+    )
+    out: str | Path | None = option("Folder for check.html and check.json.", default=None, flags=OUT, shown=Path)
+    column: str | None = option(COLUMN, default=None)
+    words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
+    minutes: float = option("Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1)
+    language: str = option("Language whose rules rewrite the texts: `auto`, `en`, …", default="auto")
+    syntax: str = option("A spaCy pipeline for this language, by name or folder.", default="")
+    seed: int = option("Seed of all sampling.", default=0)
+    notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
+
+
+@options_class
+class CompareOptions:
+    """Group runs that differ only in their seed, and compare the groups with the first.
+
+    Mean and standard deviation over seeds; the difference from the baseline, with --data with its interval over pairs
+    (paired bootstrap); training time.
+
+    With --texts, two models search your documents instead: which lists of hits change, whether stored vectors stay
+    usable, and with -o a page with the lists side by side.
+
+    For example:
+
+    opencse compare runs/simcse runs/osscse -o comparison/
+
+    opencse compare minilm out/ --texts docs/ --queries log.txt -o lists/
+    """
+
+    runs: Sequence[str | Path] = option(
+        "Run folders, or folders of runs; the group of the first is the baseline. With --texts, two models: the one in "
+        "use, and the one that may replace it.",
+        metavar="RUN...",
+        kw_only=False,
+    )
+    out: str | Path | None = option("Folder for the results.", default=None, flags=OUT, shown=Path)
+    data: str | Path | None = option(
+        "Evaluate the models now on these STS tasks, for a bootstrap over pairs; by default the scores that the runs "
+        "wrote are compared.",
+        default=None,
+    )
+    pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=())
+
+
+@options_class
+class CompareCommand(CompareOptions):
+    """The options of `opencse compare` on the command line."""
+
+    texts: str | None = option("Your documents: show which searches among them change.", default=None)
+    queries: Path | None = option(f"With --texts: {QUERIES} By default sentences of the texts.", default=None)
+    column: str | None = option(COLUMN, default=None)
+
+
+@options_class
+class SearchOptions:
+    """Search the same texts with two models, and compare the lists of hits."""
+
+    old: Any = option(f"The model in use. {_MODEL} Or a `SentenceTransformer`.", kw_only=False)
+    new: Any = option("The model that may replace it.", kw_only=False)
+    texts: Any = option("Your documents, as for `check`.", kw_only=False)
+    queries: Any = option(f"{QUERIES} By default sentences of the texts.", default=None)
+    out: str | Path | None = option("Folder for `search.html`, a page with the lists, and `search.json`.", default=None)
+    column: str | None = option(COLUMN, default=None)
+
+
+@options_class
+class ReproduceOptions(Notified):
+    """Reproduce a table or figure of a paper, with the published figures beside the measured ones.
+
+    Runs are kept in OUT/runs under a hash of everything that they depend on. Tables share them, and an interrupted
+    reproduction continues where it stopped.
+
+    For example:
+
+    opencse reproduce
+
+    opencse reproduce osscse/table-2 --data sts/
+
+    opencse reproduce byop/table-1 --data sts/ --seeds 1,2,3
+    """
+
+    table: str | None = option("Name of the table; without it, the tables are listed.", default=None, kw_only=False)
+    out: str | Path = option("Folder for the runs and PAPER/TABLE.*.", default=Path("papers"), flags=OUT, shown=Path)
+    data: str | Path | None = option(f"{DATA} By default the pairs that come with opencse are scored.", default=None)
+    corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo")
+    scale: Literal["small", "full"] = option(
+        "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
+        default="small",
+    )
+    variant: Variant | None = option(f"{VARIANT} By default faithful for `full`, sound for `small`.", default=None)
+    family: str | None = option(
+        "The family whose rows and published settings are reproduced; by default all for `full`, and for `small` the "
+        "rows of the first, with the backbone's own settings.",
+        default=None,
+    )
+    backbone: Sequence[str] = option(
+        "A backbone that stands for a family; repeatable.", default=(), metavar="FAMILY=PATH"
+    )
+    seeds: Any = option("Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None)
+    overrides: Sequence[str] = option("Override a setting of all runs.", default=(), flags=SET)
+    paraphrases: str | Path | None = option("A table, in place of back-translation.", default=None, shown=Path)
+    sentences: str | Path | None = option("Sentences with versions, as for `probe`.", default=None, shown=Path)
+    triplets: str | Path | None = option("A table of text, entailment and contradiction.", default=None, shown=Path)
+
+
+@options_class
+class ExportOptions:
+    """Write a sentence encoder as an ONNX graph from token ids to sentence vectors.
+
+    Pooling and normalisation are part of the graph; batch size and length are dynamic. It runs with onnxruntime and
+    tokenizers, without PyTorch. Its vectors are compared with PyTorch's before anything is written: fp32 may differ by
+    1e-4 in a coordinate, int8 must keep a cosine of 0.9. Needs `pip install "opencse[onnx]"`.
+
+    opencse export out/ -o onnx/
+
+    opencse export out/ --precision int8 -o onnx/
+
+    opencse export bert-base-uncased --pooling cls -o onnx/
+    """
+
+    model: str = option(_MODEL, kw_only=False)
+    out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=OUT)
+    precision: Literal["fp32", "int8"] = option("Number format of the weights.", default="fp32")
+    pooling: str | None = option(_POOLING, default=None)
+    overwrite: bool = option("Replace an earlier export.", default=False)
+
+
+@options_class
+class CacheOptions:
+    """Show the folder and the size of cached tokens, vectors and converted texts, or remove them.
+
+    The folder is $OPENCSE_CACHE if that is set. Above $OPENCSE_CACHE_GIB (20), the longest unused files are removed.
+    """
+
+    clear: bool = option("Remove the cached files; the next run takes longer.", default=False)
+
+
+@options_class
+class ShowOptions:
+    """Print a recipe as it would be used, with all inherited settings.
+
+    With --published: the settings of paper, README and code, beside those of the recipe and of its faithful variant.
+    An empty cell means that nothing is said, "absent" that the recipe leaves the setting to the model or lacks it. A
+    source that begins with the name of another recipe is inherited from it. --family shows one kind of backbone.
+    """
+
+    name: str = option("A recipe's name or TOML file.", kw_only=False)
+    backbone: str | None = option("Apply the settings for this model (folder, hub id or name).", default=None)
+    family: str | None = option("Apply the settings of a family: bert-base, roberta-large, minilm, …", default=None)
+    variant: Variant = option(VARIANT, default="sound")
+    overrides: Sequence[str] = option("Override a value: --set optimizer.lr=1e-5", default=(), flags=SET)
+    published: bool = option("Compare the recipe with the settings of paper and code.", default=False)

@@ -10,8 +10,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeOptions, ReproduceOptions
-from opencse.commands.options import RecipeOptions, RunOptions, TrainCommand, TrainOptions
+from opencse.commands.options import (
+    CompareCommand,
+    EvaluateCommand,
+    ProbeOptions,
+    RecipeOptions,
+    ReproduceOptions,
+    RunOptions,
+    TrainCommand,
+    TrainOptions,
+)
 from opencse.commands.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts import development_file, sts_folder

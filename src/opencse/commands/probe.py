@@ -11,11 +11,11 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.display import path_line
-from opencse.commands.measuring_options import ProbeOptions
+from opencse.commands.options import ProbeOptions
 from opencse.commands.reports.outcome import Outcome, compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import headline_rows, triplet_rows
+from opencse.commands.train import path_line
 from opencse.encoder.backbone import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
 from opencse.evaluation.probes.probe_suite import probe_models

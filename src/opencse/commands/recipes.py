@@ -8,7 +8,7 @@ import typer
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
-from opencse.commands.measuring_options import ShowOptions
+from opencse.commands.options import ShowOptions
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Table, show

@@ -1,27 +1,41 @@
-"""`opencse.run`: build columns, train, probe before and after, and report."""
+"""`opencse.run`: build columns, train, probe before and after, and report; or, without text, add a block."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from opencse.commands.add_block import add_block
 from opencse.commands.command_line import apply, takes
-from opencse.commands.inputs import RunInputs, first_stage_measures, read_validation, resolve_inputs
 from opencse.commands.options import RunOptions
-from opencse.commands.run_report import RunResult, measure_and_report
-from opencse.commands.train import run_control, train_on_rows
-from opencse.encoder.backbone import Backbone
-from opencse.evaluation.probes import load_probe_data
-from opencse.foundation.files import locked
-from opencse.foundation.numbers import check_minutes
+from opencse.commands.reports.outcome import compare_outcome
+from opencse.commands.reports.page import write_report
+from opencse.commands.run_report import UPGRADE, RunResult, measure_and_report
+from opencse.commands.train import first_stage_measures, read_validation, resolve_recipe, run_control, train_on_rows
+from opencse.encoder import save_encoder
+from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
+from opencse.encoder.meaning_block import MeaningBlock
+from opencse.evaluation.probes import ProbeScores, load_probe_data
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import locked, write_json, write_text
+from opencse.foundation.numbers import check_minutes, few_sentences
 from opencse.foundation.progress import collect, timed
+from opencse.foundation.reading import read_json
 from opencse.foundation.result_table import show
-from opencse.recipes.rows.prepare import RowSources, prepare_rows
-from opencse.training.folder import check_folder
-from opencse.training.session import RunControl
-from opencse.training.train import train_first_stages
+from opencse.foundation.toml_tables import decode
+from opencse.recipes import Recipe, dump_recipe, load_recipe, shortened
+from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
+from opencse.text.corpus import Corpus
+from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
+from opencse.text.user_text import UserText
+from opencse.text.views.constructor import ConstructorSpec
+from opencse.training.card import encoder_card
+from opencse.training.folder import check_folder, describe_environment, prepare_folder
+from opencse.training.session import RunControl, TrainingOutcome
+from opencse.training.strength import StrengthCurve
+from opencse.training.train import TrainingRun, train_first_stages
+
+_NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
 
 
 @takes(RunOptions)
@@ -54,7 +68,9 @@ def run(options: RunOptions) -> RunResult:
         if not (folder / "run.json").is_file():
             control = replace(control, resume=False)
         trained = train_on_rows(inputs.recipe, rows, inputs.backbone, measures, control)
-        scores, outcome, report = measure_and_report(inputs, trained, probe_data)
+        table = inputs.paraphrases
+        made_of = inputs.corpus.name + ("" if table is None else f", paraphrases from {table.name}")
+        scores, outcome, report = measure_and_report(trained, inputs.backbone, probe_data, inputs.few, made_of)
     result = RunResult(trained, scores, outcome, report, timings.rounded())
     result.save(folder / "results.json")
     notify(timings.line())
@@ -79,3 +95,99 @@ def _sources(inputs: RunInputs, options: RunOptions, control: RunControl) -> Row
         pack=inputs.language.pack,
         keep=options.resume or not options.overwrite,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInputs:
+    """The inputs of a run.
+
+    Attributes:
+        recipe: Resolved for the backbone's family and for the columns that the corpus has.
+        few: A warning if the corpus has few sentences, and no table of paraphrases adds any.
+    """
+
+    recipe: Recipe
+    corpus: Corpus
+    backbone: Backbone
+    paraphrases: Path | None
+    language: ChosenLanguage
+    few: list[str]
+
+    @property
+    def missing_specs(self) -> dict[str, ConstructorSpec]:
+        """Constructors of the columns that the recipe's views read and the corpus lacks."""
+        return missing_specs(self.recipe.build, self.recipe.columns, self.corpus.columns)
+
+
+def resolve_inputs(options: RunOptions) -> RunInputs:
+    """Return the inputs of a run.
+
+    Documents are split into sentences, unless they are a table with columns that the recipe's views read.
+
+    Raises:
+        OpencseError: The input is invalid; the message says how to fix it.
+    """
+    backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
+    table = None if options.paraphrases is None else Path(options.paraphrases)
+    recipe = resolve_recipe(options, backbone, text.columns, table)
+    if options.quick:
+        recipe = shortened(recipe)
+    backbone.seed = recipe.training.seed
+    corpus = text.corpus(set(recipe.columns) - {"text"})
+    few = few_sentences(corpus.texts()) if table is None else []
+    language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
+    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=table, language=language, few=few)
+
+
+def add_block(options: RunOptions) -> RunResult:
+    """Write a model with the block that comes with the package for it; nothing is trained or measured.
+
+    Raises:
+        OpencseError: No block comes with the package for this model, the recipe has none, or an option needs text.
+    """
+    folder = Path(options.out)
+    recipe = load_recipe(options.recipe, variant=options.variant, overrides=options.settings)
+    if recipe.block is None:
+        raise OpencseError(f"the recipe {recipe.name} needs text", f"Give it: opencse run {recipe.name} DOCUMENTS.")
+    for name in _NEED_TEXT:
+        if getattr(options, name) is not None:
+            raise OpencseError(f"--{name} needs text to train on", f"Give it: opencse run {recipe.name} DOCUMENTS.")
+    with locked(folder), collect() as timings:
+        check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
+        backbone = Backbone(options.backbone)
+        encoder = backbone.encoder(**recipe.pooling)
+        source = shipped_block(encoder)
+        if source is None:
+            raise OpencseError(
+                f"no meaning block for {backbone} comes with this version of opencse",
+                f"Train one on your own text: opencse run {recipe.name} DOCUMENTS --backbone {backbone} -o {folder}.",
+            )
+        measured = read_json(source / MEASURED)
+        curve = decode(StrengthCurve, measured["curve"], f"{source / MEASURED}: curve")
+        block = MeaningBlock.load(str(source))
+        block.strength = curve.chosen
+        prepare_folder(folder, overwrite=options.overwrite)
+        record = {
+            "recipe": recipe.name,
+            "variant": recipe.variant,
+            "family": backbone.family,
+            "backbone": backbone.name,
+            "corpus": measured["text"],
+            "rows": measured["rows"],
+            "seed": recipe.training.seed,
+            "precision": "fp32",
+            "fingerprint": {"recipe": dump_recipe(recipe), "backbone": weights_hash(encoder)},
+        }
+        append_block(encoder, block)
+        outcome = TrainingOutcome(0, None, None, None, 0.0, curve)
+        save_encoder(encoder, folder / "model", encoder_card(recipe, record, outcome, language="en"))
+        write_text(folder / "recipe.toml", dump_recipe(recipe))
+        write_json(folder / "environment.json", describe_environment())
+        write_json(folder / "run.json", {**record, "device": str(backbone.device), "outcome": asdict(outcome)})
+        name = Path(backbone.name).name
+        scores = dict.fromkeys((name, f"{name} + {recipe.name}"), ProbeScores(sts=(), seconds=0.0))
+        changed = compare_outcome(scores, curve, [UPGRADE])
+        report = write_report(scores, folder, outcome=changed, curve=curve)
+    result = RunResult(TrainingRun(folder, recipe, outcome), scores, changed, report, timings.rounded())
+    result.save(folder / "results.json")
+    return result

@@ -1,4 +1,4 @@
-"""The end of a run: both models are probed; the report, the scores on the model card and the results are written."""
+"""The end of a run: both models are probed; report, model card and results are written, and the outcome is shown."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
+from rich.text import Text
 
 from opencse.commands.compare_search import IndexUpgrade
-from opencse.commands.display import outcome_lines, training_line
-from opencse.commands.inputs import RunInputs
 from opencse.commands.reports.outcome import Outcome, cache_line, compare_outcome
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import headline_rows
-from opencse.commands.reports.text import shown
+from opencse.commands.reports.tables import headline_rows, shown
+from opencse.commands.train import model_line, path_line, training_line, warning_lines
 from opencse.encoder import load_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
@@ -91,18 +91,18 @@ def _suites(scores: ProbeScores) -> dict[str, Results]:
 
 
 def measure_and_report(
-    inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData
+    trained: TrainingRun, backbone: Backbone, probe_data: ProbeData, few: Sequence[str], made_of: str
 ) -> tuple[dict[str, ProbeScores], Outcome, Path]:
     """Probe both models, and write the report and the scores on the model card.
 
     Vectors of the untouched backbone are cached between runs.
     """
     precision: Precision = "auto" if trained.recipe.training.precision == "fp16" else trained.recipe.training.precision
-    name = Path(inputs.backbone.name).name
+    name = Path(backbone.name).name
     names = name, f"{name} + {trained.recipe.name}"
 
     def untouched(texts: Sequence[str]) -> np.ndarray:
-        encoder = inputs.backbone.encoder(**trained.recipe.pooling)
+        encoder = backbone.encoder(**trained.recipe.pooling)
         return cached_vectors(Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}"), texts)
 
     with timed("evaluation"):
@@ -112,13 +112,11 @@ def measure_and_report(
         scores = dict(zip(names, (before, after), strict=True))
     curve = trained.outcome.curve
     with timed("report"):
-        remarks_after = (*inputs.few, *_unmeasured(trained, scores), *cache_line(scores), UPGRADE if curve else AGAIN)
+        remarks_after = (*few, *_unmeasured(trained, scores), *cache_line(scores), UPGRADE if curve else AGAIN)
         outcome = compare_outcome(scores, curve, remarks_after)
         notes = [*_training_notes(trained), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
-    table = inputs.paraphrases
-    made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]
-    add_scores(trained.model / "README.md", scores, made_of=", ".join(made_of))
+    add_scores(trained.model / "README.md", scores, made_of=made_of)
     return scores, outcome, report
 
 
@@ -160,3 +158,24 @@ def card_table(models: Mapping[str, ProbeScores]) -> str:
         rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
     rows += headline_rows(models)
     return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()
+
+
+def outcome_lines(outcome: Outcome, run: TrainingRun, report: Path) -> RenderableType:
+    """Return whether the model is better, the paths, and the commands that come next."""
+    steps = Table(
+        ("", ""),
+        [
+            ("  opencse check MODEL --texts DOCS", "does your model follow wording or meaning on your texts?"),
+            (f"  opencse run {run.recipe.name} DOCS --backbone MODEL -o OUT", "train it on them"),
+            ("  opencse compare MODEL OUT --texts DOCS -o LISTS", "which of your searches change?"),
+        ],
+    )
+    return Group(
+        outcome.table(),
+        *warning_lines(run),
+        Text(""),
+        model_line(run),
+        path_line(f"report: {report}"),
+        Text("next, with your own model and texts:"),
+        steps,
+    )

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from rich.console import Group, RenderableType
+from rich.text import Text
+
 from opencse.commands.command_line import apply, takes
-from opencse.commands.display import run_lines
-from opencse.commands.inputs import read_validation, resolve_recipe
 from opencse.commands.options import TrainCommand, TrainOptions
 from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
-from opencse.evaluation.measures import TrainingGeometry
+from opencse.encoder.embedder import Precision
+from opencse.encoder.large_models import require_peft
+from opencse.evaluation import PairsTask, ScoredPairs, Task, load_development, load_guard
+from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
+from opencse.evaluation.sts import development_sets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
+from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus
 from opencse.text.user_text import UserText
-from opencse.training.folder import check_flags
+from opencse.training.folder import check_flags, read_record
 from opencse.training.session import RunControl
 from opencse.training.train import TrainingRun, train_encoder
 
@@ -93,3 +100,109 @@ def train_on_rows(
     if "training" in recipe.selection.watch:
         measures = replace(measures, watch=[*measures.watch, TrainingGeometry(rows)])
     return train_encoder(recipe, rows, backbone, measures, control)
+
+
+def resolve_recipe(
+    options: TrainOptions, backbone: Backbone, columns: Collection[str], paraphrases: Path | None
+) -> Recipe:
+    """Return the recipe that the user asked for, resolved for a backbone and for the columns of the corpus."""
+    if isinstance(options.recipe, Recipe):
+        return options.recipe
+    recipe = recipe_for_corpus(
+        options.recipe,
+        columns,
+        family=options.family or backbone.family,
+        variant=options.variant,
+        overrides=options.settings,
+        paraphrases=paraphrases,
+        trained_block=lambda: backbone.block is not None,
+    )
+    if recipe.encoder.lora is not None:
+        require_peft()
+    if recipe.dimensions is not None:  # told before any text is built
+        recipe.weight_of_dimensions(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
+    return recipe
+
+
+def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Measures:
+    """Read the data on which a model is scored while it trains.
+
+    Args:
+        recipe: The resolved recipe.
+        corpus: The user's texts, which your searches search if the guard has no documents of its own.
+        options: The options; a run that is resumed is scored in the precision that it began with.
+
+    Returns:
+        Development score, and what the recipe watches of the first development set (`Selection.watch`); for a recipe
+        with a meaning block, its guards, the development sets among them, and measures of meaning.
+
+    Raises:
+        OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
+    """
+    selection, begun = recipe.selection, Path(options.out) / "run.json"
+    resumed = options.resume and begun.is_file()
+    trained = read_record(begun.parent)["precision"] if resumed else recipe.training.precision
+    precision: Precision = "auto" if trained == "fp16" else trained
+    sets = development_sets(options.dev, options.data, selection.tasks)
+    guards = _guards(recipe, options.guard, corpus.texts)
+    if recipe.block is not None:  # pairs guard what the untouched model knows; what the block learns, they don't show
+        return Measures(
+            guards=TaskScores([*guards, *(PairsTask(pairs=pairs) for pairs in sets)], precision),
+            meaning=TaskScores(load_development(), precision),
+        )
+    return Measures(
+        development=_development(sets, precision),
+        watch=[PairGeometry(sets[0], selection.watch, precision)] if sets and selection.watch else [],
+    )
+
+
+def first_stage_measures(dev: str | Path | None, data: str | Path | None) -> Measures:
+    """Return the measures of a model that builds text columns: one development score, with arguments as above."""
+    return Measures(development=_development(development_sets(dev, data), "auto"))
+
+
+def _development(sets: Sequence[ScoredPairs], precision: Precision) -> TaskScores | None:
+    """Return Spearman's correlation x 100 on each set; None without sets."""
+    return TaskScores([PairsTask(pairs=pairs) for pairs in sets], precision) if sets else None
+
+
+def _guards(recipe: Recipe, own: str | Path | None, texts: Callable[[], Iterator[str]]) -> list[Task]:
+    """Return the guards of a run: those that come with opencse, and the user's own."""
+    if recipe.block is None:
+        if own is not None:
+            raise OpencseError(f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block.")
+        return []
+    if own is None:
+        return load_guard()
+    return [*load_guard(), *load_guard(own, prefix="own", documents=texts())]
+
+
+def run_lines(run: TrainingRun) -> RenderableType:
+    """Return steps, time, the score of the kept weights, warnings that are new, and how to load the model."""
+    return Group(Text(training_line(run)), *warning_lines(run), model_line(run))
+
+
+def training_line(run: TrainingRun) -> str:
+    """Return the steps and the time of a training, and the score of the weights that were kept."""
+    outcome = run.outcome
+    line = f"{outcome.steps:,} step{'' if outcome.steps == 1 else 's'} in {outcome.seconds:,.0f} s"
+    if outcome.best_score is not None:
+        line += f"; kept step {outcome.best_step:,}, development Spearman {outcome.best_score:.2f}"
+        line += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
+    return line
+
+
+def warning_lines(run: TrainingRun) -> list[Text]:
+    """Return the warnings that were not shown before training."""
+    return [Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings]
+
+
+def model_line(run: TrainingRun) -> Text:
+    """Return where the model is, and how to load it."""
+    trust = "" if run.recipe.block is None else ", trust_remote_code=True"
+    return path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})')
+
+
+def path_line(text: str) -> Text:
+    """Return a text with a path in it, which is never cut."""
+    return Text(text, overflow="fold", no_wrap=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.commands.integrations.mteb_adapter import MtebEncoder, local_task, mteb_name
+from opencse.commands.integrations.mteb import MtebEncoder, local_task, mteb_name
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import (
     PairsTask,

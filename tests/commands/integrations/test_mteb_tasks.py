@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from opencse.commands.integrations.mteb_tasks import load_mteb
+from opencse.commands.integrations.mteb import load_mteb
 from opencse.commands.main import app
 from opencse.evaluation import evaluate_tasks
 from opencse.foundation.errors import OpencseError

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.commands.reports.figures import short
-from opencse.commands.reports.text import shown
+from opencse.commands.reports.tables import shown
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))  # lone surrogates as well

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from opencse.commands.reproduction.details import (
+    PairGroup,
+    SentencePairs,
     detail_figures,
     detail_listing,
     find_neighbours,
+    pair_cosines,
     project,
 )
 from opencse.commands.reproduction.entries import Entry, Query, System
-from opencse.commands.reproduction.pairs import PairGroup, SentencePairs, pair_cosines
 from opencse.evaluation import ScoredPairs
 
 GROUPS = {

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.reproduction.details import project
+from opencse.commands.reproduction.details import SentencePairs, pair_cosines, project
 from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
-from opencse.commands.reproduction.pairs import SentencePairs, pair_cosines
 from opencse.commands.reproduction.tables import Cell, scores_table
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import load_probe_data

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from opencse.commands.reproduction.pairs import PairGroup, load_group
+from opencse.commands.reproduction.details import PairGroup, load_group
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes import ProbeData, load_probe_data
 from opencse.foundation.errors import OpencseError
@@ -51,7 +51,7 @@ def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
 
 
 def test_a_pair_is_looked_up_by_its_place(monkeypatch) -> None:
-    monkeypatch.setattr("opencse.commands.reproduction.pairs.load_sts", lambda *_, **options: [PAIRS])
+    monkeypatch.setattr("opencse.commands.reproduction.details.load_sts", lambda *_, **options: [PAIRS])
     group = PairGroup(name="x", place=("STS12", "test", 3))
     found = load_group(group, ProbeData(), "data")
     assert (found.first, found.second, found.scores) == (["e f g h"], ["e x y z"], [4.8])

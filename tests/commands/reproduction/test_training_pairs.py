@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opencse.commands.reproduction.pairs import training_pairs
+from opencse.commands.reproduction.details import training_pairs
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 

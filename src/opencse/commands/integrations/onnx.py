@@ -19,7 +19,7 @@ import typer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 
-from opencse.commands.measuring_options import ExportOptions
+from opencse.commands.options import ExportOptions
 from opencse.commands.reports.page import output_folder
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import pooling_name, weights_hash

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opencse.commands.reports.text import shown
+from opencse.commands.reports.tables import shown
 from opencse.evaluation.probes import ProbeScores
 
 if TYPE_CHECKING:

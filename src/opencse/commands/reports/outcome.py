@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.commands.reports.text import shown
+from opencse.commands.reports.tables import shown
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS

@@ -11,8 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from opencse.commands.reports.figures import NO_FIGURES, can_draw, pictures
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.tables import cards, tables
-from opencse.commands.reports.text import shown
+from opencse.commands.reports.tables import cards, shown, tables
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.sentence_versions import RetrievedText
 from opencse.foundation.errors import OpencseError

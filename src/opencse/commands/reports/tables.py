@@ -1,13 +1,13 @@
-"""The headline figures and the tables of a probe report, with the models side by side."""
+"""Headline figures and tables of a probe report, the models side by side, and user text made safe to display."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from opencse.commands.reports.text import shown
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.probe_suite import TripletResult
@@ -187,3 +187,29 @@ _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "triplets": _triplets,
 }
 """What makes the table of each part of the scores."""
+
+
+_JOINERS = "\u200c\u200d"  # some scripts and emoji need these
+
+
+def shown(text: object, limit: int = 240) -> str:
+    """Return a text as a page can show it; the template escapes it.
+
+    Longer texts are cut at `limit` characters, with their length noted. Line breaks and tabs become spaces. Control
+    characters, overrides of the reading direction, lone surrogates and the like are spelled out, as ⟨U+202E⟩.
+
+    Args:
+        text: Any value.
+        limit: Maximum number of characters.
+    """
+    whole = str(text)
+    kept = "".join(map(_visible, whole[:limit]))
+    return kept if len(whole) <= limit else f"{kept}… ({len(whole):,} characters)"
+
+
+def _visible(character: str) -> str:
+    if character in "\t\n\r\v\f\x85\u2028\u2029":
+        return " "
+    if character not in _JOINERS and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn"):
+        return f"⟨U+{ord(character):04X}⟩"
+    return character

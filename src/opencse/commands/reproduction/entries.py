@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from opencse.commands.reproduction.pairs import PairGroup
 from opencse.foundation.toml_tables import decode, parse_toml, unknown_name_error
 
 _SHIPPED = Path(__file__).parent / "entries"
@@ -45,6 +44,33 @@ class System:
     printed: dict[str, tuple[float, ...]] = field(default_factory=dict)
     deviations: dict[str, tuple[float, ...]] = field(default_factory=dict)
     missing: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairGroup:
+    """A group of sentence pairs: from opencse's own sentences, from the STS tasks, or written out.
+
+    Attributes:
+        name: What its columns begin with.
+        transformation: Sentences of the probe with this transformation, such as `negation`.
+        least_score: Pairs of the STS tasks with at least this human score …
+        below_score: … below this one …
+        below_overlap: … and with a lexical overlap below this …
+        task: … of this task alone; empty for all.
+        place: A single pair of the STS data: its task, its part, and its row from 0.
+        sentence: One sentence …
+        versions: … and its versions.
+    """
+
+    name: str
+    transformation: str = ""
+    least_score: float | None = None
+    below_score: float = 5.01
+    below_overlap: float = 1.01
+    task: str = ""
+    place: tuple[str, str, int] | None = None
+    sentence: str = ""
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

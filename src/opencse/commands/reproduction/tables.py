@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from opencse.commands.reproduction.details import Listing
 from opencse.commands.reproduction.entries import Entry, System
-from opencse.commands.reproduction.pairs import Listing
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes.scored_pairs import SPLITS, PublishedSplit
 from opencse.foundation.result_table import Cell as TableCell

@@ -14,11 +14,17 @@ from typing import Any, Literal
 import numpy as np
 
 from opencse.commands.evaluate import evaluate
-from opencse.commands.measuring_options import ReproduceOptions
+from opencse.commands.options import ReproduceOptions
 from opencse.commands.reports.figures import Curve
-from opencse.commands.reproduction.details import Detail, find_neighbours, project
+from opencse.commands.reproduction.details import (
+    Detail,
+    find_neighbours,
+    load_group,
+    pair_cosines,
+    project,
+    training_pairs,
+)
 from opencse.commands.reproduction.entries import Entry, System
-from opencse.commands.reproduction.pairs import load_group, pair_cosines, training_pairs
 from opencse.commands.run import run
 from opencse.commands.run_groups import read_run
 from opencse.encoder import load_encoder
