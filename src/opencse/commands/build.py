@@ -39,7 +39,7 @@ def build(options: BuildOptions) -> Path:
         OpencseError: The recipe builds no column, or one cannot be built; the message says how to fix it.
     """
     backbone = Backbone(options.backbone)
-    asked = {"family": options.family or backbone.family, "variant": options.variant}
+    asked = {"family": backbone.family, "variant": options.variant}
     loaded = load_recipe(options.recipe, **asked, overrides=options.overrides)
     if not loaded.build:
         raise OpencseError(f"the recipe {options.recipe} builds no column", "It trains on the sentences as they are.")

@@ -27,7 +27,7 @@ from typing import (
 import typer
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Verbosity, note, set_verbosity
+from opencse.foundation.progress import Notify, Verbosity, note, set_verbosity
 
 P = ParamSpec("P")
 Options = TypeVar("Options")
@@ -98,6 +98,14 @@ def takes(options: Callable[P, Options]) -> Callable[[Callable[[Options], Result
 def apply(function: Callable[..., Result], options: Any) -> Result:
     """Call a function that `takes` options with an object of them, which may have further fields."""
     return inspect.unwrap(function)(options)
+
+
+@options_class
+class Notified:
+    """Progress and notes, which the command line always shows."""
+
+    progress: bool = python_only("Show progress bars.", default=True)
+    notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
 
 
 @options_class

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.commands.command_line import takes
-from opencse.commands.options import SearchOptions
 from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
@@ -137,9 +136,25 @@ class SearchComparison(JupyterMixin):
         return Group(*lines, Text(self.index.advice()), Text(self.headline(), style="bold"))
 
 
-@takes(SearchOptions)
-def compare_search(options: SearchOptions) -> SearchComparison:
-    """Compare the searches of two models.
+def compare_search(
+    old: Any,
+    new: Any,
+    texts: Any,
+    *,
+    queries: Any = None,
+    column: str | None = None,
+    out: str | Path | None = None,
+) -> SearchComparison:
+    """Search the same texts with two models, and compare the lists of hits.
+
+    Args:
+        old: The model in use: a model folder, a run, a hub id, `minilm`, or a `SentenceTransformer`.
+        new: The model that may replace it.
+        texts: Your documents, as for `check`.
+        queries: Searches that your users make: a list, a file with one per line, or a table with a column `query`. By
+            default sentences of the texts.
+        column: Column of a table that holds the text; by default `text`, or the likeliest by name.
+        out: Folder for `search.html`, a page with the lists, and `search.json`.
 
     Returns:
         Overlap of the lists, whether stored vectors stay usable, and the lists; it displays itself in a notebook.
@@ -147,22 +162,23 @@ def compare_search(options: SearchOptions) -> SearchComparison:
     Raises:
         OpencseError: A file cannot be read, or there is no such model.
     """
-    if options.out is not None:
-        output_folder(options.out)
-    found = collect_passages(options.texts, column=options.column)
+    if out is not None:
+        output_folder(out)
+    found = collect_passages(texts, column=column)
     rng = np.random.default_rng(0)
     searched = [found[i] for i in sorted(rng.permutation(len(found))[:_DOCUMENTS].tolist())]
-    if options.queries is not None:
-        asked = collect_queries(options.queries)
+    if queries is not None:
+        asked = collect_queries(queries)
     else:
         sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
         asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
-    sources = [model_source(options.old), model_source(options.new)]
-    old, new = (Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources)
-    texts, own = [passage.text for passage in searched], options.queries is not None
-    result = compare_searches(old, new, texts, asked, names=short_names(sources), own_queries=own)
-    if options.out is not None:
-        write_page(options.out, "search", render_search_comparison(result), result.to_dict())
+    sources = [model_source(old), model_source(new)]
+    ours, theirs = (Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources)
+    passages = [passage.text for passage in searched]
+    names, own = short_names(sources), queries is not None
+    result = compare_searches(ours, theirs, passages, asked, names=names, own_queries=own)
+    if out is not None:
+        write_page(out, "search", render_search_comparison(result), result.to_dict())
     return result
 
 

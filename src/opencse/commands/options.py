@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opencse.commands.command_line import option, options_class, python_only
+from opencse.commands.command_line import Notified, option, options_class, python_only
+from opencse.foundation.progress import Notify
 
 Precision = Literal["auto", "fp32", "bf16"]
 TextVariant = Literal["senteval", "raw"]
 Variant = Literal["sound", "faithful"]
-Notify = Callable[[str], None]
 
 COLUMN = "Column of a table that holds the text; by default `text`, or the likeliest by name."
 VARIANT = "`sound`, or `faithful`: the system as published, quirks included."
@@ -19,19 +19,11 @@ OUT = ("--out", "-o")
 SET = ("--set",)
 _CORPUS = (
     "Your text: .txt (one sentence per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
-    "files; documents in Markdown or HTML, or a folder of these; or `demo`, the sample "
-    "sentences that come with opencse. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
+    "files; documents in Markdown or HTML, or a folder of these; or `demo`, sentences that come with opencse. "
+    "In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
 )
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
 DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream."
-
-
-@options_class
-class Notified:
-    """Progress and notes, which the command line always shows."""
-
-    progress: bool = python_only("Show progress bars.", default=True)
-    notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
 
 
 @options_class
@@ -42,7 +34,6 @@ class RecipeOptions(Notified):
     corpus: Any = option(_CORPUS, kw_only=False)
     column: str | None = option(COLUMN, default=None)
     variant: Variant = option(VARIANT, default="sound")
-    family: str | None = option("Settings of this family of backbones; by default that of the backbone.", default=None)
     overrides: Sequence[str] = option(
         "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5", default=(), flags=SET
     )
@@ -171,10 +162,6 @@ class EvaluateOptions:
     opencse evaluate out/model --data eval/ --tasks sts,transfer,geometry --format json -o scores.json
 
     opencse evaluate bert-base-uncased --pooling first_last --data eval/
-
-    opencse evaluate out/model --tasks development,guard
-
-    opencse evaluate out/model --pairs my_pairs.csv
 
     opencse evaluate minilm out/model --tasks mteb:NevIR,nanobeir --data hub
     """
@@ -323,18 +310,6 @@ class CompareCommand(CompareOptions):
 
 
 @options_class
-class SearchOptions:
-    """Search the same texts with two models, and compare the lists of hits."""
-
-    old: Any = option(f"The model in use. {_MODEL} Or a `SentenceTransformer`.", kw_only=False)
-    new: Any = option("The model that may replace it.", kw_only=False)
-    texts: Any = option("Your documents, as for `check`.", kw_only=False)
-    queries: Any = option(f"{QUERIES} By default sentences of the texts.", default=None)
-    out: str | Path | None = option("Folder for `search.html`, a page with the lists, and `search.json`.", default=None)
-    column: str | None = option(COLUMN, default=None)
-
-
-@options_class
 class ReproduceOptions(Notified):
     """Reproduce a table or figure of a paper, with the published figures beside the measured ones.
 
@@ -342,8 +317,6 @@ class ReproduceOptions(Notified):
     reproduction continues where it stopped.
 
     For example:
-
-    opencse reproduce
 
     opencse reproduce osscse/table-2 --data sts/
 

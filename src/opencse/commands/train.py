@@ -111,7 +111,7 @@ def resolve_recipe(
     recipe = recipe_for_corpus(
         options.recipe,
         columns,
-        family=options.family or backbone.family,
+        family=backbone.family,
         variant=options.variant,
         overrides=options.settings,
         paraphrases=paraphrases,
