@@ -23,7 +23,7 @@ from opencse.foundation.progress import Phase
 from opencse.recipes import Recipe, Teacher
 from opencse.recipes.rows.token_store import UsableRows
 from opencse.text.corpus import chunks
-from opencse.text.views.sentence_store import texts_hash
+from opencse.text.views.constructor import texts_hash
 
 _CHUNK = 8192
 
