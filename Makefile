@@ -77,7 +77,7 @@ pages: .venv/.docs  ## write anew what pages take from data and code: tables of 
 	$(BIN)/python docs/_site/tables.py --write
 	$(BIN)/python docs/_site/contents.py --write
 
-trials: .venv/.dev  ## broken inputs, folders, models and surroundings through the command line; a table by family
+trials: .venv/.dev  ## odd folders, variables, memory and disks through the command line; a table by family
 	$(BIN)/python -m tests.trials
 
 KILLS ?= 200

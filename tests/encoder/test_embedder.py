@@ -235,12 +235,6 @@ def test_batches_hold_every_text_once_within_the_budget(lengths, budget, workers
     assert longest == sorted(longest, reverse=True)
 
 
-def test_padding_is_nearly_nil():
-    lengths = np.random.default_rng(0).geometric(0.07, 5000) + 2
-    batches = plan_batches(lengths, 2048)
-    assert sum(len(b) * lengths[b].max() for b in batches) < 1.03 * lengths.sum()
-
-
 @given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=7), min_size=1, max_size=9), st.booleans())
 def test_token_table_pads_as_written(rows, left):
     lengths = np.array([len(row) for row in rows])

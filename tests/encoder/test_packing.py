@@ -195,15 +195,3 @@ def test_leaves_other_calls_alone():
     packed(input_ids=ids)
     packed(input_ids=ids, attention_mask=mask, position_ids=torch.arange(11)[None])
     assert counts == [55] * 6
-
-
-def test_a_copy_packs_its_own():
-    packed = packed_copy(FAMILIES["bert"]().train())
-    other = copy.deepcopy(packed)
-    with torch.no_grad():
-        other.embeddings.word_embeddings.weight.zero_()
-    ids, mask = padded_batch()
-    with dropout_rate(packed, 0.0), dropout_rate(other, 0.0):
-        here, there = (m(input_ids=ids, attention_mask=mask).last_hidden_state for m in (packed, other))
-    assert not torch.allclose(here, there)
-    assert use_packing(other)

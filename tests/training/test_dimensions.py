@@ -14,7 +14,7 @@ from opencse.commands.integrations.trainer_loss import sentence_transformers_los
 from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, InfoNCELoss, MomentumContrastiveLoss, Objective
-from opencse.recipes import dump_recipe, load_recipe
+from opencse.recipes import load_recipe
 from tests.losses.build_contexts import toy_build_context
 from tests.losses.cases import CASES, ROWS, TEACHERS
 from tests.losses.checks import draw
@@ -117,14 +117,6 @@ def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
     assert {key.split("/")[0] for key in last if "/loss_" in key} == compared
 
 
-def test_all_dimensions_alone_change_nothing(tmp_path) -> None:
-    corpus, backbone = write_corpus(tmp_path, 16), tiny_bert(tmp_path / "bert")
-    for name, settings in (("none", []), ("all", ["dimensions=[32]"])):
-        run(corpus, backbone, tmp_path / name, "training.max_steps=2", *settings)
-    one, other = weights(tmp_path / "none"), weights(tmp_path / "all")
-    assert all((one[key] == other[key]).all() for key in one)
-
-
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
@@ -142,14 +134,6 @@ def test_impossible_dimensions_are_refused(settings, match) -> None:
         load_recipe("simcse", overrides=settings)
     with pytest.raises(OpencseError, match="not of a meaning block"):
         load_recipe("debias", overrides=["dimensions=[384]"])
-
-
-def test_a_recipe_with_dimensions_reads_back(tmp_path) -> None:
-    (tmp_path / "wide.toml").write_text('extends = "simcse"\ndimensions = [384, 128]\n')
-    recipe = load_recipe(tmp_path / "wide.toml")
-    assert recipe.weight_of_dimensions(384) == {384: 1.0, 128: 1.0}
-    (tmp_path / "wide.toml").write_text(dump_recipe(recipe))
-    assert load_recipe(tmp_path / "wide.toml") == recipe
 
 
 def test_the_loss_for_sentence_transformers_trainer_has_them_too(tmp_path) -> None:

@@ -1,1 +1,1 @@
-"""Hostile trials of the command line: broken inputs, folders, models and surroundings, and what came of each."""
+"""Hostile trials of the command line: odd surroundings and kills, and what came of each."""

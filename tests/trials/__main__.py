@@ -29,14 +29,13 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     import torch
 
     torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
-    from tests.trials import checkpoints, corpora, surroundings
+    from tests.trials import surroundings
     from tests.trials.trial import FAILED, KINDS, run_trial
     from tests.trials.world import make_world
 
     world = make_world(root / "world")
     counts: dict[str, Counter[str]] = {}
-    trials = [each for family in (corpora, checkpoints, surroundings) for each in family.trials(world)]
-    for number, trial in enumerate(trials):
+    for number, trial in enumerate(surroundings.trials(world)):
         if not re.search(options.match, f"{trial.family}: {trial.name}"):
             continue
         outcome = run_trial(trial, root / f"{number:04d}")
