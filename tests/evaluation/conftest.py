@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import ScoredPairs
-from tests.evaluation.toy import sentences
+from tests.tiny import WORDS
+
+
+def sentences(count: int, seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, rng.integers(3, 15))) for _ in range(count)]
 
 
 @pytest.fixture

@@ -1,10 +1,16 @@
+"""Search against literal computations and trec_eval, and first hits of one model that another still finds."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from opencse.evaluation import RetrievalTask, evaluate_tasks
+from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, measures, relevant_ranks, search
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.numbers import unit_rows
 
 ANGLES = {"a": 0.0, "b": 0.1, "c": 0.3, "d": 1.0, "e": 2.0}
 
@@ -56,3 +62,90 @@ def test_impossible_tasks():
         RetrievalTask(name="r", queries=[], corpus=["c"], relevant=[])
     with pytest.raises(OpencseError, match="twice"):
         RetrievalTask(name="r", queries=["a"], corpus=["c", "c"], relevant=[{0: 1.0}], others_only=True)
+
+
+@given(st.integers(1, 30), st.integers(0, 2**31), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_equal_to_trec_eval_on_random_runs(count, seed, graded):
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier is not installed")
+    rng = np.random.default_rng(seed)
+    grades = rng.integers(0, 4 if graded else 2, count)
+    grades[rng.integers(count)] = 1
+    scores = rng.permutation(count) + rng.random()  # all distinct: trec_eval's rule for ties is another
+    names = [f"d{i}" for i in range(count)]
+    wanted = {"map", "map_cut.10", "recip_rank", "ndcg_cut.10", "recall.1,5,10"}
+    evaluator = pytrec_eval.RelevanceEvaluator({"q": dict(zip(names, grades.tolist(), strict=True))}, wanted)
+    theirs = evaluator.evaluate({"q": dict(zip(names, scores.tolist(), strict=True))})["q"]
+    ours = measures(scores, grades)
+    assert ours["map"] == pytest.approx(theirs["map"], abs=1e-9)
+    assert ours["map@10"] == pytest.approx(theirs["map_cut_10"], abs=1e-9)
+    assert ours["mrr@10"] == pytest.approx(theirs["recip_rank"] * (theirs["recip_rank"] >= 0.1 - 1e-9), abs=1e-9)
+    assert ours["mrr"] == pytest.approx(theirs["recip_rank"], abs=1e-9)
+    assert ours["ndcg@10"] == pytest.approx(theirs["ndcg_cut_10"], abs=1e-9)
+    for k in (1, 5, 10):
+        assert ours[f"recall@{k}"] == pytest.approx(theirs[f"recall_{k}"], abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 2)), min_size=1, max_size=12))
+@settings(max_examples=100, deadline=None)
+def test_ranks_against_sorting_with_ties_against_the_model(items):
+    scores, grades = (np.array(column) for column in zip(*items, strict=True))
+    order = sorted(range(len(items)), key=lambda i: (-scores[i], max(grades[i], 0)))
+    expected = [(place, grades[i]) for place, i in enumerate(order, 1) if grades[i] > 0]
+    ranks, found = relevant_ranks(scores, grades)
+    assert list(zip(ranks.tolist(), found.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_hits_are_those_of_a_literal_computation(monkeypatch, own):
+    monkeypatch.setattr("opencse.evaluation.retrieval._BLOCK", 7)
+    unit = unit_rows(np.random.default_rng(0).normal(size=(40, 5)))
+    rows, cosines = search(unit, unit, 6, np.arange(40) if own else None)
+    for i, row in enumerate(unit):
+        nearest = sorted(set(range(40)) - ({i} if own else set()), key=lambda j: -(row @ unit[j]))
+        assert rows[i].tolist() == nearest[:6]
+    assert (np.diff(cosines, axis=1) <= 0).all()
+
+
+def test_the_share_of_the_ten_nearest_with_the_same_label():
+    items = [str(place) for place in range(12)]
+    task = NeighbourTask(name="toy", items=items, labels=["x"] * 11 + ["y"])
+    angles = np.linspace(0, 1, 12)
+    result = evaluate_tasks(lambda _: np.column_stack([np.cos(angles), np.sin(angles)]), [task])["toy"]
+    # The last text finds none of its label, and is found by five of the others.
+    assert result.score == pytest.approx(100 * (6 * 10 + 5 * 9) / 120)
+
+
+DOCUMENTS = [f"document {place}" for place in range(12)]
+
+
+def model(nearness):
+    """Documents on the axes; a search lies nearest to the document of the greatest number."""
+    vectors = dict(zip(DOCUMENTS, np.eye(12), strict=True)) | nearness
+    return lambda texts: np.array([vectors[text] for text in texts])
+
+
+def test_the_first_model_sets_what_others_must_find():
+    task = KeptHitsTask("own-searches", ["a", "b"], DOCUMENTS)
+    untouched = model({"a": np.arange(12.0), "b": np.arange(12.0)[::-1]})  # first hits: documents 11 and 0
+    assert evaluate_tasks(untouched, [task])["own-searches"].score == 100
+    # "a" finds document 11 second; for "b", ten documents are nearer than document 0.
+    changed = model({"a": np.array([*range(10), 12.0, 11.0]), "b": np.array([1.5, *range(1, 12)])})
+    result = evaluate_tasks(changed, [task])["own-searches"]
+    assert result.metrics == {"kept@10": 50, "kept@1": 0}
+    assert (result.main, result.rows) == ("kept@10", 2)
+    assert evaluate_tasks(untouched, [task])["own-searches"].metrics == {"kept@10": 100, "kept@1": 100}
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: NeighbourTask(name="toy", items=["a", "a"], labels=["x", "y"]), "occurs twice"),
+        (lambda: NeighbourTask(name="toy", items=["a", "b"], labels=["x", "y"]), "2 texts for 10 neighbours"),
+        (lambda: KeptHitsTask("own-searches", [], DOCUMENTS), "own-searches: no search"),
+        (lambda: KeptHitsTask("own-searches", ["a"], DOCUMENTS[:10]), "own-searches: 10 texts"),
+    ],
+)
+def test_wrong_data_is_named(make, problem):
+    with pytest.raises(OpencseError, match=problem):
+        make()

@@ -1,18 +1,39 @@
+"""The probes, their data and their estimates."""
+
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks
-from opencse.evaluation.probes import ProbeData, probe_encoders, read_sentences
-from opencse.evaluation.probes.probe_suite import TripletProbe
-from opencse.evaluation.probes.sentence_versions import RetrievalProbe, TransformationProbe
+from opencse.encoder import load_encoder, save_encoder
+from opencse.evaluation import PairsTask, TextEmbeddings, Triplet, TripletSet, evaluate_tasks, load_sts
+from opencse.evaluation.probes import (
+    ProbeData,
+    ProbeSuite,
+    load_probe_data,
+    load_probe_sts,
+    probe_encoders,
+    read_sentences,
+)
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate, weighted
+from opencse.evaluation.probes.probe_suite import (
+    TripletProbe,
+    antonym_choices,
+    probe_models,
+    short_names,
+)
+from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED, SplitProbe
+from opencse.evaluation.probes.sentence_versions import KINDS, RetrievalProbe, TransformationProbe
+from opencse.evaluation.sts import PUBLISHED_ROWS
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import match_error_rate
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, embedded, pairs, write_sentences
+from tests.tiny import tiny_bert
 
 
 @pytest.fixture
@@ -95,3 +116,209 @@ def test_two_sets_of_one_name_or_none_are_refused():
         probe_encoders({"one": bag_of_words}, ProbeData(sts=[toy], pairs=[toy]))
     with pytest.raises(OpencseError, match="nothing to probe"):
         probe_encoders({"one": bag_of_words}, ProbeData())
+
+
+def test_reads_a_table_of_which_a_limit_draws_rows(tmp_path):
+    path = write_sentences(tmp_path / "mine.tsv")
+    found = read_sentences(path)
+    assert (found.kinds, [*found.anchors]) == (KINDS, [row[0] for row in ROWS])
+    rows, first, second = found.pairs("negation")
+    assert (rows.tolist(), first, second) == ([0, 1, 2, 3], [*found.anchors], [row[2] for row in ROWS])
+    drawn = read_sentences(path, limit=2)
+    assert (len(drawn), drawn.total) == (2, 4)
+    assert read_sentences(path, limit=2) == drawn
+
+
+def test_reads_built_views_with_nulls_and_takes_another_row_for_random(tmp_path):
+    table = {
+        "id": [0, 1, 2],
+        "text": ["a b", "c d", "e f"],
+        "negation": ["not a b", None, None],
+        "negation.rule": ["x", "y", "z"],
+    }
+    folder = tmp_path / "views"
+    folder.mkdir()
+    pq.write_table(pa.table(table), folder / "part-00000.parquet")
+    found = read_sentences(folder)
+    assert set(found.versions) == {"negation", "random"}
+    assert found.pairs("negation")[2] == ["not a b"]
+    assert all(other != own for own, other in zip(found.anchors, found.versions["random"], strict=True))
+
+
+def test_another_row_is_never_a_copy_of_the_sentence(tmp_path):
+    texts = ["the sun rises", "The sun  rises", "rain falls", "the sun rises"]
+    pq.write_table(pa.table({"text": texts, "negation": ["no"] * 4}), tmp_path / "mine.parquet")
+    found = read_sentences(tmp_path / "mine.parquet", seed=3)
+    assert [found.versions["random"][i] for i in (0, 1, 3)] == ["rain falls"] * 3
+    pq.write_table(pa.table({"text": texts[:2], "negation": ["no"] * 2}), tmp_path / "copies.parquet")
+    assert "random" not in read_sentences(tmp_path / "copies.parquet").versions
+
+
+def test_a_substitution_of_san_is_no_transformation(tmp_path):
+    table = {"text": ["a b", "c d"], "negation": ["x", "y"], "substitution": ["a x", "y d"]}
+    pq.write_table(pa.table(table), tmp_path / "mine.parquet")
+    assert "substitution" in read_sentences(tmp_path / "mine.parquet").kinds
+    pq.write_table(pa.table(table | {"substitution.overlap": ["0.5", "0.5"]}), tmp_path / "mine.parquet")
+    assert "substitution" not in read_sentences(tmp_path / "mine.parquet").kinds
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("a\tb\nx\ty\n", "no column 'sentence' or 'text'"),
+        ("text\tother\nx\ty\n", "no transformed version"),
+        ("text\tnegation\n", "holds no sentence"),
+        ("text\tnegation\nx\t\n", "negation are empty"),
+        ("", "no column"),
+    ],
+)
+def test_bad_tables_are_named(tmp_path, content, problem):
+    path = tmp_path / "bad.tsv"
+    path.write_text(content)
+    with pytest.raises(OpencseError, match=problem):
+        read_sentences(path)
+
+
+def test_interval_of_a_rate_is_near_the_binomial_one():
+    values = np.repeat([1.0, 0.0], [60, 140])
+    estimate = mean_estimate(values)
+    assert estimate.value == pytest.approx(0.3)
+    half = 1.96 * (0.3 * 0.7 / 200) ** 0.5
+    assert estimate.low == pytest.approx(0.3 - half, abs=0.01)
+    assert estimate.high == pytest.approx(0.3 + half, abs=0.01)
+    assert mean_estimate(values) == estimate
+    share = rate_estimate(0, 10)
+    assert (share.value, share.low, share.high) == pytest.approx((0, 0, 0.2775), abs=1e-4)
+
+
+def test_nothing_is_undefined_by_name():
+    assert mean_estimate(np.zeros(0), empty="no pair") == Estimate(value=None, rows=0, undefined="no pair")
+
+
+def test_an_average_with_an_undefined_part_is_undefined():
+    some = Estimate(value=0.5, rows=10)
+    assert weighted([some, Estimate(value=0.8, rows=30)]).value == pytest.approx(0.725)
+    assert weighted([some, Estimate(value=None, rows=3, undefined="x")]).undefined == "undefined in 1 of 2 sets"
+    assert weighted([]).undefined == "no set"
+
+
+def test_quadruples_are_two_sentences_and_their_negations() -> None:
+    forms = antonym_choices()
+    assert {form: len(rows) for form, rows in forms.items()} == {"affirmed": 160, "negated": 160, "verbs": 40}
+    first, second = forms["affirmed"][:2]
+    assert (first[0], first[3]) == ("The soup is hot.", "The soup is cold.")
+    assert first[1] in ("The soup isn't cold.", "The soup is not cold.")
+    assert second[1] == forms["negated"][0][0] == first[2]
+
+
+def measured(vector) -> list[float]:
+    probe = TripletProbe([], negated_antonyms=True)
+    texts = list(dict.fromkeys(probe.texts()))
+    (result,) = probe.measure(TextEmbeddings(texts, np.array([vector(text) for text in texts], dtype=np.float32)))
+    assert [*result.groups] == ["form: affirmed", "form: negated", "form: verbs"]
+    return [result.accuracy.value, *(group.value for group in result.groups.values())]
+
+
+def test_meaning_is_right_and_wording_is_wrong() -> None:
+    rows = [row for form in antonym_choices().values() for row in form]
+    meaning = {text: min(row[:2]) for row in rows for text in row[:2]}
+    number = {name: i for i, name in enumerate(sorted(set(meaning.values())))}
+    assert measured(lambda text: np.eye(len(number))[number[meaning[text]]]) == [1.0] * 4
+    words = sorted({word for text in meaning for word in text.split()})
+    assert max(measured(lambda text: np.isin(words, text.split()).astype(float))) < 0.1
+    assert measured(lambda text: [1.0, 0.0]) == [0.0] * 4, "a tie is not right"
+
+
+def test_the_probe_of_the_package_includes_them() -> None:
+    suite = ProbeSuite(load_probe_data())
+    assert "The soup is cold." in suite.texts
+    scores = suite(lambda texts: np.random.default_rng(0).normal(size=(len(texts), 16)))
+    assert scores.triplets[-1].name == "negated antonyms"
+    assert 0.2 < scores.triplets[-1].accuracy.value < 0.5
+
+
+def test_names_are_as_short_as_tells_them_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a/run/model", "b/run/model", "c"):
+        (tmp_path / folder).mkdir(parents=True)
+    assert short_names(["minilm"]) == ["minilm"]
+    assert short_names(["minilm", "c", "owner/name"]) == ["minilm", "c", "name"]
+    assert short_names(["a/run", "c"]) == ["run", "c"]
+    assert short_names(["a/run", "b/run/model"]) == ["a/run", "b/run"]
+    for doubled in (["c", "./c"], ["a/run", "a/run/model"], ["minilm", "minilm"]):
+        with pytest.raises(OpencseError, match="named twice"):
+            short_names(doubled)
+
+
+def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
+    plain = tiny_bert(tmp_path / "plain")
+    pooled = tmp_path / "pooled"
+    save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
+    data = load_probe_data()
+    monkeypatch.setattr("opencse.evaluation.probes.probe_suite.ProbeSuite", lambda _: Nothing())
+    _, settings = probe_models([str(plain), str(pooled)], data, pooling="mean")
+    assert [each["pooling"] for each in settings.values()] == ["mean", "cls"]
+
+
+class Nothing:
+    """A prober that measures nothing."""
+
+    texts: tuple[str, ...] = ()
+    seconds = 0.0
+
+    def __call__(self, embedder):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("published", "model"), [(WEIGHTED_UNSUPERVISED, "unsupervised"), (WEIGHTED_SUPERVISED, "supervised")]
+)
+@pytest.mark.parametrize("side", [0, 1])
+def test_table_6_weighted_by_the_pairs_of_table_2_gives_table_3(published, model, side):
+    rows = list(SPLITS.values())
+    weights = [row.pairs[side] for row in rows]
+    average = np.average([getattr(row, model)[side] for row in rows], weights=weights)
+    assert average == pytest.approx(published[side], abs=6e-4)
+
+
+def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():
+    rows = [("a b c d e", "a b c d e", 5), ("a b c d e", "a b c d f", 4.5), ("k l m n", "k l m o", 4)]
+    rows += [("a b c", "x y z", 0), ("k l m", "k q r", 0.5), ("k l m n", "k l p q", 1)]
+    rows += [("a b c d", "a b c not", 1), ("a b c d", "t u v w", 4.4), ("f g h i", "f g h j", 0.2), ("m n", "q r", 4.8)]
+    results = SplitProbe([pairs(rows)]).measure(embedded(SplitProbe([pairs(rows)]))).average
+    assert results.consistent.value > 0.6
+    assert results.opposed.value < -0.4
+    assert results.consistent.rows + results.opposed.rows == len(rows)
+
+
+def test_constant_scores_make_the_average_undefined_and_say_so():
+    fine = pairs([("a b", "a b", 5), ("a", "c", 0), ("a b c", "a b d", 2), ("q r", "a q", 1), ("x", "y", 4)], "fine")
+    flat = pairs([("a b", "a b", 3), ("a", "c", 3), ("d", "e", 3)], "flat")
+    probe = SplitProbe([fine, flat])
+    results = probe.measure(embedded(probe))
+    assert results.sets[1].opposed.undefined == "all gold scores are equal"
+    assert results.average.opposed.value is None
+    assert "1 of 2" in results.average.opposed.undefined
+
+
+def test_sets_of_the_table_on_real_data(data_folder, monkeypatch):
+    monkeypatch.setitem(PUBLISHED_ROWS, ("STS-B", "train"), 5749)
+    _, sets, missing = load_probe_sts(data_folder)
+    assert missing == {}
+    assert {each.name for each in sets} == set(SPLITS)
+    probe = SplitProbe(sets)
+    results = probe.measure(embedded(probe, bag_of_words))
+    for each in results.sets:
+        if not each.name.startswith("STS-B"):  # the authors' text of STS-B is not known
+            row = SPLITS[each.name]
+            # For two pairs of one set the MER depends on which text is the reference (tests/text/test_surface.py).
+            assert each.consistent.rows == row.pairs[0] - (each.name == "STS15 answers-students")
+            assert (each.median_score, each.median_error_rate) == pytest.approx(row.medians, abs=1e-3)
+
+
+def test_without_the_training_part_its_absence_is_named(data_folder, monkeypatch):
+    monkeypatch.delitem(PUBLISHED_ROWS, ("STS-B", "train"), raising=False)
+    tasks, sets, missing = load_probe_sts(data_folder)
+    assert list(missing) == ["STS-B train"]
+    assert len(sets) == len(SPLITS) - 1
+    assert [task.sha256 for task in tasks] == [task.sha256 for task in load_sts(data_folder)]
