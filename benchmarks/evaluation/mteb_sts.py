@@ -12,8 +12,9 @@ import argparse
 
 import mteb
 import numpy as np
+from datasets import Dataset, DatasetDict
 
-from opencse.commands.integrations.mteb import MtebEncoder, local_task
+from opencse.commands.integrations.mteb import VectorEncoder
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate_tasks, load_sts
@@ -35,17 +36,18 @@ def main() -> None:
     def encode(wanted):
         return np.stack([rows[text] for text in wanted])
 
-    adapter = MtebEncoder(model, name=arguments.model)
-    adapter.encode = lambda inputs, **_: encode([text for batch in inputs for text in batch["text"]])
+    adapter = VectorEncoder(encode)
     print("| task | spearman | mteb's spearman | difference | mteb's cosine_spearman | difference |")
     print("|---" * 6 + "|")
     for task in tasks:
         compare(task.pairs, encode, adapter)
 
 
-def compare(pairs: ScoredPairs, encode, adapter: MtebEncoder) -> None:
+def compare(pairs: ScoredPairs, encode, adapter: VectorEncoder) -> None:
     columns = {"sentence1": pairs.sentence1, "sentence2": pairs.sentence2, "score": pairs.scores}
-    local = local_task(NAMES.get(pairs.name, pairs.name), {"test": {k: list(v) for k, v in columns.items()}})
+    local = mteb.get_task(NAMES.get(pairs.name, pairs.name))
+    local.dataset = DatasetDict({"test": Dataset.from_dict({name: list(each) for name, each in columns.items()})})
+    local.data_loaded = True
     found = mteb.evaluate(adapter, local, cache=None, show_progress_bar=False).task_results[0].scores["test"][0]
     ours = evaluate_tasks(encode, [PairsTask(pairs=pairs)])[pairs.name].score / 100
     theirs = found["spearman"], found["cosine_spearman"]
