@@ -17,23 +17,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from measures import Measures, write_table
-from wording import table
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.meaning_block import block_of, rescale
-from opencse.evaluation.retrieval import RetrievalTask
-from opencse.evaluation.task import Encode, Task, evaluate_tasks
-from opencse.evaluation.triplets import Triplet, TripletSet, TripletTask, read_triplets
-
-COMPLAINTS = Path(__file__).parent / "block" / "complaints"
-SURE = 0.9
-"""Share of the entailed pairs that are to pass a cache's threshold."""
+from opencse.evaluation.task import Encode
 
 
 class Encoded:
@@ -61,46 +53,6 @@ class Encoded:
         return self._vectors[[self._place[text] for text in texts]]
 
 
-def false_hits(encode: Encode, triplets: Sequence[tuple[str, str, str]]) -> float:
-    """Share of contradictions, in percent, above the threshold at which `SURE` of the paraphrases hit."""
-    anchor, same, opposed = (encode([one[i] for one in triplets]) for i in range(3))
-    cosines = [np.einsum("ij,ij->i", anchor, other) / np.linalg.norm(other, axis=1) for other in (same, opposed)]
-    unit = [cosine / np.linalg.norm(anchor, axis=1) for cosine in cosines]
-    return 100 * float((unit[1] >= np.quantile(unit[0], 1 - SURE)).mean())
-
-
-def complaints() -> list[Task]:
-    """Return the triplets and searches of complaints."""
-    sets = [read_triplets(COMPLAINTS / f"{name}.tsv") for name in ("meaning", "search")]
-    return [TripletTask(data=replace(each, name=f"complaints, {each.name}")) for each in sets]
-
-
-def condaqa(data: Path) -> TripletTask:
-    rows = [
-        Triplet(id=str(i), anchor=row["sentence"], positive=row["paraphrase"], negative=row["affirmative"], groups={})
-        for i, row in enumerate(table(data / "eval" / "CondaQA" / "dev.tsv.gz"))
-    ]
-    return TripletTask(data=TripletSet(name="CondaQA", triplets=tuple(rows)))
-
-
-def cranfield(data: Path) -> RetrievalTask:
-    folder = data / "eval" / "Cranfield"
-    documents = table(folder / "docs.tsv.gz")
-    place = {row["doc_id"]: i for i, row in enumerate(documents)}
-    queries = table(folder / "queries.tsv.gz")
-    found: dict[str, dict[int, float]] = {row["query_id"]: {} for row in queries}
-    for row in table(folder / "qrels.tsv.gz"):
-        if row["doc_id"] in place:
-            found[row["query_id"]][place[row["doc_id"]]] = 1.0
-    return RetrievalTask(
-        name="Cranfield",
-        queries=[row["text"] for row in queries],
-        corpus=[row["text"] for row in documents],
-        relevant=[found[row["query_id"]] for row in queries],
-        main="ndcg@10",
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
@@ -110,16 +62,11 @@ def main() -> None:
     parser.add_argument("--final", action="store_true", help="test sets, too")
     parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
     options = parser.parse_args()
-    encoded, measures = Encoded(options.model), Measures(options.data, None)
-    tasks = complaints()
-    if options.held_out:
-        tasks += [condaqa(options.data), cranfield(options.data)]
+    encoded, measures = Encoded(options.model), Measures(options.data, None, held_out=options.held_out)
     columns: dict[str, list[dict[str, float | None]]] = {}
     for strength in sorted({*map(float, options.strengths.split(",")), encoded.chosen}):
         encode = encoded.at(strength)
-        found = {result.task: result.score for result in evaluate_tasks(encode, tasks).results}
-        found |= measures(encode, final=options.final)
-        found["false hits"] = false_hits(encode, measures.development.nli)
+        found = measures(encode, final=options.final)
         label = f"β {strength:g}" + (" (chosen)" if strength == encoded.chosen else "")
         columns["untouched" if strength == 0 else label] = [found]
         write_table(options.out, columns)

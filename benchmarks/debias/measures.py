@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import csv
 import statistics
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from wording import Development
+from wording import Development, table
 
 from opencse.evaluation import load_guard
 from opencse.evaluation.probes import ProbeSuite, load_probe_data
-from opencse.evaluation.task import Encode, evaluate_tasks
-from opencse.evaluation.triplets import load_development
+from opencse.evaluation.retrieval import RetrievalTask
+from opencse.evaluation.task import Encode, Task, evaluate_tasks
+from opencse.evaluation.triplets import Triplet, TripletSet, TripletTask, load_development, read_triplets
+
+COMPLAINTS = Path(__file__).parent / "block" / "complaints"
+SURE = 0.9
+"""Share of the entailed pairs that are to pass a cache's threshold."""
 
 MEASURES = {
     "Negated antonyms, affirmed, %": "antonyms, affirmed",
@@ -50,11 +57,14 @@ class Measures:
     Args:
         data: The folder of the evaluation sets.
         views: Held-out sentences for wording.py's word order, if any.
+        held_out: Whether to look at CondaQA and Cranfield, too, on which nothing is tuned.
     """
 
-    def __init__(self, data: Path, views: Path | None) -> None:
+    def __init__(self, data: Path, views: Path | None, *, held_out: bool = False) -> None:
         self.development = Development(data, views)
-        self.tasks = [*load_development(), *load_guard()]
+        self.tasks: list[Task] = [*complaints(), *load_development(), *load_guard()]
+        if held_out:
+            self.tasks += [condaqa(data), cranfield(data)]
         self.suite = ProbeSuite(load_probe_data(data=data))
 
     def __call__(self, encode: Encode, *, final: bool = False) -> dict[str, float | None]:
@@ -63,6 +73,7 @@ class Measures:
         for result in evaluate_tasks(encode, self.tasks).results:
             found[result.task] = result.score
             found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
+        found["false hits"] = false_hits(encode, self.development.nli)
         return found | (test_sets(self.suite, encode) if final else {})
 
 
@@ -79,6 +90,46 @@ def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -
                 writer.writerow([name, *cells])
 
 
+def false_hits(encode: Encode, triplets: Sequence[tuple[str, str, str]]) -> float:
+    """Share of contradictions, in percent, above the threshold at which `SURE` of the paraphrases hit."""
+    anchor, same, opposed = (encode([one[i] for one in triplets]) for i in range(3))
+    cosines = [np.einsum("ij,ij->i", anchor, other) / np.linalg.norm(other, axis=1) for other in (same, opposed)]
+    unit = [cosine / np.linalg.norm(anchor, axis=1) for cosine in cosines]
+    return 100 * float((unit[1] >= np.quantile(unit[0], 1 - SURE)).mean())
+
+
+def complaints() -> list[Task]:
+    """Return the triplets and searches of complaints."""
+    sets = [read_triplets(COMPLAINTS / f"{name}.tsv") for name in ("meaning", "search")]
+    return [TripletTask(data=replace(each, name=f"complaints, {each.name}")) for each in sets]
+
+
+def condaqa(data: Path) -> TripletTask:
+    rows = [
+        Triplet(id=str(i), anchor=row["sentence"], positive=row["paraphrase"], negative=row["affirmative"], groups={})
+        for i, row in enumerate(table(data / "eval" / "CondaQA" / "dev.tsv.gz"))
+    ]
+    return TripletTask(data=TripletSet(name="CondaQA", triplets=tuple(rows)))
+
+
+def cranfield(data: Path) -> RetrievalTask:
+    folder = data / "eval" / "Cranfield"
+    documents = table(folder / "docs.tsv.gz")
+    place = {row["doc_id"]: i for i, row in enumerate(documents)}
+    queries = table(folder / "queries.tsv.gz")
+    found: dict[str, dict[int, float]] = {row["query_id"]: {} for row in queries}
+    for row in table(folder / "qrels.tsv.gz"):
+        if row["doc_id"] in place:
+            found[row["query_id"]][place[row["doc_id"]]] = 1.0
+    return RetrievalTask(
+        name="Cranfield",
+        queries=[row["text"] for row in queries],
+        corpus=[row["text"] for row in documents],
+        relevant=[found[row["query_id"]] for row in queries],
+        main="ndcg@10",
+    )
+
+
 def cell(values: list[float | None], digits: int) -> str:
     """Mean, and standard deviation where there are several; a dash where there is none."""
     known = [value for value in values if value is not None]
@@ -86,11 +137,6 @@ def cell(values: list[float | None], digits: int) -> str:
         return "–"
     spread = f" ± {statistics.stdev(known):.{digits}f}" if len(known) > 1 else ""
     return f"{statistics.mean(known):.{digits}f}{spread}"
-
-
-def guards(encode: Encode) -> dict[str, float | None]:
-    """Scores of the guard sets."""
-    return {result.task: result.score for result in evaluate_tasks(encode, load_guard()).results}
 
 
 def test_sets(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:
@@ -105,7 +151,3 @@ def test_sets(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:
         "Cont.": split.consistent.value,
         "Average of the seven STS": statistics.mean(task.score for task in found.sts),
     }
-
-
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
