@@ -34,8 +34,6 @@ def test_recipes_display_as_a_table() -> None:
     from rich.console import Console
 
     listed = opencse.list_recipes()
-    assert len(repr(listed)) < 1000
-    bundle = listed._repr_mimebundle_([], [])
-    assert "osscse" in bundle["text/html"]
+    assert "osscse" in [name for name, *_ in listed.rows]
     console = Console(width=200, record=True, quiet=True)
     console.print(listed)

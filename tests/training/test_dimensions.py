@@ -124,8 +124,6 @@ def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
         (["dimensions=[8,16]"], r"the largest first, not \[8, 16\]"),
         (["dimensions=[16,16]"], "the largest first"),
         (["dimensions=[16,0]"], "from 1"),
-        (["dimensions=[16,8]", "dimension_weights=[1]"], "1 dimension_weights, but 2 dimensions"),
-        (["dimensions=[16]", "dimension_weights=[-1]"], "must be positive"),
         (["dimensions=16"], "dimensions: expected"),
     ],
 )

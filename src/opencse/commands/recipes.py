@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import typer
-from rich.console import RenderableType
-from rich.jupyter import JupyterMixin
 
 from opencse.commands.options import ShowOptions
 from opencse.encoder.backbone import Backbone
@@ -23,30 +19,14 @@ from opencse.recipes.published_settings import (
 )
 
 
-@dataclass(frozen=True, repr=False)
-class RecipeList(JupyterMixin):
-    """Recipes by name, displayed as a table in a terminal (rich) and in a notebook.
-
-    Attributes:
-        recipes: The recipes, in their default variant.
-    """
-
-    recipes: dict[str, Recipe]
-
-    def __repr__(self) -> str:
-        return f"RecipeList({', '.join(self.recipes)})"
-
-    def __rich__(self) -> RenderableType:
-        rows = []
-        for name, recipe in self.recipes.items():
-            columns = [column + (" (optional)" if optional else "") for column, optional in recipe.columns.items()]
-            rows.append((name, recipe.title, recipe.paper, ", ".join(columns)))
-        return Table(("recipe", "title", "paper", "columns it needs"), rows)
-
-
-def list_recipes() -> RecipeList:
-    """Return the recipes that come with the package."""
-    return RecipeList({name: load_recipe(name) for name in recipe_names()})
+def list_recipes() -> Table:
+    """Return the recipes that come with the package: title, paper and the text columns that they need."""
+    rows = []
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        columns = [column + (" (optional)" if optional else "") for column, optional in recipe.columns.items()]
+        rows.append((name, recipe.title, recipe.paper, ", ".join(columns)))
+    return Table(("recipe", "title", "paper", "columns it needs"), rows)
 
 
 def command(options: ShowOptions) -> None:

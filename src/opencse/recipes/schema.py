@@ -174,7 +174,6 @@ class Recipe:
             trained vectors can be cut to any of them (Matryoshka representation learning, Kusupati et al., 2022); by
             default the whole vectors. Vectors that were cut have length 1 again, and a projector sees zeros in place of
             the rest. The other terms act once, on whole vectors.
-        dimension_weights: Weight of the objective at each of `dimensions`; 1 by default.
         teachers: Models whose vectors the terms may read, by name.
         first_stages: Models that are trained before the `build`, by name.
         corpus: See `CorpusSettings`.
@@ -197,7 +196,6 @@ class Recipe:
     views: dict[str, ViewSettings] = field(default_factory=dict)
     terms: tuple[Term, ...]
     dimensions: tuple[int, ...] | None = None
-    dimension_weights: tuple[float, ...] | None = None
     teachers: dict[str, Teacher] = field(default_factory=dict)
     first_stages: dict[str, FirstStage] = field(default_factory=dict)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -273,11 +271,6 @@ class Recipe:
         sizes = list(self.dimensions or ())
         if self.dimensions is not None and (not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1):
             raise ValueError(f"dimensions must be one or more numbers from 1, the largest first, not {sizes}")
-        if self.dimension_weights is not None:
-            if len(self.dimension_weights) != len(sizes):
-                raise ValueError(f"{len(self.dimension_weights)} dimension_weights, but {len(sizes)} dimensions")
-            if min(self.dimension_weights) <= 0:
-                raise ValueError("dimension_weights must be positive")
         if sizes and self.block is not None:
             raise ValueError("dimensions are of an encoder that is trained, not of a meaning block: leave them out")
 
@@ -293,7 +286,7 @@ class Recipe:
                 f"{self.name}: dimensions has {sizes[0]}, but the vectors of the encoder have {width}",
                 f"Give {width} at most, such as --set dimensions=[{width},{width // 2}].",
             )
-        return dict(zip(sizes, self.dimension_weights or (1.0,) * len(sizes), strict=True))
+        return dict.fromkeys(sizes, 1.0)
 
     @property
     def used_views(self) -> dict[str, ViewSettings]:
