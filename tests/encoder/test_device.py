@@ -1,13 +1,31 @@
-"""One device for everything: accelerate's, or the one that is named."""
+"""The device and the precision: chosen once for everything, or named; bf16 where it is faster."""
 
+from __future__ import annotations
+
+import copy
 import os
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from accelerate import PartialState
+from torch import nn
+from transformers import BertConfig, DistilBertConfig
 
-from opencse.encoder.device import choose_device, device_name, use_device, world_size
+from opencse.encoder.device import (
+    MixedPrecision,
+    choose_device,
+    describe,
+    device_name,
+    resolve_precision,
+    use_device,
+    world_size,
+)
+from opencse.encoder.embedder import Embedder
+from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.errors import OpencseError
+from tests.encoder.families import FAMILIES, vectors
 
 VARIABLES = ("ACCELERATE_TORCH_DEVICE", "ACCELERATE_USE_CPU", "LOCAL_RANK")
 
@@ -78,3 +96,109 @@ def test_worlds_that_disagree_are_refused(monkeypatch):
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     with pytest.raises(OpencseError, match=r"PyTorch sees 2 processes, but accelerate, .* 1\."):
         world_size()
+
+
+WIDE, SMALL = {"hidden_size": 384}, {"hidden_size": 32}
+
+
+def machine(monkeypatch, *capabilities):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(capabilities, True))
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "config", "expected"),
+    [
+        (["avx512_bf16"], WIDE, "bf16"),
+        (["amx_bf16", "avx2"], BertConfig(hidden_size=768), "bf16"),
+        (["sve_bf16"], DistilBertConfig(dim=768), "bf16"),
+        (["avx512_bf16"], SMALL, "fp32"),
+        (["avx512_bf16"], DistilBertConfig(dim=64, n_heads=4), "fp32"),
+        (["avx512_f"], WIDE, "fp32"),
+        (["avx512_bf16"], {}, "bf16"),
+    ],
+)
+def test_the_processor_and_the_width_decide(monkeypatch, capabilities, config, expected):
+    machine(monkeypatch, *capabilities)
+    assert resolve_precision("auto", config, "cpu") == expected
+    assert describe("auto", config, torch.device("cpu")).endswith(f"{expected} (the faster one here)")
+
+
+@pytest.mark.parametrize(("supported", "expected"), [(True, "bf16"), (False, "fp32")])
+def test_an_accelerator_is_asked(monkeypatch, supported, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: supported)
+    assert resolve_precision("auto", SMALL, "cuda") == expected
+
+
+def test_what_was_asked_for_is_taken():
+    assert resolve_precision("fp32", WIDE, "cpu") == "fp32"
+    assert resolve_precision("fp16", {}, "cuda") == "fp16"
+
+
+@pytest.mark.parametrize("expected", ["bf16", "fp32"])
+def test_an_embedder_says_which_it_took(monkeypatch, tiny_model, expected):
+    monkeypatch.setattr("opencse.encoder.device._LEAST_WIDTH", {"bf16": 1, "fp32": 64}[expected])
+    machine(monkeypatch, "avx512_bf16")
+    embedder = Embedder(tiny_model, precision="auto")
+    assert embedder.precision == expected
+    same = Embedder(tiny_model, precision=expected)
+    np.testing.assert_array_equal(embedder.encode(["a cat sits"]), same.encode(["a cat sits"]))
+
+
+CPU = torch.device("cpu")
+
+
+def bert():
+    torch.manual_seed(0)
+    return FAMILIES["bert"]().train()
+
+
+def learn(name, steps=40, fast=True):
+    model = bert()
+    if fast:
+        prepare_for_training(model)
+    precision = MixedPrecision(name, model, CPU)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    torch.manual_seed(1)
+    losses = []
+    for _ in range(steps):
+        ids = torch.randint(4, 60, (16, 9))
+        mask = (torch.arange(9)[None] < torch.randint(3, 10, (16, 1))).long()
+        with precision.forward():
+            hidden = [vectors(model, ids, mask) for _ in range(2)]
+        first, second = (F.normalize(x[:, 0].float(), dim=-1) for x in hidden)
+        loss = F.cross_entropy(first @ second.T / 0.05, torch.arange(16))
+        precision.backward(loss)
+        precision.collect_gradients(optimizer, 1.0)
+        precision.step(optimizer)
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def test_bf16_learns_like_fp32():
+    plain, low = learn("fp32"), learn("bf16")
+    assert plain[-10:].mean() < 0.7 * plain[:5].mean()
+    # The same masks and batches, so that rounding is the only difference.
+    torch.testing.assert_close(low[:3], plain[:3], rtol=0.05, atol=0.0)
+    assert low[-10:].mean().item() == pytest.approx(plain[-10:].mean().item(), rel=0.15)
+
+
+def test_accumulation_and_clipping():
+    weights = nn.Linear(3, 1, bias=False)
+    whole = copy.deepcopy(weights)
+    x = torch.randn(8, 3)
+    optimizer = torch.optim.SGD(weights.parameters(), lr=0.0)
+    precision = MixedPrecision("fp32", weights, CPU)
+    for part in x.split(4):
+        precision.backward(weights(part).square().mean() / 2)
+    whole(x).square().mean().backward()
+    torch.testing.assert_close(weights.weight.grad, whole.weight.grad)
+    norm = precision.collect_gradients(optimizer, 1e-3)
+    torch.testing.assert_close(norm, whole.weight.grad.norm())
+    assert weights.weight.grad.norm().item() == pytest.approx(1e-3, rel=1e-3)
+    precision.step(optimizer)
+    assert weights.weight.grad is None
+
+
+def test_fp16_needs_a_device_that_has_it():
+    with pytest.raises(OpencseError, match="fp16 does not run on a CPU"):
+        MixedPrecision("fp16", nn.Linear(1, 1), CPU)

@@ -1,26 +1,29 @@
+"""Model folders that are damaged, forged or no encoder: refused with a way out, or mended."""
+
 from __future__ import annotations
 
 import json
 import pickle
+import re
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense
+from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
+from transformers import AutoTokenizer, BertForSequenceClassification, GPT2Config, GPT2Model
 
 from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.model_folder import check_model_folder
 from opencse.foundation.errors import OpencseError
-from tests.tiny import tiny_bert
+from tests.tiny import tiny_bert, tiny_roberta
 
 MODULE = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tiny_bert(tmp_path / "model")
 
 
 class Evil:
@@ -103,3 +106,73 @@ def test_modules_that_do_not_fit_together_are_one_clear_line(folder, tmp_path) -
     SentenceTransformer(modules=[*model, Dense(5, 3)], device="cpu").save(str(tmp_path / "other"))
     with pytest.raises(OpencseError, match="cannot be loaded"):
         load_encoder(tmp_path / "other")
+
+
+TEXTS = ["the cat sits", "a dog runs in the garden", "no"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tiny_bert(tmp_path / "my model", layers=1)
+
+
+def test_an_adapter_is_not_a_model(tmp_path) -> None:
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(OpencseError, match=r"an adapter \(LoRA\), not a model. Merge it"):
+        check_model_folder(tmp_path)
+
+
+def test_pickled_weights_are_saved_as_safetensors_by_the_command(folder) -> None:
+    whole = load_file(folder / "model.safetensors")
+    whole["tied"] = next(iter(whole.values()))  # shares memory with another
+    torch.save(whole, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(OpencseError, match="pickled weights") as error:
+        check_model_folder(folder)
+    command = re.search("`(.*)`", error.value.remedy)[1]
+    subprocess.run(command.replace("python", sys.executable, 1), shell=True, check=True)
+    check_model_folder(folder)
+    found = load_file(folder / "model.safetensors")
+    assert found.keys() == whole.keys()
+    assert all(torch.equal(found[name], tensor) for name, tensor in whole.items())
+
+
+def test_a_model_without_a_padding_token_gets_one_and_keeps_it(tmp_path) -> None:
+    """As GPT-2 has none, a trained model could not encode two texts at once."""
+    tokenizer = AutoTokenizer.from_pretrained(tiny_roberta(tmp_path / "roberta"))
+    tokenizer.pad_token = None
+    tokenizer.save_pretrained(tmp_path / "gpt2")
+    GPT2Model(GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=1, n_head=4)).save_pretrained(tmp_path / "gpt2")
+    save_encoder(load_encoder(tmp_path / "gpt2", pooling="mean"), tmp_path / "saved")
+    plain = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    one_by_one = np.stack([plain.encode(text) for text in TEXTS])
+    np.testing.assert_allclose(plain.encode(TEXTS), one_by_one, atol=1e-5)
+
+
+def test_static_embeddings_are_no_backbone(folder, tmp_path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(folder).backend_tokenizer
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)]).save(str(tmp_path / "static"))
+    assert load_encoder(tmp_path / "static").get_embedding_dimension() == 8
+    with pytest.raises(OpencseError, match="begins with a StaticEmbedding, not a transformer"):
+        Backbone(tmp_path / "static")
+
+
+def test_a_cross_encoder_is_said_and_a_sparse_encoder_refused(folder, tmp_path, capfd) -> None:
+    BertForSequenceClassification.from_pretrained(folder, num_labels=1).save_pretrained(tmp_path / "cross")
+    AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "cross")
+    load_encoder(tmp_path / "cross", pooling="mean")
+    assert "a classifier or cross-encoder; its head is left out" in capfd.readouterr().err
+    save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "sparse")
+    (tmp_path / "sparse" / "config_sentence_transformers.json").write_text('{"model_type": "SparseEncoder"}')
+    with pytest.raises(OpencseError, match="a SparseEncoder, which has no dense vectors"):
+        load_encoder(tmp_path / "sparse")
+
+
+def test_a_width_that_is_not_that_of_the_vectors_is_refused(folder, tmp_path) -> None:
+    save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "model")
+    (path,) = tmp_path.glob("model/*Pooling/config.json")
+    settings = json.loads(path.read_text())
+    key = next(name for name in settings if "dimension" in name)
+    path.write_text(json.dumps(settings | {key: 64}))
+    with pytest.raises(OpencseError, match="says that its vectors have 64 dimensions, they have 32"):
+        load_encoder(tmp_path / "model")

@@ -1,3 +1,5 @@
+"""The loop: resumed bit for bit, stopped, limited by the clock, and its rates by step."""
+
 from __future__ import annotations
 
 import errno
@@ -15,8 +17,10 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.recipes.settings import Schedule
 from opencse.training import loop
 from opencse.training.folder import read_record
+from opencse.training.loop import rate_factor
 from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
 
 
@@ -173,3 +177,20 @@ def test_weight_decay_is_for_matrices_alone(tmp_path, backbone, corpus) -> None:
     ratios = {k: np.linalg.norm(after[k]) / np.linalg.norm(v) for k, v in before.items() if k in after and v.any()}
     trained = {k: r for k, r in ratios.items() if "pooler" not in k}
     assert all((r < 0.99) == (before[k].ndim > 1) for k, r in trained.items()), trained
+
+
+def test_linear_with_warmup() -> None:
+    schedule = Schedule(kind="linear", warmup=4)
+    assert [rate_factor(schedule, s, 12) for s in (0, 2, 4, 8, 12)] == [0, 0.5, 1, 0.5, 0]
+
+
+def test_without_warmup_the_first_step_has_the_peak_rate() -> None:
+    assert rate_factor(Schedule(), 0, 10) == 1
+    assert rate_factor(Schedule(kind="constant"), 9, 10) == 1
+
+
+def test_a_share_of_the_steps_and_cosine() -> None:
+    schedule = Schedule(kind="cosine", warmup=0.5)
+    assert rate_factor(schedule, 5, 20) == 0.5
+    assert rate_factor(schedule, 15, 20) == pytest.approx(0.5)
+    assert rate_factor(schedule, 20, 20) == pytest.approx(0)

@@ -14,7 +14,7 @@ from torch import nn
 from opencse.commands.main import main
 from opencse.encoder import load_encoder
 from opencse.encoder.dropout import checkpoint_contexts, dropout_rate
-from opencse.encoder.large_models import add_lora, keep_inputs_only
+from opencse.encoder.loading import add_lora, keep_inputs_only
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
 from tests.tiny import tiny_bert

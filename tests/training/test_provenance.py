@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.training.card import base_model
+from opencse.training.session import base_model
 
 CARD = "---\nlicense: mit\nbase_model:\n- someone/something\n---\n# Title\n"
 

@@ -16,8 +16,8 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.text.corpus import Corpus
-from opencse.training import teachers as module
-from opencse.training.teachers import load_teachers, teacher_vectors
+from opencse.training import batches as module
+from opencse.training.batches import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import Imitate, crash_at, run, write_corpus
 

@@ -29,9 +29,8 @@ from opencse.text.corpus import Corpus
 from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.constructor import ConstructorSpec
-from opencse.training.card import encoder_card
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
-from opencse.training.session import RunControl, TrainingOutcome
+from opencse.training.session import RunControl, TrainingOutcome, encoder_card
 from opencse.training.strength import StrengthCurve
 from opencse.training.train import TrainingRun, train_first_stages
 

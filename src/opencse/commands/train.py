@@ -14,7 +14,7 @@ from opencse.commands.options import TrainCommand, TrainOptions
 from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
-from opencse.encoder.large_models import require_peft
+from opencse.encoder.loading import require_peft
 from opencse.evaluation import PairsTask, ScoredPairs, Task, load_development, load_guard
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.evaluation.sts import development_sets

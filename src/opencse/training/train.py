@@ -15,8 +15,7 @@ from opencse.encoder import save_encoder
 from opencse.encoder.backbone import Backbone, append_block, weights_hash
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.embedder import cut_note
-from opencse.encoder.large_models import add_lora, keep_inputs_only
-from opencse.encoder.loading import build_projector, exported_projector
+from opencse.encoder.loading import add_lora, build_projector, exported_projector, keep_inputs_only
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
@@ -31,13 +30,11 @@ from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS
 from opencse.text.mined.debiased import DebiasedPositives
 from opencse.text.mined.vectors import MinedSpec
-from opencse.training.batches import Assembler, ViewTokens
-from opencse.training.card import encoder_card
+from opencse.training.batches import Assembler, ViewTokens, load_teachers, teacher_vectors
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network, term_modules
-from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, joined
+from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card, joined
 from opencse.training.strength import find_strength, fit_block
-from opencse.training.teachers import load_teachers, teacher_vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -1,4 +1,6 @@
-"""Progress: lines where there is no terminal, a bar where there is one, silence on request."""
+"""Progress: lines, a bar on a terminal, silence on request; and the time of parts adds up to the whole."""
+
+from __future__ import annotations
 
 import re
 import sys
@@ -7,7 +9,7 @@ import time
 import pytest
 
 from opencse.foundation import progress
-from opencse.foundation.progress import Phase, Verbosity, duration, note, set_verbosity
+from opencse.foundation.progress import Phase, Verbosity, collect, duration, note, set_verbosity, timed
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +88,37 @@ def test_quiet_and_short_phases_say_nothing_and_some_remarks_are_for_verbose_run
 )
 def test_durations_have_at_most_two_units(seconds, text):
     assert duration(seconds) == text
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def wait(seconds):
+        now[0] += seconds
+
+    return wait
+
+
+def test_a_part_inside_another_counts_for_itself_alone(clock):
+    with collect() as timings:
+        clock(1)
+        with timed("training"):
+            clock(10)
+            with timed("development scores"):
+                clock(4)
+            clock(5)
+        with timed("training"):
+            clock(2)
+    assert timings.rounded() == {"training": 17.0, "development scores": 4.0, "other": 1.0}
+    assert timings.line() == "22 s in all: training 17 s, development scores 4 s, other 1 s"
+
+
+def test_a_whole_part_keeps_what_is_inside_it(clock):
+    with collect() as timings:
+        with timed("first stages"), collect(), timed("training steps"):
+            clock(7)
+        with timed("training steps"):
+            clock(2)
+    assert timings.rounded() == {"first stages": 7.0, "training steps": 2.0}
