@@ -6,7 +6,7 @@ FOLDER holds `corpus/wiki_sentences_0*.txt.gz`. Vectors of all-MiniLM-L6-v2 are 
 (`OPENCSE_CACHE`), before anything is timed. Contestants, each in a process of its own, in turn:
 
 - `debiased`: `opencse build` of `debiased_negatives`, two negatives a sentence from random blocks, written as Parquet;
-- `exact`: `hard_negatives` with `search = "exact"`: the two nearest of the whole corpus;
+- `exact`: `hard_negatives` with the whole corpus as `block`: the two nearest of the whole corpus;
 - `peer top`: `mine_hard_negatives` on the columns (sentence, the same sentence): the two nearest;
 - `peer window`: the same with `min_score=0.25, max_score=0.75, sampling_strategy="random", range_max=200`;
 - `peer faiss`: `peer top` with `use_faiss=True` (a flat index).

@@ -25,6 +25,7 @@ from opencse.text.views.constructor import (
 Changed = tuple[str | None, str]
 """The changed text, or None, and the rule or the reason."""
 _WORD = re.compile(r"\S+")
+_PASSAGE_WORDS = 120  # of the other sentences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +53,7 @@ class Deletion(_RandomChange):
     Source: Shi et al., OssCSE (EMNLP 2023), §3.2, which removes one.
 
     Attributes:
-        words: Number of words, if there is no share.
-        share: Share of the words, at least one (DiffCSE Appendix B: 0.15); 0 for a fixed number.
+        share: Share of the words, at least one (DiffCSE Appendix B: 0.15); 0 for one word.
 
     Example:
         [build.shorter]
@@ -65,17 +65,16 @@ class Deletion(_RandomChange):
 
     kind: ClassVar[str] = "deletion"
 
-    words: int = 1
     share: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.words < 1 or not 0 <= self.share < 1:
-            raise ValueError("words must be at least 1 (OssCSE: 1), and share at least 0 and below 1 (DiffCSE: 0.15)")
+        if not 0 <= self.share < 1:
+            raise ValueError("share must be at least 0 and below 1 (DiffCSE: 0.15)")
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Remove some words, each with the space before it."""
         words = re.findall(r"\s*\S+", row.text)
-        count = max(1, round(self.share * len(words))) if self.share else self.words
+        count = max(1, round(self.share * len(words)))
         if len(words) <= count:
             return None, "too short"
         chosen = set(rng.sample(range(len(words)), count))
@@ -197,13 +196,12 @@ def _next_sentences(rows: Sequence[SourceRow], corpus: SentenceStore) -> list[Bu
 class Passage(ConstructorSpec):
     """Put a sentence among other sentences, those of some columns.
 
-    With `of`, a view of the sentence takes its place. All passages of a row have the same other sentences in the same
-    order, so the passage of a sentence and that of its negation differ in one sentence only.
+    A passage has three to five sentences. Of the others, which have at most 120 words, those farthest from the sentence
+    are dropped. With `of`, a view of the sentence takes its place. All passages of a row have the same other sentences
+    in the same order, so the passage of a sentence and that of its negation differ in one sentence only.
 
     Attributes:
         around: Columns built earlier that hold the other sentences, such as mined neighbours.
-        sentences: Minimum and maximum number of sentences; each row draws its own number.
-        words: Maximum number of words of the other sentences; those farthest from the sentence are dropped.
 
     Example:
         [build.related]
@@ -222,12 +220,6 @@ class Passage(ConstructorSpec):
     scores: ClassVar[Mapping[str, str]] = {"position": "int"}
 
     around: tuple[str, ...]
-    sentences: tuple[int, int] = (3, 5)
-    words: int = 120
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.sentences[0] <= self.sentences[1]:
-            raise ValueError(f"sentences must be (minimum, maximum) with 1 <= minimum <= maximum, not {self.sentences}")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -241,13 +233,13 @@ class Passage(ConstructorSpec):
         )
 
     def _passage(self, row: SourceRow, rng: random.Random) -> BuiltView:
-        others = rng.randint(*self.sentences) - 1
+        others = rng.randint(2, 4)
         texts = [text for column in self.around if (text := row.views[column])][:others]
         place = rng.randint(0, len(texts))
         before, after = texts[:place], texts[place:]
         if not before and not after:
             return BuiltView(text=None, rule="no other sentences", scores={"position": None})
-        while sum(len(text.split()) for text in (*before, *after)) > self.words and before + after:
+        while sum(len(text.split()) for text in (*before, *after)) > _PASSAGE_WORDS and before + after:
             if len(before) >= len(after):
                 before = before[1:]
             else:

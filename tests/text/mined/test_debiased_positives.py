@@ -77,14 +77,6 @@ def test_probabilities(texts, table, encoder, tmp_path):
     assert chisquare([drawn.count(one) for one in pool], 300 * expected).pvalue > 0.001
 
 
-def test_the_window_leaves_candidates_out(texts, table, encoder, tmp_path):
-    every = draw(texts, table, encoder, tmp_path / "every", count=4)[1]
-    cosines = sorted(every[f"positive_{k}.cosine"] for k in (1, 2, 3, 4))
-    near = draw(texts, table, encoder, tmp_path / "near", count=4, window=((cosines[1] + cosines[2]) / 2, 1.0))[1]
-    assert near["positive_1.candidates"] == 2
-    assert {near["positive_1.cosine"], near["positive_2.cosine"]} == set(cosines[2:])
-
-
 def test_in_a_recipe(table, tmp_path):
     path = tmp_path / "r.toml"
     head = 'extends = "simcse"\n[build.positive]\nkind = "debiased_positives"\nmodel = "minilm"\n'

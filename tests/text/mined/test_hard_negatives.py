@@ -34,9 +34,8 @@ def drawn(row: dict, count: int) -> list[int]:
     return [int(rule.removeprefix("row ")) for rule in rules if rule.startswith("row ")]
 
 
-@pytest.mark.parametrize("options", [{"search": "exact"}, {"search": "block", "block": 10_000}])
-def test_top(corpus, lines, encoder, tmp_path, options):
-    rows, matrix = mine(corpus, tmp_path / "v", encoder, count=3, **options), vectors(encoder, lines)
+def test_top(corpus, lines, encoder, tmp_path):
+    rows, matrix = mine(corpus, tmp_path / "v", encoder, count=3), vectors(encoder, lines)
     for i in range(0, 700, 9):
         cosine = matrix @ matrix[i]
         expected = cosine[ranked(matrix, lines, i)[:3]]
@@ -46,7 +45,7 @@ def test_top(corpus, lines, encoder, tmp_path, options):
 
 def test_ranks_window_and_chance(corpus, lines, encoder, tmp_path):
     matrix = vectors(encoder, lines)
-    options = {"search": "exact", "ranks": (5, 20), "window": (0.3, 0.7)}
+    options = {"ranks": (5, 20), "window": (0.3, 0.7)}
     top = mine(corpus, tmp_path / "top", encoder, **options)
     random_pick = mine(corpus, tmp_path / "random", encoder, pick="random", **options)
     used = set()
@@ -72,7 +71,7 @@ def positives(lines, tmp_path) -> dict[int, str]:
 def mine_below(corpus, lines, encoder, tmp_path, **options) -> list[dict]:
     specs = {
         "positive": CandidateTable(path=str(tmp_path / "positives.tsv"), window=(0.0, 1.0)),
-        "negative": HardNegatives(model=encoder, precision="fp32", positive="positive", search="exact", **options),
+        "negative": HardNegatives(model=encoder, precision="fp32", positive="positive", **options),
     }
     return pq.read_table(build_views(corpus, specs, tmp_path / "views")).to_pylist()
 

@@ -24,7 +24,7 @@ from opencse.text.views.registry import (
 )
 from opencse.text.views.storage import build_order, read_header
 
-SPECS = {"shorter": Deletion(), "less": Deletion(words=2), "other": RandomSentence()}
+SPECS = {"shorter": Deletion(), "less": Deletion(share=0.2), "other": RandomSentence()}
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -64,7 +64,7 @@ def test_rows_columns_and_header(corpus, whole):
     assert [file.name for file in sorted(whole.iterdir())] == [f"part-{i:05d}-of-00004.parquet" for i in range(4)]
     head = read_header(whole / "part-00000-of-00004.parquet")
     assert head["rows"] == len(texts)
-    assert head["columns"]["less"] == {"kind": "deletion", "of": "text", "words": 2, "share": 0.0, "weights_sha256": ""}
+    assert head["columns"]["less"] == {"kind": "deletion", "of": "text", "share": 0.2, "weights_sha256": ""}
     one = [text for text in texts if len(text.split()) == 1]
     nulls = table.filter(table["shorter.rule"].to_numpy() == "too short")
     assert nulls["text"].to_pylist() == one
@@ -110,9 +110,9 @@ def test_other_views_are_not_mixed_in(corpus, whole, tmp_path):
     with pytest.raises(OpencseError, match="seed differ"):
         build(corpus, out, seed=1)
     with pytest.raises(OpencseError, match="columns differ"):
-        build(corpus, out, specs={"shorter": Deletion(words=2)})
+        build(corpus, out, specs={"shorter": Deletion(share=0.2)})
     assert hashes(out) == hashes(whole)
-    build(corpus, out, specs={"shorter": Deletion(words=2)}, resume=False)
+    build(corpus, out, specs={"shorter": Deletion(share=0.2)}, resume=False)
     assert pq.read_schema(next(out.iterdir())).names == ["id", "text", "shorter", "shorter.rule", "shorter.mer"]
 
 

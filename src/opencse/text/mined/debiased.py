@@ -51,7 +51,6 @@ class DebiasedDraw(EmbeddingSpec):
         role: Whether negatives or positives are drawn.
 
     Attributes:
-        window: Minimum and maximum cosine of a candidate.
         weight: λ, the share of meaning in the selection score (DebCSE: 0.8).
         mode: "sound", or "faithful" for the paper's literal scores.
         temperature: Temperature of the draw; 0 takes the best. By default 1 for "faithful", as published, else 0.1.
@@ -59,14 +58,12 @@ class DebiasedDraw(EmbeddingSpec):
 
     role: ClassVar[Role] = "negative"
 
-    window: tuple[float, float] = (-1.0, 1.0)
     weight: float = 0.8
     mode: Mode = "sound"
     temperature: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_cosine_window(self.window)
         if not 0 <= self.weight <= 1:
             raise ValueError(f"weight must lie in [0, 1], not {self.weight} (DebCSE: 0.8)")
         if self.temperature is not None and not 0 <= self.temperature < np.inf:
@@ -242,6 +239,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_cosine_window(self.window)
         check_least(self, 1, "pool", "block")
 
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
@@ -272,7 +270,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
 class DebiasedPositives(DebiasedDraw):
     r"""Draw positives with the same meaning and a different surface form.
 
-    DebCSE has no window of cosines. Source: Miao et al., DebCSE (CIKM 2023), §4.2.
+    Source: Miao et al., DebCSE (CIKM 2023), §4.2.
 
     Attributes:
         model: The encoder, as in `DebiasedNegatives`.
@@ -324,27 +322,23 @@ class PositiveDrawer:
         """Draw for each row."""
         pools = self._source.candidates(rows)
         pools = [distinct_candidates(row.text, pool) for row, pool in zip(rows, pools, strict=True)]
-        places, cosine, valid = self._drawn(rows, pools)
-        sizes = valid.sum(axis=1).tolist()
+        places, cosine = self._drawn(rows, pools)
         out = []
-        for pool, size in zip(pools, sizes, strict=True):
-            why = "no candidate" if not pool else "pool exhausted" if size else "none in window"
-            out.append([BuiltView(text=None, rule=why, scores={"candidates": size})] * self._spec.count)
+        for pool in pools:
+            why = "pool exhausted" if pool else "no candidate"
+            out.append([BuiltView(text=None, rule=why, scores={"candidates": len(pool)})] * self._spec.count)
         row, k = np.nonzero(places >= 0)
         chosen = [pools[i][place] for i, place in zip(row.tolist(), places[row, k].tolist(), strict=True)]
         values = surface_scores(
             [rows[i].text for i in row.tolist()], [one.text for one in chosen], cosine[row, places[row, k]]
         )
         for i, rank, one, scored in zip(row.tolist(), k.tolist(), chosen, values, strict=True):
-            out[i][rank] = BuiltView(
-                text=one.text, rule=one.label or "chosen", scores={**scored, "candidates": sizes[i]}
-            )
+            scores = {**scored, "candidates": len(pools[i])}
+            out[i][rank] = BuiltView(text=one.text, rule=one.label or "chosen", scores=scores)
         return out
 
-    def _drawn(
-        self, rows: Sequence[SourceRow], pools: Sequence[Sequence[Candidate]]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the drawn positions, (a, m), the cosines, (a, n), and the mask of candidates in the window, (a, n)."""
+    def _drawn(self, rows: Sequence[SourceRow], pools: Sequence[Sequence[Candidate]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the drawn positions, (a, m), and the cosines, (a, n)."""
         spec = self._spec
         texts = [row.text for row in rows] + [one.text for pool in pools for one in pool]
         sizes = np.array([len(pool) for pool in pools], dtype=np.int64)
@@ -355,9 +349,6 @@ class PositiveDrawer:
         vectors = unit_rows(self._embedder.encode(texts))
         cosine = np.zeros(valid.shape, dtype=np.float32)
         cosine[valid] = (vectors[np.nonzero(valid)[0]] * vectors[members[valid]]).sum(axis=1)
-        low, high = open_bounds(spec.window)
-        valid &= (cosine >= low) & (cosine <= high)
-        members = np.where(valid, members, -1)
         noise = gumbel_noise(spec.row_seeds(self._seed, rows), np.tile(np.arange(n), (len(rows), 1)))
         places = spec.places(edit_units(texts), np.arange(len(rows)), members, cosine, noise)
-        return places, cosine, valid
+        return places, cosine

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from opencse.foundation.numbers import check_least, unit_rows
-from opencse.text.mined.candidate_pools import CandidatePools, nearest, without_copies
+from opencse.text.mined.candidate_pools import CandidatePools, nearest
 from opencse.text.mined.debiased import draw, gumbel_noise
 from opencse.text.mined.vectors import CorpusIndex, Counts, MinedSpec, check_cosine_window, open_bounds
 from opencse.text.views.constructor import SourceRow
@@ -31,9 +31,8 @@ class HardNegatives(MinedSpec):
             stands for [0, count].
         window: Minimum and maximum cosine.
         pick: "top" for the nearest of the ranks, "random" for random ones.
-        search: "block" searches a random block of the corpus, which 4,096 rows share; "exact" searches the whole
-            corpus, in quadratic time.
-        block: Size of the random block.
+        block: Size of the random block of the corpus that is searched, and that 4,096 rows share. If it is at least the
+            size of the corpus, all pairs are scored, in quadratic time.
         positive: A column that is built before, with the positive of each sentence, for `max_ratio`.
         max_ratio: Candidates whose cosine exceeds this share of the positive's are skipped as likely false negatives,
             and have no rank (`relative_margin` of sentence-transformers is 1 minus it; TopK-PercPos of NV-Retriever,
@@ -60,7 +59,6 @@ class HardNegatives(MinedSpec):
     ranks: tuple[int, int] = (0, 0)
     window: tuple[float, float] = (-1.0, 1.0)
     pick: Literal["top", "random"] = "top"
-    search: Literal["block", "exact"] = "block"
     block: int = 10_000
     positive: str = ""
     max_ratio: float | None = None
@@ -98,10 +96,7 @@ class HardNegatives(MinedSpec):
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         ids, keys, take = np.array([row.id for row in rows]), index.sentences.keys, index.vectors.take
-        if self.search == "block":
-            candidates = self.random_block(self.block, rows, index, seed)
-        else:
-            candidates = without_copies(np.arange(len(keys)), keys)
+        candidates = self.random_block(self.block, rows, index, seed)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
         limits = self._limits(rows, take(ids))
         window = open_bounds(self.window)
