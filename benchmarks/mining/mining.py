@@ -74,7 +74,7 @@ def prepared(data: Path, size: int, largest: int):
 def ours(name: str, path: Path, out: str) -> None:
     from opencse.text.views.registry import DebiasedNegatives, HardNegatives, build_views
 
-    spec = DebiasedNegatives(model=MODEL) if name == "debiased" else HardNegatives(model=MODEL, search=name)
+    spec = DebiasedNegatives(model=MODEL) if name == "debiased" else HardNegatives(model=MODEL, block=10**9)
     build_views(path, {"negative": spec}, out)
 
 
