@@ -56,9 +56,3 @@ def test_build_says_what_it_wrote(tmp_path) -> None:
     assert any("2 sentences in" in note for note in notes)
     assert any("the texts look French, for which there are no rules" in note for note in notes)
     assert "warning: no sentence has entity" in notes
-
-
-def test_a_misspelt_option_is_refused_at_once(tmp_path) -> None:
-    with pytest.raises(TypeError, match="progres"):
-        opencse.run("simcse", TEXTS, out=tmp_path / "out", progres=True)
-    assert not (tmp_path / "out").exists()

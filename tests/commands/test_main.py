@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 
 import pytest
 
-from opencse.commands.main import main
+from opencse.commands.main import main, shortage
 from opencse.foundation.progress import Verbosity, set_verbosity
 from tests.tiny import tiny_bert
 
@@ -189,3 +190,31 @@ def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
 
     monkeypatch.setattr("opencse.commands.recipes.recipe_names", press)
     assert opencse("recipes") == (130, "", "opencse: stopped\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "memory"),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), "memory"),
+        (RuntimeError("std::bad_alloc"), "memory"),
+        (RuntimeError("can't start new thread"), "memory"),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk"),
+        (OSError(errno.EFBIG, "File too large"), "limit"),
+        (RuntimeError("Error while serializing: I/O error: File too large (os error 27)"), "limit"),
+        (OSError(errno.EMFILE, "Too many open files"), "files"),
+    ],
+)
+def test_shortages_are_known(error, words) -> None:
+    found = shortage(error)
+    assert found is not None
+    assert words in found.problem
+
+
+def test_a_lost_process_is_known_where_there_are_several(monkeypatch) -> None:
+    error = RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234")
+    assert shortage(error) is None
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    found = shortage(error)
+    assert found is not None
+    assert "--resume" in found.remedy

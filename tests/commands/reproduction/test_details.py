@@ -11,11 +11,17 @@ from opencse.commands.reproduction.details import (
     detail_figures,
     detail_listing,
     find_neighbours,
+    load_group,
     pair_cosines,
     project,
+    training_pairs,
 )
 from opencse.commands.reproduction.entries import Entry, Query, System
 from opencse.evaluation import ScoredPairs
+from opencse.evaluation.probes import ProbeData, load_probe_data
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import load_recipe
+from opencse.text.corpus import Corpus
 
 GROUPS = {
     "paraphrase": SentencePairs(first=["a b", "a b"], second=["c d", "a d"], scores=[5.0, 4.5]),
@@ -102,3 +108,87 @@ def test_projections_are_panels_on_one_scale() -> None:
     shown = [axes for axes in figures[""]().axes if axes.get_visible()]
     assert [axes.get_title().partition("\n")[0] for axes in shown] == ["A", "B", "C"]
     assert len({axes.get_xlim() for axes in shown}) == 1
+
+
+PAIRS = ScoredPairs(
+    name="STS12",
+    sentence1=["a b c d", "a b c d", "e f g h", "e f g h", "k"],
+    sentence2=["a b c d", "w x y z", "e x y z", "e x y z", "m"],
+    scores=[5.0, 4.0, 4.8, 4.8, 1.0],
+)
+
+
+def test_pairs_that_say_the_same_in_other_words_are_chosen_once_the_highest_score_first() -> None:
+    group = PairGroup(name="x", least_score=4.0, below_overlap=0.6)
+    found = load_group(group, ProbeData(sts=[PAIRS, replace(PAIRS, name="STS-B")]))
+    assert list(zip(found.first, found.second, found.scores, strict=True)) == [
+        ("e f g h", "e x y z", 4.8),
+        ("a b c d", "w x y z", 4.0),
+    ]
+    assert len(load_group(PairGroup(name="x", least_score=4.0), ProbeData(sts=[PAIRS])).first) == 3
+
+
+def test_scores_on_another_scale_are_left_out() -> None:
+    shares = ScoredPairs(name="own", sentence1=["a", "b"], sentence2=["c", "d"], scores=[0.2, 1.0])
+    with pytest.raises(OpencseError, match="no pair has a score of at least 4"):
+        load_group(PairGroup(name="x", least_score=4.0), ProbeData(pairs=[shares]))
+
+
+def test_a_transformation_is_that_of_the_probe_and_versions_belong_to_one_sentence() -> None:
+    data = load_probe_data()
+    negations = load_group(PairGroup(name="x", transformation="negation"), data)
+    assert len(negations.first) == len(negations.second) > 100
+    written = load_group(PairGroup(name="x", sentence="s", versions=("t", "u")), data)
+    assert (list(written.first), list(written.second)) == (["s", "s"], ["t", "u"])
+    with pytest.raises(OpencseError, match="'rumour'"):
+        load_group(PairGroup(name="x", transformation="rumour"), data)
+
+
+def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
+    other = replace(PAIRS, name="STS-B", sentence1=["q", *PAIRS.sentence1[1:]])
+    group = PairGroup(name="x", least_score=5.0, below_score=5.01, task="STS-B")
+    assert load_group(group, ProbeData(sts=[PAIRS, other])).first == ["q"]
+    assert load_group(PairGroup(name="x", least_score=4.0, below_score=4.5), ProbeData(sts=[PAIRS])).scores == [4.0]
+
+
+def test_a_pair_is_looked_up_by_its_place(monkeypatch) -> None:
+    monkeypatch.setattr("opencse.commands.reproduction.details.load_sts", lambda *_, **options: [PAIRS])
+    group = PairGroup(name="x", place=("STS12", "test", 3))
+    found = load_group(group, ProbeData(), "data")
+    assert (found.first, found.second, found.scores) == (["e f g h"], ["e x y z"], [4.8])
+    with pytest.raises(OpencseError, match="a pair of STS12"):
+        load_group(group, ProbeData())
+
+
+def rows(tmp_path, *lines: str) -> Corpus:
+    path = tmp_path / "rows.tsv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return Corpus(path)
+
+
+def pairs(recipe: str, corpus: Corpus, limit: int = 10) -> dict[str, list[tuple[str, str]]]:
+    found = training_pairs(load_recipe(recipe), corpus, limit)
+    return {role: list(zip(each.first, each.second, strict=True)) for role, each in found.items()}
+
+
+def test_a_sentence_is_its_own_positive_and_the_next_one_its_negative(tmp_path) -> None:
+    corpus = rows(tmp_path, "text", "a", "b", "c")
+    assert pairs("simcse", corpus) == {
+        "positive": [("a", "a"), ("b", "b"), ("c", "c")],
+        "negative": [("a", "b"), ("b", "c")],
+    }
+    assert {len(each) for each in pairs("simcse", corpus, limit=1).values()} == {1}
+
+
+def test_labels_are_pairs(tmp_path) -> None:
+    corpus = rows(tmp_path, "text\tentailment\tcontradiction", "a\tb\tc")
+    assert pairs("simcse-sup", corpus) == {"positive": [("a", "b")], "negative": [("a", "c")]}
+
+
+def test_mined_pairs_that_a_row_lacks_are_left_out(tmp_path) -> None:
+    header = "text\tpositive_1\tpositive_2\tnegative_1\tnegative_2"
+    corpus = rows(tmp_path, header, "a\tp\tq\tm\tn", "b\t\t\to\t")
+    assert pairs("debcse", corpus) == {
+        "positive": [("a", "p"), ("a", "q")],
+        "negative": [("a", "m"), ("a", "n"), ("b", "o")],
+    }

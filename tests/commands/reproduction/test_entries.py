@@ -8,9 +8,10 @@ import pytest
 
 from opencse.commands.reproduction.details import SentencePairs, pair_cosines, project
 from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
-from opencse.commands.reproduction.tables import Cell, scores_table
+from opencse.commands.reproduction.tables import Cell, scores_table, split_scores_table, splits_table
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import load_probe_data
+from opencse.evaluation.probes.scored_pairs import SPLITS
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import FAMILIES, load_recipe
@@ -214,17 +215,29 @@ def test_an_average_is_that_of_its_columns(kind, run, average: str, shown: list[
     assert [str(cell.shown()) for cell in cells] == shown
 
 
-def test_several_printed_scores_are_those_of_the_first_columns_and_one_that_of_the_last() -> None:
-    systems = tuple(
-        System(label=str(len(printed)), recipe="simcse", printed={"bert-base": printed})
-        for printed in ((3.0,), (1.0, 2.0))
-    )
-    entry = Entry(name="x/y", title="T", columns=("STS12", "STS13", "STS14"), systems=systems)
-    rows = scores_table(entry, {"bert-base": {"1": "x", "2": "x"}}).rows
-    assert [cell.printed for cell in rows["1"]] == [None, None, 3.0]
-    assert [cell.printed for cell in rows["2"]] == [1.0, 2.0, None]
-
-
 def test_a_table_that_is_not_known_is_named() -> None:
     with pytest.raises(OpencseError, match="unknown table 'osscse/table-9'"):
         load_entry("osscse/table-9")
+
+
+def test_splits_that_are_not_there_are_named() -> None:
+    table = splits_table(load_entry("osscse/table-2"), {}, {"STS-B train": "no file"})
+    assert list(table.rows) == list(SPLITS)
+    assert table.rows["STS-B train"][0].shown(0) == f"not had: no file ({SPLITS['STS-B train'].pairs[0]:,})"
+
+
+def test_scores_of_each_set_stand_beside_what_was_printed_of_it() -> None:
+    entry = load_entry("osscse/table-6")
+    run = {"Cont.": 80.0, "Oppn.": 40.0, "Cont.: STS-B test": 81.0, "Oppn.: STS-B test": 41.0}
+    scores = {"bert-base: mini-mlm": {"SimCSE": [run], "SimCSE, supervised": "no triplets"}}
+    table = split_scores_table(entry, scores)
+    assert list(table.rows) == [*SPLITS, "weighted average"]
+    assert table.columns == ("Cont. SimCSE", "Oppn. SimCSE", "Cont. SimCSE, supervised", "Oppn. SimCSE, supervised")
+    assert [str(cell.shown()) for cell in table.rows["STS-B test"]] == [
+        "81.00 (83.54)",
+        "41.00 (54.15)",
+        "not had: no triplets (87.62)",
+        "not had: no triplets (72.71)",
+    ]
+    assert str(table.rows["weighted average"][0].shown()) == "80.00 (85.74)"
+    assert str(table.rows["STS-B train"][0].shown()) == "not had: not measured without --data (85.77)"

@@ -8,7 +8,9 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import MixturePart
+from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.prepare import mix_rows
+from opencse.recipes.rows.sampling import paraphrase_columns, paraphrase_settings
 from opencse.text.corpus import Corpus
 
 SENTENCES = 60
@@ -86,3 +88,22 @@ def test_no_part_that_fits_is_an_error(built, tmp_path) -> None:
     with pytest.raises(OpencseError, match="none of the 60 sentences fits any part"):
         mix_rows(built, {"short": MixturePart(rows=5, words=1)}, tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_folder_is_refused_at_once(tmp_path) -> None:
+    (tmp_path / "table.csv").write_text("text,paraphrase\nIt rains.,Rain falls.\n", encoding="utf-8")
+    assert paraphrase_columns(tmp_path / "table.csv") == ("text", "paraphrase")
+    with pytest.raises(OpencseError, match="is a folder, not a file"):
+        paraphrase_settings(tmp_path, {})
+    (tmp_path / "other.tsv").write_text("a\tb\n1\t2\n")
+    with pytest.raises(OpencseError, match="its columns are a, b"):
+        paraphrase_columns(tmp_path / "other.tsv")
+
+
+@pytest.mark.parametrize(("recipe", "place"), [("osscse", "build.paraphrase"), ("debcse", "build.positive.source")])
+def test_a_table_takes_the_place_of_the_recipes_own_candidates(tmp_path, recipe: str, place: str) -> None:
+    table = tmp_path / "pairs.tsv"
+    table.write_text("text\tcandidate\na\tb\n")
+    layer = RecipeFile.read(recipe).layers["with"]["paraphrases"]
+    settings = [f"path={table}", "text_column=text", "candidate_column=candidate"]
+    assert paraphrase_settings(table, layer) == [f"{place}.{each}" for each in settings]

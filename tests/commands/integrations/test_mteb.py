@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from opencse.commands.integrations.mteb import load_mteb
+from opencse.commands.integrations.mteb import VectorEncoder, load_mteb
 from opencse.commands.main import app
-from opencse.evaluation import evaluate_tasks
+from opencse.encoder.embedder import Embedder
+from opencse.evaluation import PairsTask, distinct_texts, evaluate_tasks, load_sts
 from opencse.foundation.errors import OpencseError
 
 mteb = pytest.importorskip("mteb", reason="the extra `mteb` is not installed")
@@ -142,3 +143,26 @@ def test_several_models_stand_side_by_side(nevir, tiny_model, tmp_path) -> None:
     documents = json.loads((tmp_path / "scores.json").read_text())["models"]
     assert [each["model"] for each in documents] == models
     assert documents[0]["tasks"]["NevIR"]["details"]["data"] == str(nevir / "NevIR-mteb")
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_sts_equals_mteb_on_the_same_rows(tiny_model, some_pairs, request, real):
+    from datasets import Dataset, DatasetDict
+
+    pairs = load_sts(request.getfixturevalue("data_folder"), tasks=["STS-B"], text="raw")[0] if real else some_pairs
+    texts = distinct_texts([PairsTask(pairs=pairs)])
+    kept = dict(zip(texts, Embedder(tiny_model)(texts), strict=True))  # whatever a text is encoded with
+
+    def encode(wanted):
+        return np.stack([kept[text] for text in wanted])
+
+    task = mteb.get_task("STSBenchmark")
+    columns = {"sentence1": list(pairs.sentence1), "sentence2": list(pairs.sentence2), "score": list(pairs.scores)}
+    task.dataset, task.data_loaded = DatasetDict({"test": Dataset.from_dict(columns)}), True
+    found = mteb.evaluate(VectorEncoder(encode), task, cache=None, show_progress_bar=False)
+    (theirs,) = found.task_results[0].scores["test"]
+    ours = evaluate_tasks(encode, [PairsTask(pairs=pairs)])[pairs.name].metrics
+    assert ours["spearman"] == pytest.approx(100 * theirs["spearman"], abs=1e-6)
+    assert ours["pearson"] == pytest.approx(100 * theirs["pearson"], abs=1e-4)  # float32 inside mteb
+    # Its main score is by another formula of the cosine, which sets near ties in another order.
+    assert ours["spearman"] == pytest.approx(100 * theirs["cosine_spearman"], abs=2e-3)
