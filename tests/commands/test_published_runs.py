@@ -46,7 +46,7 @@ def shared(out: Path, corpus: Path, **options) -> Reproduction:
         seeds=[None],
         corpus=Corpus(corpus),
         triplets=None,
-        probe_data=replace(load_probe_data(limit=50), triplets=(), negated_antonyms=False),
+        probe_data=replace(load_probe_data(limit=50), triplets=()),
     )
 
 

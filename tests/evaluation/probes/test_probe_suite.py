@@ -24,6 +24,7 @@ from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_es
 from opencse.evaluation.probes.probe_suite import (
     TripletProbe,
     antonym_choices,
+    negated_antonyms,
     probe_models,
     short_names,
 )
@@ -212,7 +213,7 @@ def test_quadruples_are_two_sentences_and_their_negations() -> None:
 
 
 def measured(vector) -> list[float]:
-    probe = TripletProbe([], negated_antonyms=True)
+    probe = TripletProbe([negated_antonyms()])
     texts = list(dict.fromkeys(probe.texts()))
     (result,) = probe.measure(TextEmbeddings(texts, np.array([vector(text) for text in texts], dtype=np.float32)))
     assert [*result.groups] == ["form: affirmed", "form: negated", "form: verbs"]

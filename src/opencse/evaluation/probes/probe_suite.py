@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,6 @@ class ProbeData:
         pairs: The user's scored pairs; split too, but not averaged with the others.
         sentences: Sentences with transformations.
         triplets: Sets of triplets: a text, its paraphrase and its contradiction.
-        negated_antonyms: Whether the written negated antonyms are measured (`TripletProbe`).
         notes: Remarks on the data for the reader of a report.
     """
 
@@ -67,7 +66,6 @@ class ProbeData:
     pairs: Sequence[ScoredPairs] = ()
     sentences: ProbeSentences | None = None
     triplets: Sequence[TripletSet] = ()
-    negated_antonyms: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -105,8 +103,7 @@ def load_probe_data(
         split_sets=split_sets,
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
-        triplets=[development_set(name) for name in DEVELOPMENT_SETS] if sentences is None else (),
-        negated_antonyms=sentences is None,
+        triplets=[*map(development_set, DEVELOPMENT_SETS), negated_antonyms()] if sentences is None else (),
         notes=tuple(notes),
     )
 
@@ -159,8 +156,8 @@ class ProbeSuite:
         if data.sentences is not None:
             self._probes["transformations"] = TransformationProbe(data.sentences)
             self._probes["retrieval"] = RetrievalProbe(data.sentences)
-        if data.triplets or data.negated_antonyms:
-            self._probes["triplets"] = TripletProbe(data.triplets, negated_antonyms=data.negated_antonyms)
+        if data.triplets:
+            self._probes["triplets"] = TripletProbe(data.triplets)
         if not (self._probes or self._tasks):
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
         self.texts = distinct_texts([*self._tasks, *self._probes.values()])
@@ -253,9 +250,9 @@ class TripletResult:
 
     Attributes:
         name: Name of the set.
-        accuracy: Share of all triplets whose positive is nearer than their negative; a tie is not.
+        accuracy: Share of the choices whose positive is nearer than every negative; a tie is not.
         groups: The same by group, such as `grade: near`, in the order of the file.
-        rows_right: For each triplet, in order: whether its positive is nearer.
+        rows_right: For each choice, in order: whether its positive is nearer.
     """
 
     name: str
@@ -265,37 +262,38 @@ class TripletResult:
 
 
 class TripletProbe:
-    """Accuracy on sets of triplets, with 95 % intervals.
+    """Accuracy on sets of triplets, with 95 % intervals; those of one anchor and positive are one choice.
 
     Args:
-        sets: The sets, such as the written ones of `opencse.evaluation.development_set`.
-        negated_antonyms: Whether the choices of `antonym_choices` are measured, too: how often the negated antonym is
-            nearer than both contradictions.
+        sets: The sets, such as those of `opencse.evaluation.development_set` and `negated_antonyms`.
     """
 
-    def __init__(self, sets: Sequence[TripletSet], *, negated_antonyms: bool = False) -> None:
+    def __init__(self, sets: Sequence[TripletSet]) -> None:
         self._tasks = [TripletTask(data=each) for each in sets]
-        self._antonyms = TripletTask(data=_antonym_triplets()) if negated_antonyms else None
 
     def texts(self) -> Iterator[str]:
         """Yield every text whose vector `measure` needs."""
-        for task in (*self._tasks, *([self._antonyms] if self._antonyms else [])):
+        for task in self._tasks:
             yield from task.texts()
 
     def measure(self, embeddings: TextEmbeddings) -> tuple[TripletResult, ...]:
-        """Return the accuracy on every set, over all triplets and for each group."""
-        found = [_result(task.name, task.margins(embeddings) > 0, task.data.groups()) for task in self._tasks]
-        if self._antonyms is not None:
-            right = self._antonyms.margins(embeddings).reshape(-1, 2).min(axis=1) > 0
-            groups = {group: rows[::2] // 2 for group, rows in self._antonyms.data.groups().items()}
-            found.append(_result(self._antonyms.name, right, groups))
-        return tuple(found)
+        """Return the accuracy on every set, over all choices and for each group."""
+        return tuple(_result(task.data, task.margins(embeddings) > 0) for task in self._tasks)
 
 
-def _result(name: str, right: np.ndarray, groups: Mapping[str, np.ndarray]) -> TripletResult:
-    """Return the accuracy of n choices, and that of the rows of each group."""
-    parts = {group: mean_estimate(right[rows]) for group, rows in groups.items()}
-    return TripletResult(name=name, accuracy=mean_estimate(right), groups=parts, rows_right=tuple(right.tolist()))
+def _result(data: TripletSet, nearer: np.ndarray) -> TripletResult:
+    """Return the accuracy of the choices among n triplets, given whether the positive of each is nearer."""
+    choices: dict[tuple[str, str], list[int]] = {}
+    for row, triplet in enumerate(data.triplets):
+        choices.setdefault((triplet.anchor, triplet.positive), []).append(row)
+    right = np.array([nearer[rows].all() for rows in choices.values()])
+    groups = replace(data, triplets=tuple(data.triplets[rows[0]] for rows in choices.values())).groups()
+    return TripletResult(
+        name=data.name,
+        accuracy=mean_estimate(right),
+        groups={group: mean_estimate(right[rows]) for group, rows in groups.items()},
+        rows_right=tuple(right.tolist()),
+    )
 
 
 AntonymChoice = tuple[str, str, str, str]
@@ -316,8 +314,8 @@ def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
     return {form: tuple(rows) for form, rows in found.items()}
 
 
-def _antonym_triplets() -> TripletSet:
-    """Return two triplets for each choice, one with either contradiction."""
+def negated_antonyms() -> TripletSet:
+    """Return two triplets for each of `antonym_choices`, one with either contradiction."""
     rows = [(form, row) for form, rows in antonym_choices().items() for row in rows]
     triplets = (
         Triplet(id=f"{row[0]} {negative}", anchor=row[0], positive=row[1], negative=negative, groups={"form": form})
