@@ -52,8 +52,6 @@ def main() -> None:
     print(f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}")
     print("\n| | seconds | processor seconds |\n|---|---|---|")
     print(f"| encoding | {spent['encoding'][0]:.0f} | {spent['encoding'][1]:.0f} |")
-    for suite, found in results.items():
-        print(f"| {suite} | {found.seconds:.0f} | |")
     print(f"| all | {whole[0]:.0f} | {whole[1]:.0f} |")
     print(f"\npeak memory {peak_mib():.0f} MiB ({spent['encoded']:.0f} after encoding, {idle:.0f} before)")
     sys.stdout.flush()

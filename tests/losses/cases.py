@@ -53,7 +53,7 @@ class Case:
         return {v: ~np.isin(np.arange(ROWS), list(rows)) for v, rows in zip(self.term.views, lacking, strict=True)}
 
 
-def info_nce(name: str, term: InfoNCELoss, always: tuple[str, ...] = (), **reference: Any) -> Case:
+def info_nce(name: str, term: InfoNCELoss, **reference: Any) -> Case:
     def slow(x: Arrays, has: Arrays) -> float:
         there = {
             "has_anchor": has["anchor"],
@@ -62,19 +62,14 @@ def info_nce(name: str, term: InfoNCELoss, always: tuple[str, ...] = (), **refer
         }
         return contrastive(x["anchor"], x["twin"], [x[v] for v in term.negatives], **there, **reference)
 
-    return Case(name, term, slow, always)
+    return Case(name, term, slow)
 
 
 def margins() -> Iterator[Case]:
     for signs in ("p+n-", "p-n+", "p+", "p-", "n+", "n-", "p-n-"):
         for m in (0.04, "dynamic"):
-            for axis in ("anchor", "candidate"):
-                term, by_candidate = (
-                    MarginInfoNCELoss(signs=signs, size=m, axis=axis, detach=False),
-                    axis == "candidate",
-                )
-                always = ("anchor",) if by_candidate else ()  # a candidate's margin needs its anchor
-                yield info_nce(f"byop {signs} {m} {axis}", term, always, signs=signs, m=m, by_candidate=by_candidate)
+            term = MarginInfoNCELoss(signs=signs, size=m, detach=False)
+            yield info_nce(f"byop {signs} {m}", term, signs=signs, m=m)
 
 
 def dclr(center: bool) -> Case:

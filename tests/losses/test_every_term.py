@@ -94,7 +94,6 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
         {"negatives": ("n",), "negative_temperature": (0.05, 0.1)},
         "2 values of negative_temperature, but 1",
     ),
-    (MarginInfoNCELoss, {"negatives": ("n",), "signs": "p+", "size": 0.1, "axis": "candidate"}, ""),
     (MarginInfoNCELoss, {"signs": "p+", "size": -0.1}, "direction"),
     *((MarginInfoNCELoss, {"signs": signs, "size": 0.1}, "signs") for signs in ("", "p", "n+p-", "p+n-x", "+")),
     (AngularInfoNCELoss, {"degrees": 90.0}, ""),

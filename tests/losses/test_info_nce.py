@@ -17,7 +17,7 @@ def margin(signs: str, size: float | str, **more) -> MarginInfoNCELoss:
     return MarginInfoNCELoss(signs=signs, size=size, **more)
 
 
-# --- Of a margin along the anchors, only the difference of the signs matters ------------------------------------------
+# --- Of a margin, only the difference of the signs matters ------------------------------------------
 
 
 @pytest.mark.parametrize("size", [0.04, "dynamic"])
@@ -32,13 +32,6 @@ def test_equivalent_margins_have_equal_losses_and_gradients(one, other, size) ->
         np.testing.assert_allclose(left[1][view], right[1][view], atol=1e-10)
 
 
-def test_along_candidates_the_dynamic_identity_does_not_hold() -> None:
-    arrays = draw(VIEWS[:2], seed=4)
-    plain = run(InfoNCELoss(), arrays)[0]
-    assert run(margin("p-n-", "dynamic", axis="candidate"), arrays)[0] != pytest.approx(plain, abs=1e-6)
-    assert run(margin("p-n-", 0.04, axis="candidate"), arrays)[0] == pytest.approx(plain, abs=1e-12)
-
-
 def test_a_detached_margin_passes_no_gradient() -> None:
     arrays = draw(VIEWS[:2], seed=6)
     detached, flowing = (run(margin("p+", "dynamic", detach=detach), arrays) for detach in (True, False))
@@ -50,7 +43,6 @@ def test_a_detached_margin_passes_no_gradient() -> None:
 def test_effective_margin(signs: str, effective: int) -> None:
     assert margin(signs, 0.1).effective == effective
     assert bool(margin(signs, 0.1).warnings()) == (effective == 0)
-    assert not margin(signs, "dynamic", axis="candidate").warnings()
     assert margin(signs, 0.0).warnings()
 
 

@@ -87,7 +87,7 @@ def _suites(scores: ProbeScores) -> dict[str, Results]:
     suites: dict[str, list[TaskResult]] = {}
     for task in scores.sts:
         suites.setdefault("sts" if task.task in STS_TASKS else "pairs", []).append(task)
-    return {name: Results(results=tuple(tasks), seconds=scores.seconds) for name, tasks in suites.items()}
+    return {name: Results(results=tuple(tasks)) for name, tasks in suites.items()}
 
 
 def measure_and_report(

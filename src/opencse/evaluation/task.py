@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,11 +99,9 @@ class Results:
 
     Args:
         results: One per task, in the order asked for.
-        seconds: Wall time of scoring.
     """
 
     results: tuple[TaskResult, ...]
-    seconds: float
 
     @property
     def average(self) -> float | None:
@@ -125,9 +122,7 @@ def distinct_texts(tasks: Iterable[Task]) -> list[str]:
 
 def score(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
     """Score tasks on given vectors: those of `distinct_texts(tasks)`, which a training loop prepares once."""
-    started = time.perf_counter()
-    results = tuple(task.score(embeddings) for task in tasks)
-    return Results(results=results, seconds=time.perf_counter() - started)
+    return Results(results=tuple(task.score(embeddings) for task in tasks))
 
 
 def evaluate_tasks(encode: Encode, tasks: Sequence[Task]) -> Results:
