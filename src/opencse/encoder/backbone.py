@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import set_dropout
@@ -173,11 +173,11 @@ def weights_hash(model: SentenceTransformer) -> str:
     digest = hashlib.sha256()
     for module in model:
         digest.update(f"module {type(module).__name__} {_settings(module)}\n".encode())
-        unused = _unused_head(module)
+        headless = getattr(module, "module_output_name", None) == "token_embeddings"
         for name, tensor in sorted(module.state_dict().items()):
-            if not (unused and unused in f".{name}"):
+            if not (headless and ".pooler." in f".{name}"):
                 digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-                digest.update(_bytes(tensor))
+                digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     digest.update(_tokenizer_definition(getattr(model, "tokenizer", None)).encode())
     whole = [model.max_seq_length, model.truncate_dim, model.default_prompt_name, sorted(model.prompts.items())]
     digest.update(json.dumps(whole).encode())
@@ -211,16 +211,6 @@ def _settings(module: nn.Module) -> str:
     else:
         settings = {}
     return json.dumps(settings, sort_keys=True, default=str)
-
-
-def _unused_head(module: nn.Module) -> str | None:
-    """Return the common part of the parameter names of an unused pooler, if there is one."""
-    return ".pooler." if getattr(module, "module_output_name", None) == "token_embeddings" else None
-
-
-def _bytes(tensor: Tensor) -> memoryview:
-    """Return the memory of a tensor, without a copy if it is on the CPU."""
-    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def _tokenizer_definition(tokenizer: Any) -> str:

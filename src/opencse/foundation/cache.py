@@ -218,10 +218,6 @@ class StoreWriter:
             spool.add(chunk)
         self.rows += len(columns[0])
 
-    def added(self, name: str) -> np.ndarray:
-        """Return all numbers or vectors that were added to a column, memory-mapped."""
-        return self._spools[name].values()
-
     def save(self, path: Path) -> None:
         """Write the file; `opencse.foundation.files` replaces one in one step."""
         import pyarrow as pa

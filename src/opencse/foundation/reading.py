@@ -60,10 +60,6 @@ def error_reason(error: BaseException) -> str:
     """Return the first line of an exception's message, at most 300 characters; its class if there is no message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    if isinstance(error, RecursionError):
-        return "nested too deep"
-    if isinstance(error, MemoryError):
-        return "it does not fit into memory"
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 

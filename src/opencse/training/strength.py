@@ -68,9 +68,7 @@ class StrengthCurve:
         return Table(("strength", *names), rows, "Scores by strength of the meaning block", [note])
 
 
-def find_strength(
-    block: MeaningBlock, measures: Measures, tolerance: float, strengths: Sequence[float] = STRENGTHS
-) -> StrengthCurve:
+def find_strength(block: MeaningBlock, measures: Measures, tolerance: float) -> StrengthCurve:
     """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
 
     Every text is encoded once, whatever the number of strengths.
@@ -79,11 +77,9 @@ def find_strength(
         block: The block of the model that the measures were started with.
         measures: Guards and measures of meaning.
         tolerance: Points that a guard may lose.
-        strengths: The strengths to try, ascending from 0.
     """
     before, block.strength = block.strength, 1.0
-    if measures.guards is None and before not in strengths:
-        strengths = sorted([*strengths, before])
+    strengths = STRENGTHS if measures.guards is not None else tuple(sorted({*STRENGTHS, before}))
     found: list[dict[str, tuple[float, ...]]] = []
     with timed("strength"):
         for measure in (measures.guards, measures.meaning):
@@ -96,7 +92,7 @@ def find_strength(
     guards, meaning = found
     block.strength = before if measures.guards is None else _harmless(guards, tolerance, strengths)
     return StrengthCurve(
-        chosen=block.strength, tolerance=tolerance, strengths=tuple(strengths), guards=guards, meaning=meaning
+        chosen=block.strength, tolerance=tolerance, strengths=strengths, guards=guards, meaning=meaning
     )
 
 
