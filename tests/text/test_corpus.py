@@ -1,13 +1,17 @@
+"""Corpora of all formats, and the sample sentences."""
+
 from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from opencse.foundation.errors import OpencseError
+from opencse.text import demo
 from opencse.text.corpus import Corpus, content_hash
 
 ROWS = [("A cat, sitting.", "x"), (None, "y"), ('He said "no".', None), ("na\u2028ïve", "z")]
@@ -95,3 +99,17 @@ def test_a_table_of_a_binary_format_may_hold_control_characters(tmp_path):
     path = tmp_path / "corpus.parquet"
     pq.write_table(pa.table({"text": ["It\x92s safe."]}), path)
     assert list(Corpus(path).rows(["text"])) == [("It\x92s safe.",)]
+
+
+def test_demo_stands_for_the_texts_of_the_package_unless_a_file_has_its_name(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (demo.corpus("demo").name, demo.pairs("demo").name) == ("sentences.txt", "pairs.tsv")
+    (tmp_path / "demo").write_text("A sentence of my own.\n")
+    assert (demo.corpus("demo"), demo.pairs("demo")) == (Path("demo"), Path("demo"))
+
+
+@pytest.mark.parametrize("read", [demo.corpus, demo.pairs])
+def test_an_empty_path_is_not_the_current_folder(read) -> None:
+    with pytest.raises(OpencseError, match="the path is empty"):
+        read("")
+    assert read(".") == Path(".")

@@ -63,13 +63,6 @@ def test_passages_hold_so_many_words_and_whole_sentences(tmp_path) -> None:
     assert found[0].sentences == ("This is sentence number 0.", "This is sentence number 1.")
 
 
-def test_long_lines_are_split(tmp_path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text(" ".join(f"Dr. Smith wrote line {i}." for i in range(20)))
-    (found,) = Documents(path).passages()
-    assert len(found.sentences) == 20
-
-
 def test_a_folder_of_many_formats(tmp_path) -> None:
     (tmp_path / "a.md").write_text("First text.")
     (tmp_path / "b").mkdir()

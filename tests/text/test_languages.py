@@ -1,3 +1,5 @@
+"""The language of texts, and the rules for it."""
+
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
@@ -9,6 +11,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
 from opencse.recipes.load import RecipeFile
 from opencse.text import languages as registry
+from opencse.text.documents import likely_language
 from opencse.text.languages import ENGLISH, LanguagePack, choose_language, language_packs
 from opencse.text.views.registry import HardNegatives, Negation, RolePairs, SourceRow
 
@@ -89,3 +92,18 @@ def test_a_pack_of_another_package_is_found_by_its_entry_point(monkeypatch) -> N
             language_packs()
     finally:
         language_packs.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Refunds are not allowed after the end of the month, and they were never paid in cash.", "en"),
+        ("Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt.", "de"),
+        ("Le remboursement n'est pas possible après la fin du mois, et nous ne payons pas en espèces.", "fr"),
+        ("El reembolso no es posible después del fin de mes, y nunca se paga en efectivo por las tiendas.", "es"),
+        ("x = 17 % 3; print(y)", None),
+        ("", None),
+    ],
+)
+def test_the_language_by_its_function_words(text, language) -> None:
+    assert likely_language([text]) == language
