@@ -9,11 +9,19 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from opencse.text.english.lexicon import LexiconTable, lexicon_bytes
-from opencse.text.syntax import Edit, SpacyParser, Token, decapitalise, match_case
-from opencse.text.views.constructor import ConstructorSpec, SourceRow, bundle_digest, row_random, with_error_rate
+from opencse.text.syntax import Edit, SpacyParser, Token, decapitalise, load_parser, match_case
+from opencse.text.views.constructor import (
+    ConstructorSpec,
+    FunctionConstructor,
+    SourceRow,
+    bundle_digest,
+    row_random,
+    with_error_rate,
+)
 
 Span = tuple[int, int]
 """Index of the first and of the last token of a phrase, both included."""
@@ -169,37 +177,22 @@ class GrammarView(ConstructorSpec):
         """
         raise NotImplementedError
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> GrammarRewriter:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
         """Load the parser."""
-        return GrammarRewriter(self, seed=seed)
+        parser = load_parser(self.syntax)
+        digest = bundle_digest(parser.digest, lexicon_bytes(*self.tables))
+        return FunctionConstructor(build=partial(self._views, parser=parser, seed=seed), digest=digest)
 
-
-class GrammarRewriter:
-    """The opened form of any `GrammarView`: rows in, views with match error rates out.
-
-    Args:
-        spec: The kind and its options.
-        seed: Seed of the generators of all rows.
-    """
-
-    def __init__(self, spec: GrammarView, *, seed: int = 0) -> None:
-        from opencse.text.syntax import load_parser
-
-        self._spec, self._seed = spec, seed
-        self._parser = load_parser(spec.syntax)
-        self.digest = bundle_digest(self._parser.digest, lexicon_bytes(*spec.tables))
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
+    def _views(self, rows: Sequence[SourceRow], parser: SpacyParser, seed: int) -> list[Any]:
         """Rewrite each row's text: one view for each row, or a list with one for each part."""
         texts = [row.text for row in rows]
-        parsed = parse_without_asides(self._parser, texts) if self._spec.skips_asides else self._parser.parse(texts)
-        rewritten = [self._rewrite(row, tokens) for row, tokens in zip(rows, parsed, strict=True)]
+        parsed = parse_without_asides(parser, texts) if self.skips_asides else parser.parse(texts)
+        rewritten = [self._rewritten(row, tokens, seed) for row, tokens in zip(rows, parsed, strict=True)]
         columns = [with_error_rate(rows, column) for column in zip(*rewritten, strict=True)]
-        return [list(views) for views in zip(*columns, strict=True)] if self._spec.parts else columns[0] if rows else []
+        return [list(views) for views in zip(*columns, strict=True)] if self.parts else columns[0] if rows else []
 
-    def _rewrite(self, row: SourceRow, tokens: Sequence[Token]) -> list[Rewrite]:
-        spec = self._spec
+    def _rewritten(self, row: SourceRow, tokens: Sequence[Token], seed: int) -> list[Rewrite]:
         if not tokens:
-            return [(None, "empty")] * max(len(spec.parts), 1)
-        rewritten = spec.rewrite(row.text, tokens, row_random(self._seed, spec.random_stream or spec.kind, row))
+            return [(None, "empty")] * max(len(self.parts), 1)
+        rewritten = self.rewrite(row.text, tokens, row_random(seed, self.random_stream or self.kind, row))
         return rewritten if isinstance(rewritten, list) else [rewritten]

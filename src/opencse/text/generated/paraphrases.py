@@ -18,8 +18,6 @@ from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random
 
-Pick = Literal["highest", "random"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
@@ -29,10 +27,23 @@ class Candidate:
     label: str = ""
 
 
-def check_error_rate_window(window: tuple[float, float]) -> None:
-    """Raise ValueError if a window of match error rates is not a range within [0, 1]."""
-    if len(window) != 2 or not 0 <= window[0] <= window[1] <= 1:
-        raise ValueError(f"window must be a range within [0, 1], not {list(window)} (OssCSE: [0.15, 0.6])")
+@dataclass(frozen=True, kw_only=True)
+class _ChosenCandidate(ConstructorSpec):
+    """Options of both kinds.
+
+    Attributes:
+        window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
+        pick: The choice among the candidates in the window: that with the "highest" rate, or a "random" one.
+    """
+
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "candidates": "int"}
+
+    window: tuple[float, float] = (0.15, 0.6)
+    pick: Literal["highest", "random"] = "highest"
+
+    def __post_init__(self) -> None:
+        if len(self.window) != 2 or not 0 <= self.window[0] <= self.window[1] <= 1:
+            raise ValueError(f"window must be a range within [0, 1], not {list(self.window)} (OssCSE: [0.15, 0.6])")
 
 
 def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -53,7 +64,7 @@ class CandidateSource:
     near-copies, the upper end corrupted translations. Copies of the text, and duplicate candidates, are dropped.
 
     Args:
-        spec: A specification with `window` and `pick`.
+        spec: The kind and its options.
         seed: Seed of a random choice.
         digest: Hash of the candidates, or of the models that make them.
     """
@@ -89,7 +100,7 @@ class CandidateSource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CandidateTable(ConstructorSpec):
+class CandidateTable(_ChosenCandidate):
     r"""Choose paraphrases from a table that lists several for each text.
 
     Attributes:
@@ -97,8 +108,6 @@ class CandidateTable(ConstructorSpec):
         text_column: Column with the sentence, by which rows of the corpus are looked up.
         candidate_column: Column with a candidate, or with a list of candidates.
         label_columns: Columns with the origin of a candidate; it is recorded as the rule.
-        window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
-        pick: The choice among the candidates in the window: that with the "highest" rate, or a "random" one.
 
     Example:
         [build.paraphrase]
@@ -112,17 +121,11 @@ class CandidateTable(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "candidate_table"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "candidates": "int"}
 
     path: str
     text_column: str = "text"
     candidate_column: str = "candidate"
     label_columns: tuple[str, ...] = ()
-    window: tuple[float, float] = (0.15, 0.6)
-    pick: Pick = "highest"
-
-    def __post_init__(self) -> None:
-        check_error_rate_window(self.window)
 
     def check(self) -> None:
         """Check that a table is named.
@@ -180,13 +183,11 @@ _MAX_CHARACTERS = 1000  # longer sentences give null, because translation models
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackTranslation(ConstructorSpec):
+class BackTranslation(_ChosenCandidate):
     """Translate to each pivot language and back, and choose among the results; sentences that are too long give null.
 
     Attributes:
         models: For each pivot, the model to the pivot language and the model back: Marian or FSMT, folder or hub id.
-        window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
-        pick: The choice among the candidates in the window: that with the "highest" rate, or a "random" one.
         beams: Width of the beam search; 1 is greedy search.
         noise: Change of the source before translation: "none", "insert" (frequent words), "mask" (words), or
             "insert_or_mask" (DebCSE: one of the two, drawn for each variant of a sentence).
@@ -202,18 +203,15 @@ class BackTranslation(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "back_translation"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "candidates": "int"}
 
     models: tuple[tuple[str, str], ...]
-    window: tuple[float, float] = (0.15, 0.6)
-    pick: Pick = "highest"
     beams: int = 5
     noise: Literal["none", "insert", "mask", "insert_or_mask"] = "none"
     noise_words: tuple[int, int] = (1, 2)
     variants: int = 1
 
     def __post_init__(self) -> None:
-        check_error_rate_window(self.window)
+        super().__post_init__()
         if not self.models or any(len(pair) != 2 for pair in self.models):
             raise ValueError(
                 'models must list pairs of models, to the pivot language and back, such as [["en-de", "de-en"]]'

@@ -193,13 +193,6 @@ def cache_folder() -> Path:
     return cache_root() / "lexicon"
 
 
-def word_of(entry: str) -> str:
-    """Return the word that a vocabulary entry spells, "" for a piece that continues a word ("##ing")."""
-    if entry.startswith("##"):
-        return ""
-    return entry.lstrip("Ġ▁").replace("</w>", "").strip()
-
-
 def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
 
@@ -221,7 +214,7 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
         cached = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(cached, list) and len(cached) == len(entries):
             return cached
-    words = ["" if index in special else _readable(tokenizer, entry) for index, entry in enumerate(entries)]
+    words = ["" if index in special else _word(tokenizer, entry) for index, entry in enumerate(entries)]
     parsed = parser.parse([word for word in words if word])
     parsed_tags = (tokens[0].pos if tokens else "X" for tokens in parsed)
     tags = ["" if index in special else (next(parsed_tags) or "X") if word else "X" for index, word in enumerate(words)]
@@ -230,9 +223,11 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     return tags
 
 
-def _readable(tokenizer: Any, entry: str) -> str:
-    """Return the word of an entry; bytes of byte-level vocabularies are decoded."""
-    word = word_of(entry)
-    if (word and "Ġ" in entry) or (word and not word.isascii()):
+def _word(tokenizer: Any, entry: str) -> str:
+    """Return the word that a vocabulary entry spells, "" for a piece that continues a word; bytes are decoded."""
+    if entry.startswith("##"):
+        return ""
+    word = entry.lstrip("Ġ▁").replace("</w>", "").strip()
+    if word and ("Ġ" in entry or not word.isascii()):
         return tokenizer.convert_tokens_to_string([entry]).strip()
     return "" if word.startswith("[unused") else word
