@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe, recipe_names
+from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe, recipe_names, shortened
 
 
 @pytest.mark.parametrize("variant", ["sound", "faithful"])
@@ -158,3 +158,32 @@ def test_a_weight_of_zero_leaves_a_term_out(tmp_path) -> None:
     recipe = load_recipe(path, having=["paraphrases"], overrides=["terms.info_nce.weight=0"])
     assert [t.name for t in recipe.terms] == ["near"]
     assert list(recipe.used_views) == ["anchor", "paraphrase"]
+
+
+def test_a_trial_keeps_views_and_terms_and_cuts_sizes() -> None:
+    whole = load_recipe("debias")
+    short = shortened(whole)
+    assert (short.views, short.terms, short.build) == (whole.views, whole.terms, whole.build)
+    assert short.training.max_steps == 20
+    assert (short.corpus.rows, short.corpus.opposites) == (400, 400)
+    assert {name: part.rows for name, part in short.corpus.parts.items()} == {
+        "opposites": 320,
+        "swapped": 400,
+        "roles": 120,
+        "reordered": 267,
+        "contradicted": 360,
+        "claims": 400,
+        "amounts": 134,
+        "searched": 400,
+    }
+    assert shortened(short) == short
+
+
+def test_a_recipe_without_limits_gets_some() -> None:
+    short = shortened(load_recipe("simcse"))
+    assert (short.training.max_steps, short.corpus.rows) == (20, 400)
+
+
+def test_the_faithful_variant_does_not_say_how_the_default_differs_from_it() -> None:
+    assert load_recipe("simcse").differs
+    assert load_recipe("simcse", variant="faithful").differs == ""
