@@ -28,7 +28,7 @@ def step(
     micro_batch: int | None,
     twice: bool,
     packed: bool = False,
-    dimensions: dict[int, float] | None = None,
+    dimensions: tuple[int, ...] = (),
 ) -> dict[str, Tensor]:
     """Loss and gradients of a step on 16 rows of three views, one of them with a dropout of its own."""
     torch.manual_seed(0)

@@ -120,7 +120,7 @@ def resolve_recipe(
     if recipe.encoder.lora is not None:
         require_peft()
     if recipe.dimensions is not None:  # told before any text is built
-        recipe.weight_of_dimensions(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
+        recipe.dimensions_within(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
     return recipe
 
 

@@ -258,7 +258,7 @@ class Objective:
         embeddings: Embeddings,
         present: Embeddings,
         context: Context,
-        truncated: Mapping[int, tuple[float, Embeddings]] | None = None,
+        truncated: Mapping[int, Embeddings] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Compute the objective.
 
@@ -266,8 +266,8 @@ class Objective:
             embeddings: As for `Term.compute`.
             present: As for `Term.compute`.
             context: As for `Term.compute`.
-            truncated: Weight and embeddings by number of dimensions, the largest first. A term that compares embeddings
-                is then its weighted sum over these (Matryoshka representation learning, Kusupati et al., 2022).
+            truncated: Embeddings by number of dimensions, the largest first. A term that compares embeddings is then
+                its sum over these (Matryoshka representation learning, Kusupati et al., 2022).
 
         Returns:
             The weighted sum, the unweighted value of each term by name, and what the terms report, as `term/report`.
@@ -287,16 +287,16 @@ class Objective:
 
 
 def _at_each_dimension(
-    term: Term, truncated: Mapping[int, tuple[float, Embeddings]], present: Embeddings, context: Context
+    term: Term, truncated: Mapping[int, Embeddings], present: Embeddings, context: Context
 ) -> LossOutput:
-    """Return the weighted sum of a term; what it reports and the weights of its teachers are those of the first."""
+    """Return the sum of a term; what it reports and the weights of its teachers are those of the first."""
     outputs: list[LossOutput] = []
-    for size, (_, embeddings) in truncated.items():
+    for size, embeddings in truncated.items():
         if outputs:
             context = replace(context, repeated=True, teacher_weights=outputs[0].teacher_weights)
         outputs.append(term.compute(embeddings, present, replace(context, dimension=size)))
     values = {size: output.value for size, output in zip(truncated, outputs, strict=True)}
-    total = torch.stack([weight * values[size] for size, (weight, _) in truncated.items()]).sum()
+    total = torch.stack([*values.values()]).sum()
     reports = {f"loss_{size}": value.detach() for size, value in values.items()}
     return replace(outputs[0], value=total, reports={**outputs[0].reports, **reports})
 

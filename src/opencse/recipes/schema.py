@@ -274,8 +274,8 @@ class Recipe:
         if sizes and self.block is not None:
             raise ValueError("dimensions are of an encoder that is trained, not of a meaning block: leave them out")
 
-    def weight_of_dimensions(self, width: int) -> dict[int, float]:
-        """Return the weight of the objective by number of dimensions, for an encoder whose vectors have `width`.
+    def dimensions_within(self, width: int) -> tuple[int, ...]:
+        """Return the numbers of dimensions at which the objective acts, for an encoder whose vectors have `width`.
 
         Raises:
             OpencseError: A number of dimensions is larger.
@@ -286,7 +286,7 @@ class Recipe:
                 f"{self.name}: dimensions has {sizes[0]}, but the vectors of the encoder have {width}",
                 f"Give {width} at most, such as --set dimensions=[{width},{width // 2}].",
             )
-        return dict.fromkeys(sizes, 1.0)
+        return sizes
 
     @property
     def used_views(self) -> dict[str, ViewSettings]:

@@ -46,8 +46,7 @@ class LossHead(nn.Module):
         projector: Module from sentence vectors to the embeddings of the terms.
         objective: The weighted sum of terms.
         modules: Modules of the terms (`Term.module`), by term name; trained, but not exported.
-        dimensions: Weight of the objective by number of dimensions, the largest first; by default it acts on whole
-            vectors only.
+        dimensions: Numbers of dimensions at which the objective acts, the largest first; by default on whole vectors.
     """
 
     def __init__(
@@ -55,10 +54,10 @@ class LossHead(nn.Module):
         projector: nn.Module,
         objective: Objective,
         modules: Mapping[str, TermModule],
-        dimensions: Mapping[int, float] | None = None,
+        dimensions: Sequence[int] = (),
     ) -> None:
         super().__init__()
-        self._dimensions = dict(dimensions or {})
+        self._dimensions = tuple(dimensions)
         self.projector = projector
         self.objective = objective
         self.modules_by_term = dict(modules)
@@ -86,8 +85,8 @@ class LossHead(nn.Module):
             present = gather_mask(batch.present.T, vectors.device).T
             embeddings = dict(zip(batch.views, self._project(vectors, present).unbind(), strict=True))
             truncated = {
-                size: (weight, dict(zip(batch.views, self._project(vectors, present, size).unbind(), strict=True)))
-                for size, weight in self._dimensions.items()
+                size: dict(zip(batch.views, self._project(vectors, present, size).unbind(), strict=True))
+                for size in self._dimensions
             }
             context = Context(
                 step=step,

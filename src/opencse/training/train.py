@@ -194,7 +194,7 @@ class _TrainedModel:
         torch.manual_seed(seed)  # the same initial weights in every process
         projector, tokenizer = build_projector(kind, width), backbone.tokenizer
         modules = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, device)
-        head = LossHead(projector, Objective(recipe.terms), modules, recipe.weight_of_dimensions(width))
+        head = LossHead(projector, Objective(recipe.terms), modules, recipe.dimensions_within(width))
         self.network = Network(self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None)
 
     def _add_view(self, name: str, view: ViewSettings, recipe: Recipe, backbone: Backbone) -> None:

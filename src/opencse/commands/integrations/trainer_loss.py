@@ -97,8 +97,9 @@ class RecipeLoss(nn.Module):
             projector = build_projector(recipe.encoder.projector, width)
             seed, device = recipe.training.seed, model.device
             modules = term_modules(recipe.terms, model, projector, model.tokenizer, str(backbone), seed, device)
-        dimensions = recipe.weight_of_dimensions(width)
-        self.head = LossHead(projector, Objective(recipe.terms), modules, dimensions).to(model.device)
+        self.head = LossHead(projector, Objective(recipe.terms), modules, recipe.dimensions_within(width)).to(
+            model.device
+        )
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """Return the weighted sum of the recipe's terms over the global batch.
