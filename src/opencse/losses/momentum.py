@@ -104,7 +104,7 @@ class MomentumQueue(TermModule):
         super().__init__()
         self._online = (encoder, projector)  # in a tuple: they belong to the network
         parts: Any = encoder
-        self.encoder = nn.ModuleList(copy.deepcopy(part) for part in parts)
+        self.encoder = nn.Sequential(*map(copy.deepcopy, parts))
         self.requires_grad_(False).eval()
         self._momentum = momentum
         self.register_buffer("queue", torch.zeros(size, width))
@@ -134,19 +134,15 @@ class MomentumQueue(TermModule):
         if step == self._followed:
             return
         self._followed = step
-        parts: Any = self._online[0]
-        for average, current in zip(self.encoder, parts, strict=True):
-            for weight, new in zip(average.parameters(), current.parameters(), strict=True):
-                weight.lerp_(new, 1 - self._momentum)
-            for statistic, new_statistic in zip(average.buffers(), current.buffers(), strict=True):
-                statistic.copy_(new_statistic)
+        current = self._online[0]
+        for weight, new in zip(self.encoder.parameters(), current.parameters(), strict=True):
+            weight.lerp_(new, 1 - self._momentum)
+        for statistic, new_statistic in zip(self.encoder.buffers(), current.buffers(), strict=True):
+            statistic.copy_(new_statistic)
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the sentence vectors (n, width of the encoder) of ids and attention mask (n, L)."""
-        features: Any = {"input_ids": ids, "attention_mask": mask}
-        for part in self.encoder:
-            features = part(features)
-        return features["sentence_embedding"]
+        return self.encoder({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
 
     def project(self, vectors: Tensor) -> Tensor:
         """Return the embeddings (n, width) of sentence vectors."""

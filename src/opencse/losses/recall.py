@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -54,7 +55,8 @@ class RecallLoss(Term):
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""
         module: InitialWeights = context.modules[self.name]
-        squares = _SquaredDistance.apply(module.initial, *module.weights)  # type: ignore[no-untyped-call]
+        weights, initial = zip(*module.trained(), strict=True)
+        squares = _SquaredDistance.apply(initial, *weights)  # type: ignore[no-untyped-call]
         return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 
 
@@ -71,16 +73,11 @@ class InitialWeights(TermModule):
         self._weights = tuple(named.values())  # in a tuple, because the encoder registers and saves them
         self._copies = Frozen(nn.ParameterList(p.detach().clone() for p in named.values()))
 
-    @property
-    def weights(self) -> tuple[Tensor, ...]:
-        """Current values of the trained weights."""
-        return tuple(w for w in self._weights if w.requires_grad)
-
-    @property
-    def initial(self) -> tuple[Tensor, ...]:
-        """Initial values of the trained weights."""
-        pairs = zip(self._weights, self._copies.module.parameters(), strict=True)
-        return tuple(copy for weight, copy in pairs if weight.requires_grad)
+    def trained(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield each weight that is trained, and its initial value."""
+        for weight, initial in zip(self._weights, self._copies.module.parameters(), strict=True):
+            if weight.requires_grad:
+                yield weight, initial
 
 
 class _SquaredDistance(torch.autograd.Function):
