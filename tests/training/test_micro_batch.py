@@ -1,21 +1,23 @@
-"""Large batches in little memory: the loss and the gradient are those of the whole batch."""
+"""Batches in parts, and laid out as for an accelerator: the loss and the gradient are those of the whole batch."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from opencse.encoder import load_encoder
 from opencse.encoder.loading import build_projector
-from opencse.encoder.packing import prepare_for_training
+from opencse.encoder.packing import Packing, prepare_for_training
 from opencse.encoder.prompts import Frame
 from opencse.losses import InfoNCELoss, Objective, TwoWayMarginLoss
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.network import LossHead, Network
 from tests.tiny import tiny_bert
+from tests.training.dry_run import as_on_an_accelerator
 from tests.training.helpers import metrics, run, token_store, write_corpus
 
 COLUMNS = ("text", "positive", "negative")
@@ -79,3 +81,25 @@ def test_a_recipe_trains_in_parts(tmp_path, folder) -> None:
     settings = ["training.max_steps=2", "training.micro_batch=3", "training.log_every=1"]
     run(write_corpus(tmp_path, 16), folder / "bert", tmp_path / "run", *settings)
     assert [line["step"] for line in metrics(tmp_path / "run") if "loss" in line] == [1, 2]
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    return tiny_bert(tmp_path_factory.mktemp("bert") / "model", layers=1)
+
+
+def test_a_packed_run_learns_as_a_padded_one(tmp_path, backbone, monkeypatch) -> None:
+    rates, attend = [], Packing.attend
+    monkeypatch.setattr(Packing, "attend", lambda *given: (rates.append(given[4]), attend(*given))[1])
+    corpus = write_corpus(tmp_path)
+    settings = ("training.max_steps=4", "training.log_every=4")
+    with as_on_an_accelerator():
+        run(corpus, backbone, tmp_path / "packed", *settings)
+    assert rates == [0.0, *[0.1] * 5]  # the trial of the encoder, then the discarded step too, with the model's dropout
+    monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
+    run(corpus, backbone, tmp_path / "padded", *settings)
+    assert len(rates) == 6
+    packed, padded = metrics(tmp_path / "packed")[0], metrics(tmp_path / "padded")[0]
+    assert packed.keys() == padded.keys()
+    assert np.isfinite(list(packed.values())).all()
+    assert packed["loss"] == pytest.approx(padded["loss"], rel=0.4), "the same but for dropout, over four small steps"

@@ -1,4 +1,6 @@
-"""A run settles its precision once: forced both ways, told, recorded, and kept when it goes on."""
+"""A run settles its precision once and keeps it; its card says where its model comes from."""
+
+from __future__ import annotations
 
 import json
 import os
@@ -15,7 +17,7 @@ from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training import train as training
-from opencse.training.session import RunControl, TrainingSession
+from opencse.training.session import RunControl, TrainingSession, base_model
 from opencse.training.train import TrainingRun, train_encoder
 from tests.tiny import WORDS, tiny_bert
 from tests.training.helpers import crash_at
@@ -119,3 +121,27 @@ def test_pages_are_used_again():
     first, later = map(int, done.stdout.split())
     assert first > 100  # 100 MiB, in pages of 4 KiB or huge ones
     assert later < first / 10
+
+
+CARD = "---\nlicense: mit\nbase_model:\n- someone/something\n---\n# Title\n"
+
+
+@pytest.mark.parametrize(
+    ("card", "found"),
+    [
+        (CARD, ("someone/something", "mit")),
+        ("# No head\n", (None, None)),
+        ("---\n: not [yaml\n---\n", (None, None)),
+        (None, (None, None)),
+    ],
+)
+def test_a_folder_says_where_it_comes_from(tmp_path, card, found) -> None:
+    if card is not None:
+        (tmp_path / "README.md").write_text(card)
+    assert base_model(tmp_path) == found
+
+
+def test_names() -> None:
+    assert base_model("minilm") == ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")
+    assert base_model("bert-base-uncased") == ("bert-base-uncased", None)
+    assert base_model("./none") == (None, None)
