@@ -1,16 +1,12 @@
-"""The command line: one command per file, errors in one line, and a report file for those that nobody foresaw."""
+"""The command line: one command per file, errors in one line."""
 
 from __future__ import annotations
 
-import datetime
 import errno
 import io
 import os
-import platform
 import sys
-import tempfile
 import traceback
-from pathlib import Path
 
 import typer
 
@@ -19,7 +15,6 @@ from opencse.commands.command_line import add_command
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import disk_problem
 from opencse.foundation.result_table import show
-from opencse.training.folder import package_versions
 from opencse.version import __version__
 
 INTERRUPTED = 130
@@ -97,24 +92,16 @@ def main() -> None:
     except Exception as error:
         # An error in the arguments; typer has its own copy of click, whose classes have no public name.
         if not hasattr(error, "format_message"):
-            _stop_unexpected(error)
+            if known := shortage(error):
+                _stop(str(known), 2)
+            traceback.print_exception(error)
+            _stop(f"an unexpected failure of opencse {__version__}. Please report it with the lines above", 1)
         elif not error.format_message().strip():  # no argument at all: the help was printed
             sys.exit(2)
         else:
             context = getattr(error, "ctx", None)
             command = context.command_path if context is not None else "opencse"
             _stop(f"{error.format_message().rstrip('.')[:1000]}. See `{command} --help`.", 2)
-
-
-def _stop_unexpected(error: Exception) -> None:
-    """Report an unexpected failure in one line, with the path of the full report."""
-    if known := shortage(error):
-        _stop(str(known), 2)
-    report = write_failure_report(error)
-    if report is None:  # no file can be written, so the traceback is shown
-        raise error
-    summary = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    _stop(f"an unexpected failure ({summary}). Please report it to the project; the full report is {report}", 1)
 
 
 def _stop(message: str, code: int) -> None:
@@ -139,23 +126,3 @@ def shortage(error: BaseException) -> OpencseError | None:
             "another process of this run has ended or did not start", "See what it said, then go on with --resume."
         )
     return None
-
-
-def write_failure_report(error: BaseException) -> Path | None:
-    """Write a failure report to a new temporary file; return None if no file can be written."""
-    lines = [
-        "Please file this report with the project: what you did, and everything below.",
-        f"time: {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC",
-        f"command: {sys.argv}",
-        f"python: {platform.python_version()} on {platform.platform()}",
-        *(f"{name}: {version}" for name, version in package_versions().items()),
-        "",
-        "".join(traceback.format_exception(error)),
-    ]
-    try:
-        handle, name = tempfile.mkstemp(prefix="opencse-report-", suffix=".txt")
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write("\n".join(lines))
-    except OSError:
-        return None
-    return Path(name)
