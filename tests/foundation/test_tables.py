@@ -92,6 +92,15 @@ def test_an_open_quotation_mark_is_named_by_its_line(tmp_path, end) -> None:
         list(read_table(written(tmp_path / "t.csv", f'text,label\na,b\na,b\n"The lamp,b\n{end}')))
 
 
+def test_a_row_of_several_lines_is_said(tmp_path, capsys) -> None:
+    path = written(tmp_path / "t.csv", 'text\na\n"b\nc\nd"\ne\n')
+    assert [line for line, _ in read_table(path)] == [2, 3, 6]
+    assert list(read_table(path))[1][1] == {"text": "b\nc\nd\n".strip()}
+    said = [line for line in capsys.readouterr().err.splitlines() if "are one row" in line]
+    assert len(said) == 1
+    assert "t.csv: lines 3 to 5 are one row, by the quotation marks" in said[0]
+
+
 def test_a_cell_of_any_length_below_a_line_s_limit_is_read(tmp_path) -> None:
     """Python's csv module refuses cells above 131,072 characters by itself."""
     long = "The lamp is on. " * 10_000

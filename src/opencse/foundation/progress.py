@@ -1,4 +1,4 @@
-"""How far a long phase is: a line that changes on a terminal or in a notebook, a new one every 30 seconds elsewhere.
+"""How far a long phase is: a bar on a terminal or in a notebook, a line every thirty seconds anywhere else.
 
 Everything that opencse says while it works goes through this module and to standard error, so that one switch
 (`set_verbosity`) silences it.
@@ -6,7 +6,7 @@ Everything that opencse says while it works goes through this module and to stan
 
 from __future__ import annotations
 
-import shutil
+import importlib.util
 import sys
 import threading
 import time
@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 Notify = Callable[[str], None]
 """Receives short notes for the user."""
 
 EVERY = 30.0
 """Seconds between two lines of one phase where there is no terminal."""
-_REFRESH = 0.25  # seconds, where there is one
 
 
 class Verbosity(IntEnum):
@@ -100,9 +103,13 @@ class Phase:
         self._updated, self._count = initial, count
         self._started = time.monotonic()
         self._closed = threading.Event()
+        self._bar: TaskID | None = None
         self._lines = threading.Thread(target=self._write_lines, daemon=True)
-        if show and _verbosity > Verbosity.QUIET:
-            _open.append(self)
+        if not show or _verbosity == Verbosity.QUIET:
+            return
+        if sys.stderr.isatty() or ("ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")):
+            self._bar = _open_bars().add_task("", phase=self)
+        else:
             self._lines.start()
 
     def __enter__(self) -> Phase:
@@ -110,16 +117,14 @@ class Phase:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the phase. One that took long enough to be reported on gets a last line."""
-        if self not in _open:
-            return
         self._closed.set()
-        self._lines.join()
-        _open.remove(self)
-        seconds = time.monotonic() - self._started
-        if _rewritten():
-            _write("", end="")
-        elif kind is None and seconds >= EVERY:
-            _write(f"opencse: {self.label}: {self._amount()} in {duration(seconds)}")
+        if self._bar is not None:
+            _close_bar(self._bar)
+        elif self._lines.is_alive():
+            self._lines.join()
+            seconds = time.monotonic() - self._started
+            if kind is None and seconds >= EVERY:
+                _write(f"opencse: {self.label}: {self._amount()} in {duration(seconds)}")
 
     @property
     def done(self) -> int:
@@ -151,20 +156,43 @@ class Phase:
         return f"{done:,}{total} {unit}".rstrip()
 
     def _write_lines(self) -> None:
-        while not self._closed.wait(_REFRESH if _rewritten() else EVERY):
-            if not _rewritten():
-                _write(f"opencse: {self.line()}")
-            elif _open[-1] is self:
-                _write(self.line()[: shutil.get_terminal_size().columns - 1], end="")
+        while not self._closed.wait(EVERY):
+            _write(f"opencse: {self.line()}")
 
 
-_open: list[Phase] = []
-"""The phases that show their progress; on a terminal or in a notebook, the innermost one alone."""
+_bars: Progress | None = None
+"""The bars of all phases that are open, one below the other, on a terminal or in a notebook."""
 
 
-def _rewritten() -> bool:
-    """Return whether a line can be written over: on a terminal, and in a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+def _open_bars() -> Progress:
+    global _bars
+    if _bars is None:
+        from rich.console import Console
+        from rich.progress import Progress, ProgressColumn, Task
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        class Column(ProgressColumn):
+            def render(self, task: Task) -> Table:
+                phase: Phase = task.fields["phase"]
+                bar = ProgressBar(phase.total, phase.done, width=20, animation_time=task.get_time())
+                row = Table.grid(padding=(0, 1))
+                row.add_row(bar, Text(phase.line()))
+                return row
+
+        _bars = Progress(Column(), console=Console(file=sys.stderr), transient=True)
+        _bars.start()
+    return _bars
+
+
+def _close_bar(bar: TaskID) -> None:
+    global _bars
+    assert _bars is not None
+    _bars.remove_task(bar)
+    if not _bars.tasks:
+        _bars.stop()
+        _bars = None
 
 
 def duration(seconds: float) -> str:
@@ -184,9 +212,9 @@ def about(seconds: float) -> str:
     return duration(60 * round(seconds / 60)) if seconds >= 90 else duration(10 * max(1, round(seconds / 10)))
 
 
-def _write(line: str, end: str = "\n") -> None:
-    # One call, so that lines of several threads do not mix. It clears what a phase wrote into the line.
-    sys.stderr.write(("\r\x1b[K" if _rewritten() else "") + line + end)
+def _write(line: str) -> None:
+    # One call, so that lines of several threads do not mix.
+    sys.stderr.write(line + "\n")
     sys.stderr.flush()
 
 
