@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub import ModelCardData, metadata_load
+from huggingface_hub.repocard_data import model_index_to_eval_results
 from huggingface_hub.utils import validate_repo_id
 
 import opencse
@@ -80,6 +81,11 @@ def test_the_card_passes_the_checks_of_a_model_hub(tmp_path, backbone) -> None:
     assert (card.library_name, card.pipeline_tag) == ("sentence-transformers", "sentence-similarity")
     assert len(set(card.tags)) == len(card.tags)
     validate_repo_id(card.base_model)
+    name, results = model_index_to_eval_results(written["model-index"])
+    assert name == "opencse debias"
+    (result,) = results
+    assert (result.task_type, result.dataset_type, result.dataset_name) == ("triplet", "unknown", "opencse dev-meaning")
+    assert (result.metric_type, result.metric_value) == ("cosine_accuracy", 0.6)
 
 
 def test_a_model_without_a_block_is_told_to_train_one(tmp_path, backbone) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from opencse.encoder.device import (
     choose_device,
     describe,
     device_name,
+    join_processes,
     resolve_precision,
     use_device,
     world_size,
@@ -87,6 +89,14 @@ def test_a_device_that_is_not_there_is_one_line(name, problem):
 def test_a_number_too_high_is_one_line(two_gpus):
     with pytest.raises(OpencseError, match="there are only 2"):
         use_device("cuda:2")
+
+
+def test_a_launcher_that_started_one_process_for_several_is_told(monkeypatch):
+    """`accelerate launch --cpu --num_processes 2` starts one."""
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    with pytest.raises(OpencseError, match="torchrun --nproc_per_node 2"):
+        join_processes(timedelta(seconds=1))
 
 
 def test_worlds_that_disagree_are_refused(monkeypatch):

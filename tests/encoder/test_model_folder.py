@@ -36,6 +36,8 @@ class Evil:
     [
         ("modules.json", "[" * 100_000, "not JSON"),
         ("modules.json", "3", "not a list of modules"),
+        ("config.json", '{"num_hidden_layers": 1000000000}', "more than any model has"),
+        ("config.json", '{"hidden_dropout_prob": NaN}', "hidden_dropout_prob is nan, not a share"),
         ("modules.json", json.dumps([{**MODULE, "path": "../x"}]), "outside the model's folder"),
         ("modules.json", json.dumps([{**MODULE, "path": "/etc"}]), "outside the model's folder"),
         ("modules.json", json.dumps([{**MODULE, "type": "os.system"}]), "not a module of sentence-transformers"),

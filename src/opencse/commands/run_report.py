@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from huggingface_hub import ModelCard
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
@@ -24,6 +26,7 @@ from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import timed
 from opencse.foundation.result_table import Cell, Number, Table
+from opencse.training.session import hub_score
 from opencse.training.train import TrainingRun
 
 _SECTION = "## Before and after"
@@ -146,7 +149,23 @@ def add_scores(readme: Path, models: Mapping[str, ProbeScores], made_of: str) ->
         made_of: Description of the training text.
     """
     kept = readme.read_text(encoding="utf-8").split(f"\n{_SECTION}")[0].rstrip()
-    write_text(readme, f"{kept}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n")
+    text = f"{kept}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n"
+    write_text(readme, _with_results(text, list(models.values())[-1]))
+
+
+def _with_results(text: str, found: ProbeScores) -> str:
+    """Add the scores of the trained model to the metadata of the card, where a model hub reads them."""
+    scores = [task for task in found.sts if task.score is not None]
+    if not scores or not text.startswith("---\n"):
+        return text
+    card = ModelCard(text, ignore_metadata_errors=True)
+    data: Any = card.data
+    data.model_name = data.model_name or "opencse"
+    others = [result for result in data.eval_results or [] if result.metric_type != "spearman_cosine"]
+    data.eval_results = others + [
+        hub_score("semantic-similarity", task.task, "spearman_cosine", float(task.score or 0)) for task in scores
+    ]
+    return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
 
 
 def card_table(models: Mapping[str, ProbeScores]) -> str:

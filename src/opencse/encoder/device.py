@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import platform
+import re
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -18,6 +21,9 @@ from opencse.foundation.workers import launched_processes
 
 if TYPE_CHECKING:
     from accelerate import PartialState
+
+
+_LAUNCH = "Start several processes with `torchrun --nproc_per_node 2 -m opencse train …`."
 
 
 def choose_device() -> torch.device:
@@ -88,9 +94,11 @@ def join_processes(timeout: timedelta) -> PartialState:
     launched = launched_processes()
     state = PartialState(cpu=launched > 1 and choose_device().type == "cpu", timeout=timeout)
     if (joined := world_size()) != launched:
+        raise OpencseError(f"the launcher started {launched} processes, but PyTorch sees {joined}", _LAUNCH)
+    if launched == 1 and "MASTER_PORT" in os.environ and "WORLD_SIZE" not in os.environ:
         raise OpencseError(
-            f"the launcher started {launched} processes, but PyTorch sees {joined}",
-            "Start several processes with `torchrun --nproc_per_node 2 -m opencse train …`.",
+            "MASTER_PORT is set, as for several processes, but one was started (as `accelerate launch --cpu` does)",
+            f"{_LAUNCH} For one process, `unset MASTER_PORT`.",
         )
     return state
 
@@ -119,8 +127,16 @@ def device_name(device: torch.device) -> str:
         return f"{device} ({torch.cuda.get_device_name(device)})"
     if device.type == "cpu":
         threads = torch.get_num_threads()
-        return f"cpu ({platform.processor() or platform.machine()}, {threads} thread{'s' if threads > 1 else ''})"
+        return f"cpu ({_processor()}, {threads} thread{'s' if threads > 1 else ''})"
     return str(device)
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):  # other systems than Linux
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r"^model name\s*: (.+)", text, re.MULTILINE):
+            return found[1].strip()
+    return platform.processor() or platform.machine()
 
 
 ChosenPrecision = Literal["fp32", "bf16"]

@@ -25,6 +25,7 @@ _REMEDY = "Download or save the model again."
 _MODULES = "sentence_transformers."
 """Modules of other packages are refused: importing them would run code chosen by the folder. opencse's meaning block is
 not imported from the folder either (`opencse.encoder.loading`)."""
+_MOST_LAYERS = 1000
 _DENSE = "SentenceTransformer"
 
 
@@ -44,8 +45,10 @@ def check_model_folder(folder: Path) -> None:
     modules = _modules(folder) if saved else [{"path": "", "type": "Transformer"}]
     for module in modules:
         path = folder / module["path"] / "config.json"
-        if module["type"] in BLOCK_TYPES or module["type"].endswith("Transformer"):
-            read_json(path, _REMEDY)
+        is_block = module["type"] in BLOCK_TYPES
+        if is_block or module["type"].endswith("Transformer"):
+            config = read_json(path, _REMEDY)
+            _check_config(path, dict(config.get("transformer") or {}) if is_block else config)
             _check_weights(path.parent)
     if saved and (folder / "config_sentence_transformers.json").exists():
         kind = read_json(folder / "config_sentence_transformers.json", _REMEDY).get("model_type", _DENSE)
@@ -104,6 +107,15 @@ def _check_weights(folder: Path) -> None:
         )
     if not whole:
         raise OpencseError(f"{folder}: contains no model.safetensors, or an empty one", _REMEDY)
+
+
+def _check_config(path: Path, config: dict[str, Any]) -> None:
+    """Refuse sizes that a library would try to build for hours, and rates that fail only at the first sentence."""
+    if isinstance(layers := config.get("num_hidden_layers"), int) and layers > _MOST_LAYERS:
+        raise OpencseError(f"{path}: num_hidden_layers is {layers}, more than any model has", _REMEDY)
+    for key, value in config.items():
+        if "dropout" in key and isinstance(value, int | float) and not 0 <= value <= 1:
+            raise OpencseError(f"{path}: {key} is {value!r}, not a share from 0 to 1", _REMEDY)
 
 
 def check_loaded(name: object, model: Any) -> None:

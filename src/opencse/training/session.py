@@ -18,7 +18,7 @@ import torch.distributed
 import yaml
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
-from huggingface_hub import ModelCardData, metadata_load
+from huggingface_hub import EvalResult, ModelCardData, metadata_load
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, join_processes, resolve_precision
@@ -291,6 +291,8 @@ def encoder_card(
         pipeline_tag="sentence-similarity",
         tags=["sentence-transformers", "sentence-similarity", "opencse"],
         base_model=name,
+        model_name=f"opencse {recipe.name}",
+        eval_results=None if outcome.curve is None else _results(outcome.curve),
     )
     header = _HEADER.format(
         metadata=metadata.to_yaml().strip(),
@@ -320,6 +322,27 @@ def encoder_card(
         kept=kept,
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,
+    )
+
+
+def _results(curve: StrengthCurve) -> list[EvalResult]:
+    """Return what the block gains, as a model hub reads it: shares of triplets at the chosen strength."""
+    return [
+        hub_score("triplet", f"opencse {name}", "cosine_accuracy", after)
+        for name, (_, after) in curve.before_and_after(curve.meaning).items()
+    ]
+
+
+def hub_score(task: str, data: str, metric: str, points: float) -> EvalResult:
+    """Return a score, times 100, as a model hub reads it; `task` and `metric` are the hub's names."""
+    return EvalResult(
+        task_type=task,
+        task_name=task.replace("-", " ").title(),
+        dataset_type="unknown",
+        dataset_name=data,
+        metric_type=metric,
+        metric_name=metric.replace("_", " ").title(),
+        metric_value=round(points / 100, 4),
     )
 
 
