@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import opencse.losses
 import opencse.text
 from opencse.losses import TERMS
+from opencse.recipes import load_recipe
 from opencse.text.views.registry import CONSTRUCTORS
 
 PACKAGES = (opencse.losses, opencse.text)
@@ -28,3 +31,13 @@ def test_examples_in_docstrings_run(name: str, tmp_path: Path, monkeypatch: pyte
 def test_every_loss_and_every_kind_of_view_has_an_example() -> None:
     kinds = {**TERMS, **CONSTRUCTORS}
     assert [name for name, kind in kinds.items() if ">>>" not in (kind.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("kind", CONSTRUCTORS)
+def test_the_example_of_a_kind_loads(kind: str, tmp_path: Path) -> None:
+    docstring = inspect.getdoc(CONSTRUCTORS[kind]) or ""
+    assert "Example:\n" in docstring, kind
+    example = textwrap.dedent(docstring.split("Example:\n")[1]).split(">>>")[0]
+    path = tmp_path / "example.toml"
+    path.write_text(f'extends = "simcse"\n{example}', encoding="utf-8")
+    assert kind in {spec.kind for spec in load_recipe(path).build.values()}

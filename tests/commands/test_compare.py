@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +11,11 @@ from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
 from opencse.commands.compare import compare_groups, paired_bootstrap
+from opencse.commands.compare_search import compare_searches, render_search_comparison
 from opencse.commands.main import app as APP
-from opencse.commands.run_groups import group_runs, read_run
+from opencse.commands.reports.page import write_page
+from opencse.commands.run_groups import find_runs, group_runs, parse_seeds, read_run, seed_folders
 from opencse.foundation.errors import OpencseError
-from tests.commands.run_folders import seven, write_run
 from tests.tiny import tiny_bert
 
 
@@ -126,3 +129,186 @@ def test_with_the_models_and_pairs(runs, tmp_path):
     assert result.exit_code == 0, result.output + repr(result.exception)
     assert "paired bootstrap" in result.output
     assert "scored" in result.output
+
+
+RECIPE = """title = "A remark"
+
+[[terms]]
+kind = "info_nce"
+name = "info_nce"
+temperature = {temperature}
+
+[training]
+seed = {seed}
+log_every = 25
+
+[published]
+bert-base = 76.25
+"""
+
+
+def write_run(
+    folder: Path,
+    *,
+    seed: int = 1,
+    recipe: str = "simcse",
+    variant: str = "sound",
+    scores: Mapping[str, float | None] | None = None,
+    temperature: float = 0.05,
+    corpus: str = "c0ffee",
+    finished: bool = True,
+) -> Path:
+    folder.mkdir(parents=True)
+    record = {
+        "recipe": recipe,
+        "variant": variant,
+        "backbone": "models/bert-base-uncased",
+        "rows": 1000,
+        "seed": seed,
+        "fingerprint": {"recipe": "", "corpus": corpus, "backbone": "abc123def"},
+    }
+    if finished:
+        record["outcome"] = {"steps": 250, "seconds": 100.0 + seed}
+    (folder / "run.json").write_text(json.dumps(record))
+    (folder / "recipe.toml").write_text(RECIPE.format(seed=seed, temperature=temperature))
+    if scores is not None:
+        tasks = [{"task": task, "main": "spearman", "metrics": {"spearman": score}} for task, score in scores.items()]
+        (folder / "results.json").write_text(json.dumps({"before": {}, "after": {"sts": {"tasks": tasks}}}))
+    return folder
+
+
+def seven(average: float) -> dict[str, float]:
+    tasks = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+    return {task: average + index - 3 for index, task in enumerate(tasks)}
+
+
+def test_a_folder_of_seeds_stands_for_its_runs(tmp_path):
+    folders = seed_folders(tmp_path / "simcse", [2, 10, 1])
+    assert list(folders) == [2, 10, 1]
+    for seed, folder in folders.items():
+        write_run(folder, seed=seed)
+    found = find_runs([tmp_path / "simcse", folders[1]])
+    assert sorted(found) == sorted(folder.resolve() for folder in folders.values())
+    ((label, runs),) = group_runs([read_run(folder) for folder in found]).items()
+    assert [run.seed for run in runs] == [1, 2, 10]
+    assert label == "simcse on bert-base-uncased"
+
+
+def test_what_differs_makes_another_group_and_is_named(tmp_path):
+    write_run(tmp_path / "a", seed=1)
+    write_run(tmp_path / "b", seed=2)
+    write_run(tmp_path / "c", seed=1, temperature=0.1)
+    write_run(tmp_path / "d", seed=1, variant="faithful")
+    write_run(tmp_path / "e", seed=1, corpus="beef01")
+    write_run(tmp_path / "f", seed=1)  # the same as a
+    groups = group_runs([read_run(tmp_path / name) for name in "abcdef"])
+    assert [len(runs) for runs in groups.values()] == [2, 1, 1, 1]
+    name = "simcse on bert-base-uncased"
+    assert list(groups) == [
+        f"{name}: {tmp_path / 'a'}",
+        f"{name}: {tmp_path / 'c'}",
+        "simcse (faithful) on bert-base-uncased",
+        f"{name}: {tmp_path / 'e'}",
+    ]
+
+
+def test_what_a_run_says_is_read(tmp_path):
+    run = read_run(write_run(tmp_path / "a", seed=3, scores=seven(77.0)))
+    assert (run.seconds, run.steps, run.scores["sts"]["STS12"]) == (103.0, 250, 74.0)
+
+
+def test_bad_folders_are_named(tmp_path):
+    for path, problem in [(tmp_path / "none", "no such folder"), (tmp_path, "holds no run")]:
+        with pytest.raises(OpencseError, match=problem):
+            find_runs([path])
+    with pytest.raises(OpencseError, match="not finished"):
+        read_run(write_run(tmp_path / "half", finished=False))
+    damages = [
+        ("run.json", "{", "not JSON"),
+        ("run.json", "[]", "not a JSON object"),
+        ("run.json", '{"outcome": {}}', "not written by a run"),
+        ("recipe.toml", "= 3", "recipe.toml: not valid TOML"),
+    ]
+    for number, (file, content, problem) in enumerate(damages):
+        folder = write_run(tmp_path / f"bad {number}", scores=seven(1.0))
+        (folder / file).write_text(content)
+        with pytest.raises(OpencseError, match=problem):
+            read_run(folder)
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("1,2,3", [1, 2, 3]), ("1-3, 7", [1, 2, 3, 7]), ("42", [42])])
+def test_seeds(text, seeds):
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "1,,2", "a", "1,1", "1-2,2", "-3", "3-1"])
+def test_bad_seeds(text):
+    with pytest.raises(OpencseError, match="1,2,3 or 1-5"):
+        parse_seeds(text)
+
+
+def test_a_run_is_no_folder_of_runs(tmp_path):
+    write_run(tmp_path / "a")
+    with pytest.raises(OpencseError, match="itself a run"):
+        seed_folders(tmp_path / "a", [1])
+
+
+TEXTS = [f"text {i}" for i in range(30)]
+QUERIES = ["query 3", "query 17", "text 5"]
+
+
+def number(text: str) -> float:
+    return float(text.split()[-1])
+
+
+def along(texts) -> np.ndarray:
+    """Nearest are the texts of near numbers."""
+    angles = np.array([number(text) for text in texts]) / 30
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def by_digit(texts) -> np.ndarray:
+    """Nearest are the texts of the same last digit."""
+    angles = np.array([number(text) % 10 + number(text) / 1000 for text in texts]) / 10
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compare_searches(along, by_digit, TEXTS, QUERIES, names=("along", "digit"))
+
+
+def test_a_model_changes_nothing_against_itself() -> None:
+    same = compare_searches(along, along, TEXTS, QUERIES)
+    assert (same.overlap.value, same.same_first.value) == (1, 1)
+    assert same.index.strength is None
+    assert "No list of hits changes" in render_search_comparison(same)
+
+
+def test_lists_and_ranks_by_hand(found) -> None:
+    pair = next(pair for pair in found.lists if pair.query == "query 3")
+    assert [hit.text for hit in pair.old[:3]] == ["text 3", "text 2", "text 4"]
+    assert {hit.text for hit in pair.new[:3]} == {"text 3", "text 13", "text 23"}
+    assert [len(pair.old), len(pair.new)] == [10, 10]
+    assert pair.shared == len({hit.text for hit in pair.old} & {hit.text for hit in pair.new})
+    assert found.lists[0].shared <= found.lists[-1].shared
+
+
+def test_a_query_that_is_a_text_does_not_find_itself(found) -> None:
+    pair = next(pair for pair in found.lists if pair.query == "text 5")
+    assert "text 5" not in [hit.text for hit in (*pair.old, *pair.new)]
+
+
+def test_the_page_shows_both_lists_and_escapes_texts(found, tmp_path) -> None:
+    page = render_search_comparison(found)
+    assert page.count('<div class="query">') == len(QUERIES)
+    assert page.index('"name">along') < page.index('"name">digit')
+    evil = replace(found.lists[0], query="</script><script>alert(1)</script>")
+    assert "<script" not in render_search_comparison(replace(found, lists=(evil,)))
+    write_page(tmp_path, "search", page, found.to_dict())
+    assert json.loads((tmp_path / "search.json").read_text())["texts"] == len(TEXTS)
+
+
+def test_one_text_cannot_be_searched() -> None:
+    with pytest.raises(OpencseError, match="one text"):
+        compare_searches(np.ones, np.ones, ["a", "a"], ["b"])  # type: ignore[arg-type]

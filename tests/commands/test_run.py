@@ -1,15 +1,32 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import Counter
+from copy import deepcopy
+from dataclasses import asdict
 
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import torch
+from huggingface_hub import ModelCard, ModelCardData, metadata_load
+from huggingface_hub.repocard_data import model_index_to_eval_results
+from huggingface_hub.utils import validate_repo_id
+from sentence_transformers import SentenceTransformer
 
 import opencse
+from opencse.encoder import backbone as backbone_module
+from opencse.encoder import backbone as blocks
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import weights_hash
+from opencse.encoder.meaning_block import MeaningBlock, block_of
+from opencse.foundation.errors import OpencseError
+from opencse.recipes.load import RecipeFile
 from opencse.text.views.storage import read_header
-from tests.tiny import tiny_bert
+from opencse.training.strength import StrengthCurve
+from tests.tiny import WORDS, tiny_bert
 
 SENTENCES = """The old bridge is safe because it was repaired.
 The boy gave the girl a red apple.
@@ -151,3 +168,207 @@ def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corp
     assert "Scores by strength of the meaning block" in report
     assert "No guard:" not in report
     assert opencse.run("debias", corpus, guard=own, resume=True, **options).run.outcome == result.run.outcome
+
+
+RECIPE = """
+extends = "simcse"
+[views.near]
+text = "near_1"
+optional = true
+[build.near]
+kind = "hard_negatives"
+model = "backbone"
+count = 1
+pooling = "mean"
+ranks = [0, 5]
+[teachers.same]
+model = "backbone"
+pooling = "mean"
+[[terms]]
+kind = "info_nce"
+anchor = "anchor"
+positive = "twin"
+negatives = ["near"]
+[[terms]]
+kind = "list_net"
+teachers = ["same"]
+"""
+
+
+@pytest.fixture
+def read(monkeypatch) -> Counter[str]:
+    """How often each recipe and each model of a `Backbone` was read."""
+    counts: Counter[str] = Counter()
+    open_model, read_recipe = backbone_module.open_model, RecipeFile.read.__func__
+
+    def counted(name, *args, **options):
+        counts[str(name)] += 1
+        return open_model(name, *args, **options)
+
+    def counted_recipe(cls, name):
+        counts[str(name)] += 1
+        return read_recipe(cls, name)
+
+    monkeypatch.setattr(backbone_module, "open_model", counted)
+    monkeypatch.setattr(RecipeFile, "read", classmethod(counted_recipe))
+    return counts
+
+
+def test_a_run_reads_recipe_and_backbone_once(tmp_path, read) -> None:
+    backbone, recipe = str(tiny_bert(tmp_path / "bert")), tmp_path / "mine.toml"
+    recipe.write_text(RECIPE)
+    corpus = [f"the {a} {b} {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)]
+    settings = ["training.max_steps=1", "training.batch_size=4", "encoder.pooling='mean'"]
+    opencse.run(recipe, corpus, backbone=backbone, out=tmp_path / "out", overrides=settings, progress=False)
+    assert read == {str(recipe): 1, backbone: 1}
+
+
+def test_a_view_of_another_column_set_by_the_user_keeps_a_table_whole(tmp_path) -> None:
+    """The columns that a table must have are those of the recipe with the user's settings."""
+    backbone, table = tiny_bert(tmp_path / "bert"), tmp_path / "table.csv"
+    long = ". ".join(["The cat sits in the house"] * 12)
+    rows = "".join(f'"{long} {a}.","the {b}"\n' for a, b in zip(WORDS, WORDS[3:], strict=False))
+    table.write_text(f"text,summary\n{rows}")
+    settings = ["training.max_steps=1", "training.batch_size=4", "views.twin.text='summary'"]
+    result = opencse.run("simcse", table, backbone=backbone, out=tmp_path / "out", overrides=settings, progress=False)
+    assert result.run.outcome.steps == 1
+
+
+TEXTS = [
+    f"the {a} {b} in the {c}" for a in ("cat", "dog", "bird") for b in ("sits", "runs") for c in ("house", "river")
+]
+TWO_STEPS = ["training.batch_size=4", "training.precision=fp32", "training.max_steps=2"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> SentenceTransformer:
+    return load_encoder(tiny_bert(tmp_path_factory.mktemp("bert")), pooling="mean")
+
+
+def test_a_run_on_a_frame_and_a_model_in_another_thread(tmp_path, model) -> None:
+    found = []
+
+    def work() -> None:
+        frame = pd.DataFrame({"body": TEXTS, "number": range(len(TEXTS))})
+        found.append(
+            opencse.run("simcse", frame, backbone=model, out=tmp_path / "out", overrides=TWO_STEPS, progress=False)
+        )
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    (result,) = found
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["corpus"] == "texts in memory (DataFrame)"
+    assert record["rows"] == len(TEXTS)
+    card = ModelCard.load(tmp_path / "out" / "model" / "README.md")
+    assert card.data.language == "en"
+    assert "/tmp" not in card.text.split("## Before")[0].replace(str(record["backbone"]), "")
+    assert len(repr(result)) < 500
+
+
+def test_build_says_what_it_wrote(tmp_path) -> None:
+    notes = []
+    french = ["La maison n'est pas très vieille et nous ne l'avons pas.", "Le retour est possible dans les dix jours."]
+    out = opencse.build("debias", french, tmp_path / "out", only=["entity"], progress=False, notify=notes.append)
+    assert len(pq.read_table(sorted(out.glob("part-*.parquet")))) == 2
+    assert any("2 sentences in" in note for note in notes)
+    assert any("the texts look French, for which there are no rules" in note for note in notes)
+    assert "warning: no sentence has entity" in notes
+
+
+CURVE = StrengthCurve(
+    chosen=0.3,
+    tolerance=0.3,
+    strengths=(0.0, 0.3),
+    guards={"guard-long": (80.0, 79.8)},
+    meaning={"dev-meaning": (40.0, 60.0)},
+)
+TWO_TEXTS = ["the cat runs", "a big red dog sits in the garden"]
+
+
+@pytest.fixture
+def known_model(tmp_path):
+    save_encoder(load_encoder(tiny_bert(tmp_path / "bert"), pooling="mean"), tmp_path / "tiny", "")
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def shipped(tmp_path, known_model, monkeypatch):
+    """A package with a block for the backbone."""
+    model = load_encoder(known_model, device="cpu")
+    folder = tmp_path / "blocks" / "tiny"
+    folder.mkdir(parents=True)
+    key = blocks.block_key(model)
+    torch.manual_seed(0)
+    MeaningBlock.beside(model, code=3, inner=5, hidden=7, code_hidden=4).save(str(folder))
+    measured = {"beside": key, "text": "made for a test", "rows": 7, "curve": asdict(CURVE)}
+    (folder / blocks.MEASURED).write_text(json.dumps(measured))
+    monkeypatch.setattr(blocks, "BLOCKS", tmp_path / "blocks")
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_block_is_appended_with_its_measured_strength(tmp_path, known_model) -> None:
+    out = tmp_path / "out"
+    result = opencse.run("debias", backbone=known_model, out=out)
+    model, untouched = load_encoder(out / "model", device="cpu"), load_encoder(known_model, device="cpu")
+    block = block_of(model)
+    assert block is not None
+    assert block.strength == 0.3
+    e = untouched.encode(TWO_TEXTS, normalize_embeddings=True)
+    np.testing.assert_allclose(model.encode(TWO_TEXTS)[:, :32] * np.sqrt(1 + 0.3**2), e, atol=1e-5)
+    assert result.run.outcome.curve == CURVE
+    assert "0.3" in (out / "report.html").read_text()
+    assert {change.measure for change in result.outcome.changes} == {"guard long", "meaning"}
+    assert "trust_remote_code=True" in (out / "model" / "README.md").read_text()
+    with pytest.raises(OpencseError, match="already holds a run"):
+        opencse.run("debias", backbone=known_model, out=out)
+    opencse.run("debias", backbone=known_model, out=out, overwrite=True)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_card_passes_the_checks_of_a_model_hub(tmp_path, known_model) -> None:
+    (known_model / "README.md").write_text("---\nbase_model: me/tiny\nlicense: apache-2.0\n---\n# Tiny\n")
+    opencse.run("debias", backbone=known_model, out=tmp_path / "out")
+    written = metadata_load(tmp_path / "out" / "model" / "README.md")
+    card = ModelCardData(**deepcopy(written))
+    assert card.to_dict() == written
+    assert (card.base_model, card.license, card.language) == ("me/tiny", "apache-2.0", "en")
+    assert (card.library_name, card.pipeline_tag) == ("sentence-transformers", "sentence-similarity")
+    assert len(set(card.tags)) == len(card.tags)
+    validate_repo_id(card.base_model)
+    name, results = model_index_to_eval_results(written["model-index"])
+    assert name == "opencse debias"
+    (result,) = results
+    assert (result.task_type, result.dataset_type, result.dataset_name) == ("triplet", "unknown", "opencse dev-meaning")
+    assert (result.metric_type, result.metric_value) == ("cosine_accuracy", 0.6)
+
+
+def test_a_model_without_a_block_is_told_to_train_one(tmp_path, known_model) -> None:
+    with pytest.raises(OpencseError, match=r"no meaning block for .*tiny.*Train one on your own text"):
+        opencse.run("debias", backbone=known_model, out=tmp_path / "out")
+    assert not (tmp_path / "out" / "model").exists()
+
+
+@pytest.mark.usefixtures("shipped")
+def test_what_needs_text_is_refused_without(tmp_path, known_model) -> None:
+    with pytest.raises(OpencseError, match="simcse needs text"):
+        opencse.run("simcse", backbone=known_model, out=tmp_path / "out")
+    with pytest.raises(OpencseError, match="--guard needs text"):
+        opencse.run("debias", backbone=known_model, out=tmp_path / "out", guard="x")
+
+
+@pytest.mark.usefixtures("shipped")
+def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
+    sentences = ["The old bridge is safe.", "The soup is hot.", "Anna sold the house in 1990.", "The door is open."]
+    more = [f"{text[:-1]} and the road is new." for text in sentences]
+    small = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "block.fit_steps=4"]
+    result = opencse.run("debias", [*sentences, *more], backbone=known_model, out=tmp_path / "out", overrides=small)
+    block = block_of(load_encoder(result.run.model, device="cpu"))
+    assert block is not None
+    assert block.config["inner"] == 5
+    assert result.run.recipe.optimizer.lr == pytest.approx(1e-4), "that for a block that was trained before"
+    again = opencse.run(
+        "debias", backbone=result.run.model, corpus=[*sentences, *more], out=tmp_path / "again", overrides=small
+    )
+    assert len(load_encoder(again.run.model, device="cpu")) == len(load_encoder(result.run.model, device="cpu"))

@@ -5,7 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from opencse.evaluation import evaluate_suites, load_suites, sts
+from opencse.evaluation import (
+    TripletTask,
+    development_set,
+    evaluate_suites,
+    evaluate_tasks,
+    load_guard,
+    load_suites,
+    read_triplets,
+    sts,
+)
+from opencse.evaluation.guard import GUARD_TASKS
 from opencse.evaluation.retrieval import load_reranking, load_retrieval
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
@@ -114,3 +124,131 @@ def test_bundled_suites_alone_need_no_data():
     for names, message in ((["guard", "sts"], "no data was given for the tasks"), (["mine"], "no task 'mine'")):
         with pytest.raises(OpencseError, match=message):
             load_suites(names, None)
+
+
+TABLE = """id\tkind\tanchor\tpositive\tnegative
+a\tverb\tone\tuno\tnot one
+b\tverb\ttwo\tdue\tnot two
+c\tnoun\tthree\ttre\tnot three
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "mine.tsv"
+    file.write_text(TABLE)
+    return file
+
+
+def on_a_circle(angles):
+    return lambda texts: np.array([[np.cos(angles[text]), np.sin(angles[text])] for text in texts])
+
+
+ANGLES = {"one": 0, "uno": 0.1, "not one": 0.5, "two": 0, "due": 0.5, "not two": 0.1}
+ANGLES |= {"three": 0, "tre": 0.3, "not three": 0.3}
+
+
+def scored(path):
+    return evaluate_tasks(on_a_circle(ANGLES), [TripletTask(data=read_triplets(path))])["mine"]
+
+
+def test_accuracy_by_group_with_a_tie_as_wrong_and_a_hash_of_the_rows(path):
+    result = scored(path)
+    assert result.metrics == pytest.approx({"accuracy": 100 / 3, "kind: verb": 50, "kind: noun": 0})
+    assert (result.main, result.rows) == ("accuracy", 3)
+    assert result.details["rows"] == {"kind: verb": 2, "kind: noun": 1}
+    path.write_text(TABLE.replace("c\tnoun", "c\tverb"))
+    assert scored(path).data_sha256 != result.data_sha256
+
+
+def test_rows_without_an_id_are_named_by_their_line(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("anchor,positive,negative\none,uno,not one\n")
+    (triplet,) = read_triplets(file).triplets
+    assert triplet.id == "line 2"
+    assert triplet.groups == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("anchor", "query", "line 2: no anchor among"),
+        ("uno", " ", "line 2: no positive"),
+        ("verb\ttwo", "\ttwo", "line 3: no kind"),
+        ("b\t", "a\t", "line 3: the id 'a' occurs twice"),
+        ("not three", "tre", "line 4: two of the three texts are equal"),
+        (TABLE.partition("\n")[2], "", "holds no row"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_line(path, old, new, problem):
+    path.write_text(TABLE.replace(old, new))
+    with pytest.raises(OpencseError, match=problem):
+        read_triplets(path)
+
+
+def test_an_unknown_development_set_is_an_error():
+    with pytest.raises(OpencseError, match="no development set 'other'"):
+        development_set("other")
+
+
+def encode(texts):
+    """A hash of letters: two texts are near if they share letters."""
+    return np.array([[text.count(letter) + 0.01 for letter in "abcdefgh"] for text in texts])
+
+
+def test_the_bundled_guard_has_four_tasks_that_any_model_can_be_scored_on():
+    results = evaluate_tasks(encode, load_guard())
+    assert tuple(result.task for result in results.results) == GUARD_TASKS
+    assert {result.task: result.main for result in results.results} == {
+        "guard-questions": "mrr",
+        "guard-answers": "mrr",
+        "guard-topics": "precision@10",
+        "guard-long": "mrr",
+    }
+    assert all(0 < result.score < 60 for result in results.results)
+
+
+def test_a_folder_may_hold_some_of_the_tables(tmp_path):
+    (tmp_path / "questions.tsv").write_text("group\tquestion\n1\taab\n1\taabb\n2\tcd\n2\tccd\n2\tcdd\n")
+    (tmp_path / "answers.tsv").write_text("question\tpassage\ng\tgg\n\tabc\n")
+    (tmp_path / "long.tsv").write_text(
+        "summary\ttext\nabc\tAb ab ab ab ab. Go. Ac ac ac ac ac.\nfgh\tFg fg fg fg fg fg.\n"
+    )
+    questions, answers, long = load_guard(tmp_path)
+    assert [dict(each) for each in questions.relevant] == [{1: 1}, {0: 1}, {3: 1, 4: 1}, {2: 1, 4: 1}, {2: 1, 3: 1}]
+    assert (answers.queries, answers.corpus, answers.relevant) == (["g"], ["gg", "abc"], [{0: 1.0}])
+    assert long.queries == ["abc", "Ab ab ab ab ab.", "Ac ac ac ac ac.", "fgh", "Fg fg fg fg fg fg."]
+    assert [next(iter(each)) for each in long.relevant] == [0, 0, 0, 1, 1]
+    assert evaluate_tasks(encode, [questions, answers, long])["guard-questions"].metrics["mrr"] == 100
+
+
+def test_searches_without_labels_search_the_documents_beside_them_or_those_given(tmp_path):
+    searches, given = tmp_path / "searches.txt", [f"gg {place}" for place in range(20)]
+    searches.write_text("ab\n\nab\n cd  ef\n")
+    (alone,) = load_guard(searches, prefix="own", documents=given)
+    assert (alone.name, list(alone.texts())) == ("own-searches", ["ab", "cd ef", *given])
+    with pytest.raises(OpencseError, match="no texts to search"):
+        load_guard(tmp_path)
+    (tmp_path / "documents.txt").write_text("".join(f"{letter}\n" for letter in "abcdefghijkl"))
+    (own,) = load_guard(tmp_path, documents=given)
+    assert list(own.texts()) == ["ab", "cd ef", *"abcdefghijkl"]
+    assert evaluate_tasks(encode, [own])["guard-searches"].score == 100
+    table = tmp_path / "log.csv"
+    table.write_text("when,query\n1,ab\n2,cd\n")
+    (logged,) = load_guard(table, documents=given)
+    assert list(logged.texts())[:2] == ["ab", "cd"]
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "problem"),
+    [
+        ("other.tsv", "a\n1\n", "holds no guard"),
+        ("questions.tsv", "group\tquestion\n1\tone\n", "the group '1' has one question"),
+        ("answers.tsv", "question\tpassage\nwho\t \n", "line 2: no passage"),
+        ("topics.tsv", "label\ttext\nx\tone\n", "line 2: no topic"),
+    ],
+)
+def test_a_wrong_folder_is_named(tmp_path, table, text, problem):
+    (tmp_path / table).write_text(text)
+    with pytest.raises(OpencseError, match=problem):
+        load_guard(tmp_path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -13,7 +15,11 @@ from pathlib import Path
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.workers import Local
+from opencse.foundation.workers import Local, Ray
+from opencse.text.views import builder
+from opencse.text.views.builder import UNIT
+from opencse.text.views.registry import DebiasedNegatives, Deletion, build_views
+from tests.tiny import WORDS
 
 
 class Double:
@@ -102,3 +108,132 @@ def test_a_script_without_a_main_guard_ends_with_the_remedy(tmp_path) -> None:  
         line for line in ended.stderr.splitlines() if "resource_tracker" not in line
     ]  # it may warn at the very end
     assert "if __name__ == '__main__':" in lines[-1]
+
+
+try:
+    import ray
+except ImportError:
+    ray = None  # type: ignore[assignment]
+
+needs_ray = pytest.mark.skipif(ray is None, reason="the extra `ray` is not installed")
+ROWS = UNIT  # of a part
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("*.parquet"))}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    chance = random.Random(0)
+    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    path.write_text("\n".join(" ".join(chance.choices(WORDS, k=chance.randint(2, 14))) for _ in range(6 * ROWS + 7)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    from opencse.encoder import load_encoder
+    from tests.tiny import tiny_bert
+
+    folder = tmp_path_factory.mktemp("encoder")
+    load_encoder(tiny_bert(folder / "bert"), pooling="mean").save(str(folder / "model"))
+    return str(folder / "model")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _environment():
+    """Workers find the package and this file; Ray's usual niceness of 15 would starve them on a busy machine."""
+    here = Path(__file__).resolve()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (here.parents[2] / "src", here.parents[2]))))
+        patch.setenv("RAY_worker_niceness", "0")
+        patch.setattr(builder, "PART_ROWS", 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cluster(_environment):
+    yield Ray(processes=2)
+    ray.shutdown()
+
+
+def specs(encoder: str) -> dict:
+    return {
+        "shorter": Deletion(),
+        "less": Deletion(words=2),
+        "negative": DebiasedNegatives(model=encoder, window=(0.3, 0.95), pool=50, block=500),
+    }
+
+
+def test_absent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(OpencseError, match=r"opencse\[ray\]"):
+        list(Ray().map(None, [1]))  # type: ignore[arg-type]
+
+
+@needs_ray
+@pytest.mark.slow
+def test_same_bytes_as_local(corpus, encoder, cluster, tmp_path, monkeypatch):
+    build_views(corpus, specs(encoder), tmp_path / "local", engine=Local(processes=1))
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))  # embedded again, by Ray
+    build_views(corpus, specs(encoder), tmp_path / "ray", engine=cluster)
+    assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")
+    build_views(corpus, specs(encoder), tmp_path / "again", engine=Local(processes=1))
+    assert hashes(tmp_path / "again") == hashes(tmp_path / "local")
+
+
+class DieOnce:
+    """Writes a number to a file for each job; at one of them the process kills itself, the first time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self) -> None:
+        pass
+
+    def __call__(self, job: int) -> int:
+        if job == 3 and not (self.folder / "died").exists():
+            (self.folder / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        (self.folder / f"done-{job}").touch()
+        return 10 * job
+
+
+@needs_ray
+@pytest.mark.slow
+def test_worker_killed(cluster, tmp_path):
+    assert list(cluster.map(DieOnce(tmp_path), range(8))) == [(job, 10 * job) for job in range(8)]
+    assert (tmp_path / "died").exists()
+    assert len(list(tmp_path.glob("done-*"))) == 8
+
+
+DRIVER = """
+import sys
+from opencse.foundation.workers import Ray
+from opencse.text.views import builder
+from opencse.text.views.registry import Deletion, build_views
+builder.PART_ROWS = 1
+specs = {"shorter": Deletion(), "less": Deletion(words=2)}
+build_views(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2))
+print("finished")
+"""
+
+
+@needs_ray
+@pytest.mark.slow
+def test_driver_killed(corpus, cluster, tmp_path):
+    plain = {"shorter": Deletion(), "less": Deletion(words=2)}
+    build_views(corpus, plain, tmp_path / "expected", engine=Local(processes=1))
+    out, command = tmp_path / "views", [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
+    deadline = time.time() + 200
+    while not list(out.glob("part-*.parquet")) and time.time() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    assert b"finished" not in process.communicate()[0]
+    left = set(hashes(out))
+    assert left
+    assert left < set(hashes(tmp_path / "expected"))
+    build_views(corpus, plain, out, engine=cluster)
+    assert hashes(out) == hashes(tmp_path / "expected")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from opencse.losses import Context, LossOutput, Term
+from opencse.encoder import load_encoder
+from opencse.encoder.loading import load_masked_lm
+from opencse.losses import Context, LossOutput, Term, TermBuildContext
 from tests.reference.contrastive import numeric_gradient
 
 Arrays = dict[str, np.ndarray]
@@ -87,3 +91,23 @@ def check_degenerate(term: Term, teachers: tuple[str, ...] = (), rows: int = 4) 
     loss, gradients, _ = run(term, {v: a * one[v][:, None] for v, a in arrays.items()}, one, known)
     assert np.isfinite(loss)
     assert all(np.isfinite(g).all() for g in gradients.values())
+
+
+def build_context(folder: Path, projector: nn.Module | None = None, **changes: Any) -> TermBuildContext:
+    encoder = load_encoder(folder, pooling="cls")
+    settings = {
+        "width": encoder.get_embedding_dimension(),
+        "encoder": encoder,
+        "projector": nn.Identity() if projector is None else projector,
+        "transformer": encoder[0].auto_model,
+        "tokenizer": encoder.tokenizer,
+        "masked_lm": lambda name: load_masked_lm(folder if name == "backbone" else name)[0],
+    }
+    return TermBuildContext(**settings | changes)
+
+
+def toy_build_context(encoder: nn.Module, width: int = 3) -> TermBuildContext:
+    """TermBuildContext of something that is no sentence encoder."""
+    return TermBuildContext(
+        width=width, encoder=encoder, projector=nn.Identity(), transformer=None, tokenizer=None, masked_lm=nn.Module
+    )

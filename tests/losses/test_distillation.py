@@ -14,8 +14,7 @@ from torch import nn
 
 from opencse.losses import Context, ListMLELoss, ListNetLoss, Objective, RankingConsistencyLoss
 from opencse.losses.teacher_weights import PolicyWeights, generalised_advantages
-from tests.losses.build_contexts import toy_build_context
-from tests.losses.checks import draw, run
+from tests.losses.checks import draw, run, toy_build_context
 from tests.reference.ranking import permutation_probability
 
 VIEWS = ("anchor", "twin")

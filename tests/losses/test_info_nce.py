@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,9 +11,23 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencse.losses import AngularInfoNCELoss, Context, InfoNCELoss, MarginInfoNCELoss, Objective, TwoWayMarginLoss
+from opencse.losses import (
+    AlternatingNormalizationLoss,
+    AngularInfoNCELoss,
+    Context,
+    DCLRLoss,
+    FalseNegatives,
+    InfoNCELoss,
+    MarginInfoNCELoss,
+    NoiseNegatives,
+    Objective,
+    TwoWayMarginLoss,
+)
 from opencse.losses.info_nce import add_angle
+from tests.losses.cases import TEACHERS
 from tests.losses.checks import draw, run
+from tests.reference.contrastive import numeric_gradient
+from tests.reference.debiased import crowding, debiased
 
 N, VIEWS = 5, ("anchor", "twin", "negative", "second")
 
@@ -119,3 +134,121 @@ def test_zero_inside_the_band_and_a_slope_of_one_outside(near, far, alpha, width
     gap = math.cos(math.radians(near)) - math.cos(math.radians(far))
     loss = run(term(alpha, alpha + width), arrays)[0]
     assert loss == pytest.approx(max(alpha - gap, 0) + max(gap - alpha - width, 0), abs=1e-9)
+
+
+PAIR = (TEACHERS["near"]["anchor"], TEACHERS["near"]["twin"])
+
+
+def weighted(**settings) -> DCLRLoss:
+    return DCLRLoss(false_negatives=FalseNegatives(teacher="near", **settings))
+
+
+def unit(rows: np.ndarray) -> torch.Tensor:
+    return torch.tensor(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def test_it_asks_for_its_teacher_and_reports_how_many_there_were() -> None:
+    term = weighted(threshold=0.3)
+    assert term.teachers == ("near",)
+    assert DCLRLoss().teachers == ()
+    share = run(term, draw(VIEWS[:2], 6), teachers=TEACHERS)[2].reports["false_negatives"].item()
+    alike = [unit(PAIR[0])[i] @ unit(PAIR[1])[j] >= 0.3 for i in range(6) for j in range(6) if i != j]
+    assert share == pytest.approx(np.mean(alike))
+    assert 0 < share < 1
+
+
+def test_an_untrained_model_finds_all_alike_until_its_vectors_are_centred() -> None:
+    vectors = {"near": {v: a + 50 for v, a in TEACHERS["near"].items()}}
+    share = {
+        center: run(weighted(center=center), draw(VIEWS[:2], 6), teachers=vectors)[2].reports["false_negatives"].item()
+        for center in (False, True)
+    }
+    assert share[False] == 1
+    assert share[True] < 0.3
+
+
+@pytest.mark.parametrize("times", [0.5, 1.0, 2.5])
+def test_noise_equals_the_transcription(times: float) -> None:
+    arrays = draw(VIEWS[:2], 6)
+    settings = NoiseNegatives(times=times, steps=3)
+    noise = settings.draw(unit(arrays["anchor"]), step=5).numpy()
+    assert len(noise) == round(times * 6)
+    loss, gradients, _ = run(DCLRLoss(noise=settings), arrays, step=5)
+    assert loss == pytest.approx(debiased(arrays["anchor"], arrays["twin"], noise=noise))
+    expected = numeric_gradient(lambda x: debiased(x, arrays["twin"], noise=noise), arrays["anchor"])
+    np.testing.assert_allclose(gradients["anchor"], expected, atol=1e-5)  # the noise itself carries no gradient
+
+
+def test_noise_climbs_its_objective_by_the_analytic_gradient() -> None:
+    anchors = draw(("anchor",), 6)["anchor"]
+    settings = NoiseNegatives(times=2.0, steps=0, step_size=0.05, temperature=0.2)
+    start = settings.draw(unit(anchors), 0)
+    numeric = numeric_gradient(lambda v: crowding(v, anchors, 0.2), start.numpy())
+    np.testing.assert_allclose(settings._gradient(unit(anchors), start).numpy() / 0.2, numeric, atol=1e-6)
+    further = [dataclasses.replace(settings, steps=steps).draw(unit(anchors), 0) for steps in (0, 2, 4, 8)]
+    values = [crowding(noise.numpy(), anchors, 0.2) for noise in further]
+    assert values == sorted(values)
+
+
+def test_noise_depends_on_the_step_alone() -> None:
+    anchors, settings = unit(draw(("anchor",), 6)["anchor"]), NoiseNegatives()
+    state = torch.get_rng_state()
+    assert torch.equal(settings.draw(anchors, 3), settings.draw(anchors, 3))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.equal(settings.draw(anchors, 3), settings.draw(anchors, 4))
+    assert torch.allclose(settings.draw(anchors, 3).norm(dim=1), torch.ones(6, dtype=torch.float64))
+
+
+POSITIVES, NEGATIVES = ("positive_1", "positive_2"), ("negative_1", "negative_2")
+FIVE_VIEWS = ("anchor", *POSITIVES, *NEGATIVES)
+
+
+def alternating(**settings) -> AlternatingNormalizationLoss:
+    return AlternatingNormalizationLoss(**{"positives": POSITIVES, "negatives": NEGATIVES, "min_rows": 2} | settings)
+
+
+def test_the_standard_form_is_softplus_of_the_decoupled_one() -> None:
+    """-log(e^p / (e^p + Σ)) = log(1 + e^(L_dec)), for each row and direction; here for one row that has a positive."""
+    arrays = draw(("anchor", "positive_1", "negative_1"), 4, seed=3)
+    settings = {"positives": ("positive_1",), "negatives": ("negative_1",), "normalize": False}
+    one = {"anchor": np.arange(4) < 2, "positive_1": np.arange(4) < 2, "negative_1": np.arange(4) < 2}
+    standard = run(alternating(**settings), arrays, one)[0]
+
+    def directions() -> list[float]:
+        unit = {v: a / np.linalg.norm(a, axis=1, keepdims=True) for v, a in arrays.items()}
+        found = []
+        for i, j in ((0, 1), (1, 0)):
+            for a, b in (("anchor", "positive_1"), ("positive_1", "anchor")):
+                below = [unit[a][i] @ unit["negative_1"][i] / 0.05, unit[a][i] @ unit[b][j] / 0.05]
+                found.append(math.log(sum(map(math.exp, below))) - unit[a][i] @ unit[b][i] / 0.05)
+        return found
+
+    assert run(alternating(**settings, decoupled=True), arrays, one)[0] == pytest.approx(sum(directions()) / 2)
+    assert standard == pytest.approx(sum(math.log1p(math.exp(d)) for d in directions()) / 2)
+
+
+def test_a_stopped_gradient_keeps_the_value() -> None:
+    arrays = draw(FIVE_VIEWS, seed=5)
+    flowing, stopped = run(alternating(), arrays), run(alternating(stop_gradient=True), arrays)
+    assert flowing[0] == pytest.approx(stopped[0])
+    assert not stopped[1]["negative_1"].any()
+    assert stopped[1]["anchor"].any()
+
+
+def test_few_rows_are_normalised_by_the_statistics_of_all_views() -> None:
+    """Over two rows of its own, every feature of a batch-normalised vector is +1 or -1."""
+    x = {view: torch.tensor(a) for view, a in draw(FIVE_VIEWS, rows=6).items()}
+    two = torch.tensor([0, 1])  # row numbers
+    every = torch.cat([x[v] if v != "positive_1" else x[v][two] for v in FIVE_VIEWS])
+    own = alternating(min_rows=2)._target(x["positive_1"], two, every)[two]
+    torch.testing.assert_close(own.abs(), torch.full_like(own, 4**-0.5), rtol=0, atol=0.02)
+    pooled = alternating(min_rows=3)._target(x["positive_1"], two, every)[two]
+    expected = (x["positive_1"][two] - every.mean(0)) / (every.var(0, correction=0) + 1e-5).sqrt()
+    torch.testing.assert_close(pooled, torch.nn.functional.normalize(expected, dim=-1))
+
+
+def test_a_single_row_counts_with_pooled_statistics_and_not_with_its_own() -> None:
+    arrays = draw(FIVE_VIEWS, rows=4)
+    has = {"positive_1": np.arange(4) == 0, "positive_2": np.zeros(4, bool)}
+    assert run(alternating(min_rows=2), arrays, has)[0] == 0
+    assert run(alternating(min_rows=3), arrays, has)[0] > 0

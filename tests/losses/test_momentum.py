@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from opencse.losses import Context, MomentumContrastiveLoss
-from tests.losses.build_contexts import toy_build_context
+from tests.losses.checks import toy_build_context
 from tests.reference.contrastive import cosine, numeric_gradient
 
 N, D, T = 4, 3, 0.05

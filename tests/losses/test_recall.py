@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from opencse.losses import Context, RecallLoss
-from tests.losses.build_contexts import build_context, toy_build_context
+from tests.losses.checks import build_context, toy_build_context
 from tests.reference.contrastive import numeric_gradient
 from tests.reference.recall import recall
 from tests.tiny import tiny_bert

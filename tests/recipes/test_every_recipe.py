@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,13 @@ import torch
 
 from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
+from opencse.losses import InfoNCELoss
 from opencse.recipes import Recipe, load_recipe, recipe_names
 from opencse.training.checkpoint import Checkpoints
+from opencse.training.loop import TrainingLoop
 from opencse.training.network import Network
 from tests.tiny import tiny_bert, tiny_roberta
-from tests.training.helpers import metrics, run, weights, write_corpus
+from tests.training.helpers import metrics, prepare, run, train_on_meta, weights, write_corpus
 
 FAMILIES = {"bert": tiny_bert, "roberta": tiny_roberta}
 STEPS = ("training.max_steps=3", "training.log_every=1", "training.checkpoint_every=2")
@@ -92,3 +97,101 @@ def test_a_column_that_the_data_lacks_is_named_before_training(tmp_path, name: s
     with pytest.raises(OpencseError, match=f"needs the column '{column}'.*It has: text.*opencse build"):
         run(write_corpus(tmp_path, 24), backbone, tmp_path / "out", recipe=name)
     assert not (tmp_path / "out").exists()
+
+
+SCRIPT = """
+import hashlib, sys
+from pathlib import Path
+from opencse.recipes import load_recipe
+from tests.tiny import tiny_bert
+from tests.training.helpers import run, write_corpus
+
+folder = Path(sys.argv[1])
+backbone = tiny_bert(folder / "model", layers=1)
+for name in ("debias", "rankcse-listmle"):
+    recipe = load_recipe(name)
+    (folder / name).mkdir()
+    corpus = write_corpus(folder / name, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    steps = ["training.max_steps=3", *(["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else [])]
+    steps += [] if recipe.block is None else ["block.fit_steps=2"]
+    model = run(corpus, backbone, folder / name / "out", *steps, recipe=name).model
+    print(name, hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest(), flush=True)
+"""
+
+
+def test_recipes_train_to_the_same_bits_whatever_the_hash_seed(tmp_path: Path) -> None:
+    processes = []
+    for seed in ("1", "2"):
+        (tmp_path / seed).mkdir()
+        surroundings = os.environ | {
+            "PYTHONHASHSEED": seed,
+            "OMP_NUM_THREADS": "1",
+            "OPENCSE_CACHE": str(tmp_path / seed / "cache"),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
+        }
+        call = [sys.executable, "-c", SCRIPT, str(tmp_path / seed)]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        processes.append(subprocess.Popen(call, env=surroundings, **streams))
+    first, second = (process.communicate() for process in processes)
+    assert processes[0].returncode == processes[1].returncode == 0, first[1][-2000:] + second[1][-2000:]
+    assert first[0].splitlines() == second[0].splitlines()
+    assert "debias " in first[0]
+
+
+BY_LENGTH = sorted((load_recipe(name) for name in recipe_names()), key=lambda each: len(each.terms))
+BY_TERM = {term.kind: each.name for each in BY_LENGTH if each.block is None for term in each.terms}
+PACKED = sorted(set(BY_TERM.values()))
+"""Recipes of many terms, in which each kind of term stands. The layers of a meaning block take padded states, so its
+texts are not packed, and their masks are read."""
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    return tiny_bert(tmp_path_factory.mktemp("bert") / "model", layers=1)
+
+
+def prepared_run(folder, backbone, name: str, *settings: str, variant: str = "sound") -> TrainingLoop:
+    recipe = load_recipe(name, variant=variant)
+    if recipe.encoder.pooling == "backbone":  # a plain encoder has none
+        settings = (*settings, "encoder.pooling=mean")
+    corpus = write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    return prepare(lambda: run(corpus, backbone, folder / "run", *settings, recipe=name, variant=variant))
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_no_step_waits_for_the_device(tmp_path, backbone, name: str) -> None:
+    prepared = prepared_run(tmp_path, backbone, name)
+    assert all(packing for *_, packing in prepared.assembler([0, 1, 2]).passes[0].groups)
+    train_on_meta(prepared)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", PACKED)
+def test_no_step_waits_for_a_gpu(tmp_path, backbone, monkeypatch, name: str) -> None:
+    """Where there is one, PyTorch itself tells of each wait, also of copies that `meta` lets pass."""
+    recipe, step = load_recipe(name), TrainingLoop._step
+
+    def watched(self: TrainingLoop) -> None:
+        torch.cuda.set_sync_debug_mode("error" if self.state.step else "default")
+        try:
+            step(self)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    monkeypatch.setattr(TrainingLoop, "_step", watched)
+    settings = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
+    corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    trained = run(corpus, backbone, tmp_path / "run", "training.max_steps=3", *settings, recipe=name)
+    assert trained.outcome.steps == 3
+
+
+def test_a_step_that_waits_is_found(tmp_path, backbone, monkeypatch) -> None:
+    prepared = prepared_run(tmp_path, backbone, "simcse")
+    report = InfoNCELoss.reports
+
+    def reads(self: InfoNCELoss, cosines: torch.Tensor, *args: Any) -> Any:
+        return report(self, cosines * float(cosines.sum()), *args)
+
+    monkeypatch.setattr(InfoNCELoss, "reports", reads)
+    with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
+        train_on_meta(prepared)

@@ -1,15 +1,36 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
+from opencse.encoder.backbone import Backbone
+from opencse.encoder.embedder import Embedder
 from opencse.encoder.prompts import Frame
-from opencse.training.batches import Assembler, BatchSampler, ViewTokens, _with_repetitions, length_groups
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import Recipe, Teacher, load_recipe
+from opencse.recipes.rows.token_store import TokenSource, UsableRows
+from opencse.text.corpus import Corpus
+from opencse.training import batches as module
+from opencse.training.batches import (
+    Assembler,
+    BatchSampler,
+    ViewTokens,
+    _with_repetitions,
+    length_groups,
+    load_teachers,
+    teacher_vectors,
+)
+from tests.tiny import tiny_bert, tiny_roberta
+from tests.training.helpers import Imitate, crash_at, run, write_corpus
 
 FRAME = Frame((101,), (102,))
 
@@ -90,3 +111,127 @@ def test_every_epoch_and_every_seed_has_an_order_of_its_own():
     }
     assert len(set(orders.values())) == 4
     assert all(sorted(order) == list(range(32)) for order in orders.values())
+
+
+def recipe(**teacher: object) -> Recipe:
+    simcse = load_recipe(
+        "simcse",
+        overrides=[
+            'views.other={text="other", optional=true}',
+            "training.batch_size=8",
+            "training.precision=fp32",
+            "training.log_every=2",
+            "training.checkpoint_every=3",
+            "optimizer.lr=1e-3",
+        ],
+    )
+    return replace(simcse, terms=(*simcse.terms, Imitate()), teachers={"wise": Teacher(**teacher)})
+
+
+@pytest.fixture(scope="module")
+def wise(tmp_path_factory) -> Path:
+    """Of another family and width than the backbone, in sentence-transformers' format."""
+    folder = tmp_path_factory.mktemp("wise")
+    transformer = Transformer(str(tiny_roberta(folder / "plain", width=48, seed=3)))
+    SentenceTransformer(modules=[transformer, Pooling(48, "mean")], device="cpu").save(str(folder / "st"))
+    return folder / "st"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"), 64, ("text", "other"))
+
+
+SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
+
+
+def vectors(made: Recipe, backbone: Path, corpus: Path) -> dict[str, np.ndarray]:
+    loaded = load_teachers(made, Backbone(backbone))
+    return teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)["wise"]
+
+
+def test_the_vectors_are_the_teachers_own(backbone, wise, corpus, monkeypatch) -> None:
+    monkeypatch.setattr(module, "_CHUNK", 30)
+    found = vectors(recipe(model=str(wise)), backbone, corpus)
+    model = SentenceTransformer(str(wise), device="cpu")
+    assert set(found) == {"anchor", "other"}
+    for view, column in (("anchor", "text"), ("other", "other")):
+        texts = [row[0] for row in Corpus(corpus).rows([column])]
+        assert (found[view].shape, found[view].dtype) == ((64, 48), np.float32)
+        for text, vector in zip(texts, found[view], strict=True):
+            expected = np.zeros(48) if text is None else model.encode(text)
+            np.testing.assert_allclose(vector, expected, atol=2e-6)
+
+
+def test_length_and_pooling(backbone, wise, corpus) -> None:
+    text = next(iter(Corpus(corpus).rows(["text"])))[0]
+    model = SentenceTransformer(str(wise), device="cpu")
+    model.max_seq_length = 4
+    found = vectors(recipe(model=str(wise), max_length=4), backbone, corpus)
+    np.testing.assert_allclose(found["anchor"][0], model.encode(text), atol=2e-6)
+    one, two = (vectors(recipe(model=str(backbone), pooling=p), backbone, corpus)["anchor"] for p in ("cls", "mean"))
+    assert np.abs(one - two).max() > 0.01
+    own = vectors(recipe(model="backbone"), backbone, corpus)["anchor"]  # the recipe's pooling is cls
+    np.testing.assert_array_equal(own, one)
+
+
+def test_what_is_cached_is_not_computed_again(backbone, wise, corpus, tmp_path, monkeypatch) -> None:
+    made = recipe(model=str(wise))
+    first = vectors(made, backbone, corpus)
+    monkeypatch.setattr(Embedder, "encode", None)
+    (tmp_path / "same.jsonl").write_bytes(corpus.read_bytes() + b"\n")  # another file with the same sentences
+    again = vectors(made, backbone, tmp_path / "same.jsonl")
+    assert all(np.array_equal(first[v], again[v]) for v in first)
+    with pytest.raises(TypeError):
+        vectors(recipe(model=str(wise), max_length=5), backbone, corpus)
+    changed = write_corpus(tmp_path, 66, ("text", "other"))
+    with pytest.raises(TypeError):
+        vectors(made, backbone, changed)
+
+
+def test_another_teacher_is_another_run(tmp_path, backbone, wise, corpus, monkeypatch) -> None:
+    made = recipe(model=str(tmp_path / "teacher"))
+    (tmp_path / "teacher").symlink_to(wise)
+    with monkeypatch.context() as patch:
+        crash_at(5, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "out", recipe=made)
+    (tmp_path / "teacher").unlink()
+    tiny_bert(tmp_path / "plain", seed=7)
+    transformer = Transformer(str(tmp_path / "plain"))
+    SentenceTransformer(modules=[transformer, Pooling(32, "mean")], device="cpu").save(str(tmp_path / "teacher"))
+    with pytest.raises(OpencseError, match="another teacher wise"):
+        run(corpus, backbone, tmp_path / "out", recipe=made, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "match"),
+    [
+        ({"model": "./nowhere"}, r"teachers\.wise: \./nowhere: no such model folder"),
+        ({"model": "PLAIN"}, r"teachers\.wise: .*defines no pooling.*teachers\.wise\.pooling"),
+        ({"model": "backbone", "max_length": 500}, r"teachers\.wise: max_length is 500.*at most 64"),
+    ],
+)
+def test_a_teacher_that_cannot_be_used_is_named_before_anything_is_written(
+    tmp_path, backbone, corpus, teacher, match
+) -> None:
+    teacher["model"] = str(backbone) if teacher["model"] == "PLAIN" else teacher["model"]
+    with pytest.raises(OpencseError, match=match):
+        run(corpus, backbone, tmp_path / "out", recipe=recipe(**teacher))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_term_names_its_teacher() -> None:
+    made = recipe(model="backbone")
+    with pytest.raises(ValueError, match=r"needs the teacher 'clever'.*teachers: wise.*\[teachers\.clever\]"):
+        replace(made, terms=(Imitate(teacher="clever"),))
+    assert replace(made, terms=(made.terms[0],)).used_teachers == {}  # then none is loaded
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"model": ""}, {"model": "a", "max_length": 1}],
+)
+def test_impossible_settings_are_refused(settings) -> None:
+    with pytest.raises(ValueError):
+        Teacher(**settings)

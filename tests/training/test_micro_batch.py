@@ -7,18 +7,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
+from torch import Tensor, nn
 
+from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
 from opencse.encoder import load_encoder
 from opencse.encoder.loading import build_projector
 from opencse.encoder.packing import Packing, prepare_for_training
 from opencse.encoder.prompts import Frame
-from opencse.losses import InfoNCELoss, Objective, TwoWayMarginLoss
+from opencse.foundation.errors import OpencseError
+from opencse.losses import Context, InfoNCELoss, MomentumContrastiveLoss, Objective, TwoWayMarginLoss
+from opencse.recipes import load_recipe
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.network import LossHead, Network
+from tests.losses.cases import CASES, ROWS, TEACHERS
+from tests.losses.checks import draw, toy_build_context
 from tests.tiny import tiny_bert
-from tests.training.dry_run import as_on_an_accelerator
-from tests.training.helpers import metrics, run, token_store, write_corpus
+from tests.training.helpers import (
+    FakeDev,
+    as_on_an_accelerator,
+    crash_at,
+    metrics,
+    run,
+    token_store,
+    weights,
+    write_corpus,
+)
+from tests.training.test_systems import COLUMNS as ALL_COLUMNS
+from tests.training.test_systems import system
 
 COLUMNS = ("text", "positive", "negative")
 TERMS = [InfoNCELoss(positive="positive"), TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))]
@@ -84,22 +101,138 @@ def test_a_recipe_trains_in_parts(tmp_path, folder) -> None:
 
 
 @pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
+def one_layer(tmp_path_factory):
     return tiny_bert(tmp_path_factory.mktemp("bert") / "model", layers=1)
 
 
-def test_a_packed_run_learns_as_a_padded_one(tmp_path, backbone, monkeypatch) -> None:
+def test_a_packed_run_learns_as_a_padded_one(tmp_path, one_layer, monkeypatch) -> None:
     rates, attend = [], Packing.attend
     monkeypatch.setattr(Packing, "attend", lambda *given: (rates.append(given[4]), attend(*given))[1])
     corpus = write_corpus(tmp_path)
     settings = ("training.max_steps=4", "training.log_every=4")
     with as_on_an_accelerator():
-        run(corpus, backbone, tmp_path / "packed", *settings)
+        run(corpus, one_layer, tmp_path / "packed", *settings)
     assert rates == [0.0, *[0.1] * 5]  # the trial of the encoder, then the discarded step too, with the model's dropout
     monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
-    run(corpus, backbone, tmp_path / "padded", *settings)
+    run(corpus, one_layer, tmp_path / "padded", *settings)
     assert len(rates) == 6
     packed, padded = metrics(tmp_path / "packed")[0], metrics(tmp_path / "padded")[0]
     assert packed.keys() == padded.keys()
     assert np.isfinite(list(packed.values())).all()
     assert packed["loss"] == pytest.approx(padded["loss"], rel=0.4), "the same but for dropout, over four small steps"
+
+
+SIZES = "dimensions=[32,16,4]"
+
+
+def test_it_is_the_loss_of_sentence_transformers(tmp_path: Path) -> None:
+    """Value and gradient of MatryoshkaLoss over MultipleNegativesRankingLoss, without dropout."""
+    model = load_encoder(tiny_bert(tmp_path), pooling="mean", dropout=0.0)
+    features = [model.preprocess(texts) for texts in (["a cat", "the dog runs"], ["cat", "a dog is running"])]
+    theirs = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [32, 16, 4])
+    expected = theirs(features, torch.tensor([]))
+    (gradient,) = torch.autograd.grad(expected, [model[0].auto_model.embeddings.word_embeddings.weight])
+    vectors = {v: model(f)["sentence_embedding"] for v, f in zip(("anchor", "twin"), features, strict=True)}
+    cut = {n: {v: F.normalize(x[:, :n], dim=-1) for v, x in vectors.items()} for n in (32, 16, 4)}
+    present = {view: torch.ones(2, dtype=torch.bool) for view in vectors}
+    total, _, reports = Objective([InfoNCELoss(name="n", temperature=0.05)])(vectors, present, Context(), cut)
+    torch.testing.assert_close(total, expected)
+    (own,) = torch.autograd.grad(total, [model[0].auto_model.embeddings.word_embeddings.weight])
+    torch.testing.assert_close(own, gradient, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(sum(reports[f"n/loss_{n}"] for n in (32, 16, 4)), total.detach())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_term_is_the_sum_of_itself(case) -> None:
+    vectors = {view: torch.tensor(a) for view, a in draw(case.term.views, ROWS).items()}
+    present = {view: torch.ones(ROWS, dtype=torch.bool) for view in vectors}
+    known = {t: {v: torch.tensor(a) for v, a in arrays.items()} for t, arrays in TEACHERS.items()}
+    cut = {n: {v: F.normalize(x[:, :n], dim=-1) for v, x in vectors.items()} for n in (4, 2)}
+    context = Context(teachers=known)
+    values = Objective([case.term])(vectors, present, context, cut)[1]
+    expected = sum(case.term.compute(some, present, context).value for some in cut.values())
+    torch.testing.assert_close(values[case.term.name], expected)
+
+
+def test_the_queue_of_a_momentum_encoder_is_cut_too_and_moves_on_once() -> None:
+    torch.manual_seed(0)
+    projector = nn.Linear(6, 6)
+
+    class Part(nn.Embedding):
+        def forward(self, features):
+            return {"sentence_embedding": super().forward(features["input_ids"])[:, 0]}
+
+    term = MomentumContrastiveLoss(queue_size=8)
+    context = toy_build_context(nn.Sequential(Part(9, 6)), 6)
+    module = term.module(type(context)(**{**vars(context), "projector": projector}))
+    encoded = torch.randn(3, 6)
+    module.enqueue(projector(encoded).detach(), encoded)
+    ids = torch.tensor([[1], [2]])
+    vectors = {view: torch.randn(2, 6) for view in term.views}
+    present = {view: torch.ones(2, dtype=torch.bool) for view in vectors}
+    kept = F.pad(encoded[:, :2], (0, 4))
+    expected = InfoNCELoss(negatives=())  # the same sum with the queue as further candidates
+    cut = {6: vectors, 2: {v: projector(F.pad(x[:, :2], (0, 4))) for v, x in vectors.items()}}
+    given = Context(modules={term.name: module}, tokens={"anchor": (ids, torch.ones_like(ids))})
+    _, _, reports = Objective([term])(vectors, present, given, cut)
+    for size, queue in ((6, projector(encoded)), (2, projector(kept))):
+        a, p = (F.normalize(cut[size][view], dim=-1) for view in term.views)
+        logits = torch.cat([a @ p.T, a @ F.normalize(queue, dim=-1).T], dim=1) / expected.temperature
+        torch.testing.assert_close(reports[f"{term.name}/loss_{size}"], F.cross_entropy(logits, torch.arange(2)))
+    assert len(module.vectors) == 5
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_micro_batches_have_the_gradient_of_the_whole_batch(tmp_path, dropout) -> None:
+    tiny_bert(tmp_path / "bert")
+    write_corpus(tmp_path, 16, COLUMNS)
+    sizes = (32, 8)
+    whole = step(tmp_path, dropout, micro_batch=5 if dropout else None, twice=False, dimensions=sizes)
+    parts = step(tmp_path, dropout, micro_batch=5, twice=True, dimensions=sizes)
+    assert_equal(whole, parts, 1e-6 if dropout else 1e-9)
+    alone = step(tmp_path, dropout, micro_batch=5, twice=True)
+    assert not torch.allclose(alone["loss"], whole["loss"])
+
+
+@pytest.mark.parametrize("name", ["esimcse", "rlrd", "diffcse", "osscse"])
+def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
+    corpus, backbone = write_corpus(tmp_path, 19, ALL_COLUMNS), tiny_bert(tmp_path / "bert")
+    recipe = system(name, "sound", SIZES)
+    run(corpus, backbone, tmp_path / "whole", recipe=recipe, dev=FakeDev())
+    with monkeypatch.context() as patch:
+        crash_at(2, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=FakeDev())
+    run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=FakeDev(), resume=True)
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    expected = weights(tmp_path / "whole")
+    assert all((tensor == expected[key]).all() for key, tensor in weights(tmp_path / "parts").items())
+    last = [line for line in metrics(tmp_path / "whole") if "loss" in line][-1]
+    compared = {term.name for term in recipe.terms if term.compares_embeddings}
+    assert {key.split("/")[0] for key in last if "/loss_" in key} == compared
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (["dimensions=[]"], "one or more numbers from 1, the largest first"),
+        (["dimensions=[8,16]"], r"the largest first, not \[8, 16\]"),
+        (["dimensions=[16,16]"], "the largest first"),
+        (["dimensions=[16,0]"], "from 1"),
+        (["dimensions=16"], "dimensions: expected"),
+    ],
+)
+def test_impossible_dimensions_are_refused(settings, match) -> None:
+    with pytest.raises(OpencseError, match=match):
+        load_recipe("simcse", overrides=settings)
+    with pytest.raises(OpencseError, match="not of a meaning block"):
+        load_recipe("debias", overrides=["dimensions=[384]"])
+
+
+def test_the_loss_for_sentence_transformers_trainer_has_them_too(tmp_path) -> None:
+    model = load_encoder(tiny_bert(tmp_path), pooling="mean").train()
+    loss = sentence_transformers_loss("simcse", model, overrides=["dimensions=[32,8]"])
+    loss([model.preprocess(["a cat", "the dog runs", "a bird sings"])]).backward()
+    assert {"info_nce/loss_32", "info_nce/loss_8"} <= loss.reports.keys()
+    with pytest.raises(OpencseError, match="the vectors of the encoder have 32"):
+        sentence_transformers_loss("simcse", model, overrides=["dimensions=[64]"])

@@ -5,8 +5,11 @@ import importlib.util
 import json
 import re
 import unicodedata
+from dataclasses import replace
 from html.parser import HTMLParser
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from huggingface_hub import EvalResult, ModelCardData, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
@@ -14,12 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.commands.reports.figures import short
+from opencse.commands.reports.outcome import cache_line, compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import shown, triplet_rows
 from opencse.commands.run_report import add_scores, card_table
-from opencse.evaluation.probes import ProbeData, probe_encoders
+from opencse.evaluation import TaskResult, Triplet, TripletSet
+from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, Transformations, probe_encoders
+from opencse.evaluation.probes.estimates import mean_estimate
+from opencse.evaluation.probes.probe_suite import TripletResult
+from opencse.evaluation.probes.sentence_versions import TransformationCosines
 from opencse.foundation.errors import OpencseError
-from tests.commands.reports.hostile import CLOSING, LONG, NAME, bag_of_words, pairs, probe_scores, render
+from opencse.training.strength import StrengthCurve
+from tests.evaluation.probes.helpers import ROWS, bag_of_words, pairs
 
 
 class Page(HTMLParser):
@@ -200,3 +209,144 @@ def test_names_in_figures_are_short():
     assert short("minilm") == "minilm"
     assert short("x" * 1000, 26) == "x" * 25 + "…"
     assert len(short("\u202e" * 1000, 26)) <= 52
+
+
+SCRIPT = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> the drug"
+OVERRIDE = "\u202egnirts desrever a si siht\u202c & \u2067more"
+LONG = "a" * 100_000
+CLOSING = '"></bdi></main></svg><style>body{display:none}</style> {{ 7*7 }} $x^{2$'
+NAME = "<b>evil</b>\u202e $\\frac{"
+
+
+def probe_scores(*names: str) -> dict[str, ProbeScores]:
+    hostile = (SCRIPT, OVERRIDE, LONG, CLOSING)
+    rows = [(text, f"reworded {i}", f"{text} not", "x") for i, text in enumerate(hostile)] + ROWS
+    anchors, paraphrases, negations, others = zip(*rows, strict=True)
+    sentences = ProbeSentences(
+        name="hostile",
+        anchors=anchors,
+        versions={"paraphrase": paraphrases, "negation": negations, "random": others},
+        total=len(rows),
+    )
+    scored = [(a, b, float(i % 6)) for i, (a, b) in enumerate(zip(anchors * 3, negations * 3, strict=True))]
+    toy = pairs(scored, SCRIPT)
+    triplets = [
+        Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"grade": NAME, "kind": str(i % 2)})
+        for i, (a, p, n, _) in enumerate(rows)
+    ]
+    data = ProbeData(
+        sts=[toy],
+        split_sets=[toy],
+        pairs=[pairs([("a", "b", 3.0), ("c", "d", 3.0)], "flat")],
+        sentences=sentences,
+        triplets=[TripletSet(name=SCRIPT, triplets=tuple(triplets))],
+    )
+
+    def noisy(texts):
+        clean = bag_of_words([text[:200] for text in texts])
+        return clean + np.random.default_rng(0).normal(size=clean.shape)
+
+    return probe_encoders({name: bag_of_words if i == 0 else noisy for i, name in enumerate(names)}, data)
+
+
+def render(models: dict[str, ProbeScores], **options) -> str:
+    with TemporaryDirectory() as folder:
+        return write_report(models, folder, **options).read_text(encoding="utf-8")
+
+
+def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
+    """Scores on 40 sentences, `above` of them with the paraphrase above the negation, and on 40 triplets."""
+    rows, triplets = (tuple(i < count for i in range(40)) for count in (above, right))
+    return ProbeScores(
+        sts=(TaskResult(task="STS-B", main="spearman", metrics={"spearman": sts}, rows=1000, data_sha256=""),),
+        transformations=Transformations(kinds=(), paraphrase_above_negation=mean_estimate(rows), rows_above=rows),
+        seconds=0.0,
+        triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups={}, rows_right=triplets),),
+    )
+
+
+def curve(**guards: tuple[float, float]) -> StrengthCurve:
+    return StrengthCurve(chosen=0.4, tolerance=0.3, strengths=(0.0, 0.4), guards=guards, meaning={"dev-a": (1.0, 2.0)})
+
+
+def answers(before: ProbeScores, after: ProbeScores, **options) -> dict[str, list[str]]:
+    return dict(compare_outcome({"old": before, "new": after}, **options).answers())
+
+
+def test_gains_without_losses_are_a_yes() -> None:
+    found = answers(scores(above=10), scores(above=30))
+    assert found["Is it better?"] == ["Yes: better on 1 of 3 measures, worse on none."]
+    assert found["On what?"][0].startswith("paraphrase nearer than negation, %: 25.0 → 75.0, 50.0 points more (95 %")
+    assert found["What got worse?"] == ["Nothing that was measured."]
+
+
+def test_a_loss_is_named_first_and_with_its_size() -> None:
+    found = answers(scores(above=10, right=30, sts=70.0), scores(above=30, right=5, sts=69.5))
+    assert found["Is it better?"] == ["On some measures: better on 1 of 3, worse on 2."]
+    roles, people = found["What got worse?"]
+    assert roles.startswith("roles: paraphrase nearer, %: 75.0 → 12.5, 62.5 points less")
+    assert people == "agreement with people, STS-B: 70.0 → 69.5, 0.5 points less"
+
+
+def test_a_difference_within_chance_is_neither_gain_nor_loss() -> None:
+    found = answers(scores(above=10), scores(above=11, sts=70.05))
+    assert found["Is it better?"] == ["No: none of 3 measures changed beyond chance."]
+    assert found["On what?"] == found["What got worse?"] == ["Nothing that was measured."]
+
+
+def test_the_false_hits_of_a_cache_are_counted_above_what_nine_of_ten_paraphrases_reach() -> None:
+    cosines = {"paraphrase": (0.5, *[0.8] * 10), "negation": (0.9, 0.8, 0.79, 0.1)}  # one paraphrase is a miss
+    kinds = tuple(
+        TransformationCosines(kind=kind, cosine=mean_estimate(x), error_rate=0.0, cosines=x, error_rates=())
+        for kind, x in cosines.items()
+    )
+    found = scores(above=1)
+    assert found.transformations is not None
+    measured = replace(found, transformations=replace(found.transformations, kinds=kinds))
+    (line,) = cache_line({"old": measured})
+    assert line.endswith("among negations: old 50 % at cosine 0.80.")
+    assert not list(cache_line({"old": found}))
+
+
+def test_too_few_rows_make_no_claim() -> None:
+    few = [replace(scores(above=10), sts=(replace(scores(above=10, sts=sts).sts[0], rows=99),)) for sts in (50, 90)]
+    found = compare_outcome({"old": few[0], "new": few[1]})
+    assert found.answers()[0][1] == ["No: none of 2 measures changed beyond chance."]
+    assert found.remarks[0].endswith("too few rows to say: agreement with people, STS-B: 50.0 → 90.0 (99 rows).")
+    bare = [replace(each, transformations=None, triplets=()) for each in few]
+    assert answers(bare[0], bare[1])["Is it better?"] == ["Can't say: nothing was measured on enough rows."]
+
+
+def test_guards_count_from_what_the_strength_may_cost() -> None:
+    same = scores(above=10)
+    found = answers(same, same, curve=curve(search=(80.0, 79.4), topics=(60.0, 59.7)))
+    assert found["Is it better?"] == ["No: worse on 1 of 5 measures, better on none."]
+    assert found["What got worse?"] == ["guard search: 80.0 → 79.4, 0.6 points less"]
+    within = answers(same, same, curve=curve(search=(80.0, 79.8), topics=(60.0, 60.0)))
+    assert within["What got worse?"] == ["No guard by more than 0.3 points: guard search: 80.0 → 79.8"]
+
+
+def test_the_answers_and_remarks_are_the_first_lines_of_a_report_on_two_models() -> None:
+    models = probe_scores("old", NAME)
+    page = render(models, outcome=compare_outcome(models, remarks=[f"Remark {NAME}"]))
+    body = page[page.index("<body>") :]
+    texts = ("Is it better?", "On what?", "What got worse?", "Remark", "Wording or meaning?")
+    places = [body.index(text) for text in texts]
+    assert places == sorted(places)
+    assert body.index("<p") < places[0] < body.index("<p", body.index("<p") + 1), "one small line stands above"
+    assert "<b>evil</b>" not in page
+    assert "Is it better?" not in render(models)
+
+
+def test_an_undefined_score_is_left_out() -> None:
+    undefined = replace(scores(above=10).sts[0], metrics={"spearman": None})
+    found = compare_outcome({"a": replace(scores(above=10), sts=(undefined,)), "b": scores(above=10)})
+    assert [each.measure for each in found.changes if "people" in each.measure] == []
+
+
+def test_the_short_answers_are_three_rows_with_the_largest_changes() -> None:
+    same, guards = scores(above=10), {f"guard-{name}": (80.0, 80.0 - drop) for drop, name in enumerate("abcd", 1)}
+    table = compare_outcome({"old": same, "new": same}, curve(**guards), ["Embed again."]).table(most=2)
+    assert [question for question, _ in table.rows] == ["Is it better?", "On what?", "What got worse?"]
+    assert table.rows[2][1] == "guard d: 80.0 → 76.0; guard c: 80.0 → 77.0; 2 more"
+    assert table.notes == ("Embed again.",)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
+from opencse.text.english import questions
 from opencse.text.english.claims import Claim
-from opencse.text.english.lexicon import lexicon_rows
+from opencse.text.english.lexicon import indefinite_article, lexicon_rows, names
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.syntax import load_parser
-from opencse.text.views.registry import SourceRow
+from opencse.text.views.registry import EntitySwap, Keywords, NumberSwap, Question, SourceRow, TopicQuestion
 
 PARTS = Claim.parts
 
@@ -124,3 +126,172 @@ def test_the_kind_builds_its_four_columns() -> None:
     assert views[0][1].text in ("None of the doors are shut.", "Not one of the doors are shut.")
     assert views[0][1].rule == "quantifier"
     assert [view.text for view in views[1]] == [None] * 4
+
+
+def made(spec, text, rows=30):
+    return [view.text for view in spec.open(seed=3)([SourceRow(id=i, text=text) for i in range(rows)])]
+
+
+def test_another_name_of_its_kind():
+    for text in made(EntitySwap(), "An Italian painter moved to the house."):
+        article, name = re.fullmatch(r"(An?) (\w+) painter moved to the house\.", text).groups()
+        assert names()[name] == "nationality"
+        assert article.lower() == indefinite_article(name)
+    assert {names()[text.split()[-1].rstrip(".")] for text in made(EntitySwap(), "He lives in France.")} == {"country"}
+    assert all("June" not in text for text in made(EntitySwap(), "He left on June 30, and was back before June ended."))
+
+
+@pytest.mark.parametrize(
+    "text", ["He sang.", "He lives in New England.", "She read the Paris Review.", "A French-German film."]
+)
+def test_names_that_stay(text):
+    assert made(EntitySwap(), text, 3) == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("He was born in 1950.", r"He was born in (19[1-9]\d)\."),
+        ("It lasted from 1950 to 1960.", r"It lasted from (\d{4}) to (\d{4})\."),
+        ("The lake is 40 metres deep.", r"The lake is (\d\d) metres deep\."),
+        ("She bought three apples.", r"She bought (\w+) apples\."),
+        ("The city has 12,400 inhabitants.", r"The city has (\d{1,2},\d00) inhabitants\."),
+        ("It opened in the 19th century.", r"It opened in the (\d+)(?:st|nd|rd|th) century\."),
+        ("About 30 percent agreed.", r"About (\d\d?) percent agreed\."),
+    ],
+)
+def test_another_number_of_like_size(text, pattern):
+    outputs = made(NumberSwap(), text)
+    assert all(one != text and re.fullmatch(pattern, one) for one in outputs)
+    assert len(set(outputs)) > 2
+
+
+def test_years_keep_their_order():
+    for text in made(NumberSwap(), "It lasted from 1950 to 1960."):
+        first, last = map(int, re.findall(r"\d{4}", text))
+        assert first < last
+
+
+@pytest.mark.parametrize(
+    "text", ["They won 3-2.", "It starts at 10:30.", "One man came.", "Apollo 11 landed.", "He sang."]
+)
+def test_numbers_that_stay(text):
+    assert made(NumberSwap(), text, 3) == [None] * 3
+
+
+def test_the_article_follows_the_number():
+    outputs = made(NumberSwap(), "It was an 80 page book.")
+    assert all((" an " in text) == (" 8" in text or " 11 " in text or " 18 " in text) for text in outputs)
+    assert any(" a " in text for text in outputs)
+
+
+# statement, question ("" for null)
+QUESTIONS = """
+Refunds are allowed.|Are refunds allowed?
+The shop opens at nine.|Does the shop open at nine?
+The guests left before noon.|Did the guests leave before noon?
+The engine has been repaired twice.|Has the engine been repaired twice?
+In winter, the lake is frozen.|Is the lake frozen in winter?
+Anna also speaks Danish.|Does Anna also speak Danish?
+The cook washed the pans and dried the plates.|Did the cook wash the pans and dry the plates?
+The museum is closed, and the park is open.|Is the museum closed?
+However, the harbour is deep.|Is the harbour deep?
+It is closed.|
+The shop is not open.|
+Is the shop open?|
+Close the door.|
+He said: the shop is open.|
+If it rains, the match is cancelled.|
+"""
+SUBJECTS = """
+Refunds are allowed.|What is allowed?
+The teacher opened the window.|Who opened the window?
+The shops close at nine.|What closes at nine?
+The winner is tall.|Is the winner tall?
+Oslo is cold in winter.|Is Oslo cold in winter?
+"""
+
+
+def one(opened, text):
+    return opened([SourceRow(id=0, text=text)])[0].text
+
+
+@pytest.mark.parametrize(("share", "cases"), [(0.0, QUESTIONS), (1.0, SUBJECTS)])
+def test_a_statement_becomes_a_question(monkeypatch, share, cases):
+    monkeypatch.setattr(questions, "_SUBJECTS", share)
+    opened = Question().open()
+    for case in cases.strip().split("\n"):
+        statement, question = case.split("|")
+        assert one(opened, statement) == (question or None)
+
+
+def test_long_questions_are_left_out():
+    assert one(Question().open(), f"The shop {'of the son ' * 8}opens at nine.") is None
+
+
+def test_a_share_of_the_questions_begins_with_an_adverb():
+    opened = Question(adverbs=1.0).open()
+    asked = {opened([SourceRow(id=number, text="Oslo is cold.")])[0].text for number in range(20)}
+    assert asked == {f"{word} is Oslo cold?" for word in ("Why", "How", "When")}
+    with pytest.raises(ValueError, match="adverbs"):
+        Question(adverbs=-0.1)
+
+
+TEXT = "The old bridge over the river carries heavy trucks."
+
+
+def asked_topic_question(text: str, rows: int = 80) -> set[str]:
+    opened = TopicQuestion().open()
+    return {str(view.text) for view in opened([SourceRow(id=row, text=text) for row in range(rows)])}
+
+
+def test_it_asks_about_what_the_sentence_mentions() -> None:
+    found = asked_topic_question(TEXT)
+    assert all(
+        any(topic in question for topic in ("the old bridge", "the river", "heavy trucks")) for question in found
+    )
+    assert all(question.endswith("?") and question[0].isupper() for question in found)
+    assert {question.split()[0] for question in found} >= {"What", "How", "Where", "Who", "Why"}
+
+
+def test_verbs_agree_with_the_noun() -> None:
+    words = {"is": "singular", "does": "singular", "are": "plural", "do": "plural"}
+    for question in asked_topic_question(TEXT, 300):
+        first = question.lower().split(" the ")[0].split(" heavy ")[0].split()
+        if first[-1] in words and "use of" not in question:
+            assert words[first[-1]] == ("plural" if "trucks" in question else "singular"), question
+
+
+def test_owners_and_demonstratives_are_left_out() -> None:
+    found = asked_topic_question("Her sister sold this house.")
+    assert all("her" not in q.lower().split() and "this" not in q.split() for q in found)
+    assert any("the house" in q for q in found)
+
+
+def test_without_a_noun_there_is_no_question() -> None:
+    assert asked_topic_question("It is here.") == {"None"}
+
+
+def drawn_keywords(text):
+    rows = [SourceRow(id=row, text=text) for row in range(30)]
+    return {view.text for view in Keywords().open()(rows)}
+
+
+def test_content_words_keep_their_order():
+    drawn = drawn_keywords("The hotel by the lake allows small dogs in all of its rooms.")
+    assert {"hotel lake allows small dogs rooms"} <= drawn
+    assert {text for text in drawn if len(text.split()) == 4} <= {"hotel lake allows dogs", "hotel allows dogs rooms"}
+
+
+def test_names_stay_whole_and_negative_words_stay():
+    assert all("New York" in text for text in drawn_keywords("The train to New York leaves the old station."))
+    assert all("not accept" in text for text in drawn_keywords("The shop in the street does not accept cards."))
+
+
+def test_rows_draw_their_own_number():
+    drawn = drawn_keywords("The museum shows old maps, rare coins, early clocks and many letters of sailors.")
+    assert len({len(text.split()) for text in drawn}) > 2
+
+
+def test_few_words_give_null():
+    assert drawn_keywords("It is here.") == {None}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.views.registry import CONSTRUCTORS, SourceRow
+from opencse.text.english.clause import attribute_clause, is_predicate
+from opencse.text.english.one_word import possible_edits
+from opencse.text.english.parse import parse_without_asides
+from opencse.text.syntax import apply_edits, load_parser
+from opencse.text.views.registry import CONSTRUCTORS, Negation, NegativeWord, RolePairs, SourceRow
 
 CASES = {
     "negation": """
@@ -174,3 +178,209 @@ def opened():
 def test_a_sentence_is_rewritten_or_refused(opened, kind, case):
     sentence, *rewritten = case.split("|")
     assert (opened[kind]([SourceRow(id=0, text=sentence)])[0].text or "") in rewritten
+
+
+@pytest.fixture(scope="module")
+def negator():
+    return Negation().open()
+
+
+def negate(negator, *texts):
+    return [view.text for view in negator([SourceRow(id=i, text=text) for i, text in enumerate(texts)])]
+
+
+def test_spacing_and_quotes_are_kept(negator):
+    assert negate(negator, '  The "old"  cat\tis  here .\n') == ['  The "old"  cat\tis not  here .\n']
+
+
+def test_scores_and_rules_are_recorded(negator):
+    view, null = negator([SourceRow(id=0, text="The drug is safe."), SourceRow(id=1, text="There is no evidence.")])
+    assert (view.rule, view.scores["mer"]) == ("copula", pytest.approx(1 / 5))
+    assert (null.text, null.rule, null.scores["mer"]) == (None, "negative words", None)
+
+
+def test_without_removal():
+    assert negate(Negation(remove=False).open(), "They do not like fish.", "They like fish.") == [
+        None,
+        "They do not like fish.",
+    ]
+
+
+def test_an_antonym_where_not_cannot_stand():
+    texts = ["The house is old.", "On the hill stood a tall tower."]
+    assert negate(Negation(by="not-antonym").open(), *texts) == [
+        "The house is not old.",
+        "On the hill stood a short tower.",
+    ]
+
+
+def test_faithful_is_sncse():
+    faithful = Negation(mode="faithful").open()
+    assert negate(
+        faithful,
+        "The dog likes fish.",
+        "He is not here.",
+        "It was safe.",
+        "She will come, he said.",
+        "Don't go!",
+        "A big house",
+    ) == [
+        "The dog does not like fish .",
+        "He is here .",
+        "It was not safe .",
+        "She will not come , he said .",
+        "Do not n't go !",
+        "Not A big house",
+    ]
+
+
+def test_faithful_takes_no_options():
+    with pytest.raises(ValueError, match="no options"):
+        Negation(mode="faithful", remove=False)
+
+
+def test_alone_as_among_others(negator):
+    texts = ["The drug is safe.", "He sang and danced.", "Ann (a singer) left."]
+    assert negate(negator, *texts) == [negate(negator, text)[0] for text in texts]
+
+
+def test_where_words_are_only_inserted_and_stays():
+    texts = ["He sang and danced.", "The museum was built in 1990 and renovated in 2000.", "Open the door and run."]
+    inserted = negate(Negation(remove=False).open(), *texts)
+    assert inserted[:2] == ["He did not sing and dance.", "The museum was not built in 1990 and renovated in 2000."]
+    assert not any(" or " in (text or "") for text in inserted)
+
+
+# sentence, roles exchanged ("" for null)
+ROLES = """
+Anna admired Peter.|Peter admired Anna.
+The dog chased the cat.|The cat chased the dog.
+He praised the teachers.|The teachers praised him.
+The king has invited them.|They have invited the king.
+The police are following the thief.|The thief is following the police.
+The nurse often visits the boys.|The boys often visit the nurse.
+The king was killed by the soldiers.|The soldiers were killed by the king.
+In 1990, the firm was bought by the bank.|In 1990, the bank was bought by the firm.
+The monk cannot punish the king.|The king cannot punish the monk.
+Soldiers did not attack the city.|The city did not attack soldiers.
+Peter married Anna.|
+He published his book.|
+She laughed.|
+The company bought the bank and closed it.|The bank bought the company and closed it.
+Peter accompanied Anna.|
+The team faced the club.|
+The storm destroyed the bridge.|
+The firm sold its oldest ship.|
+"""
+
+
+def both(role_pairs, text):
+    return [view.text or "" for view in role_pairs([SourceRow(id=0, text=text)])[0]]
+
+
+@pytest.fixture(scope="module")
+def role_pairs():
+    return RolePairs().open()
+
+
+@pytest.mark.parametrize("case", ROLES.strip().split("\n"))
+def test_subject_and_object_change_places(role_pairs, case):
+    sentence, exchanged = case.split("|")
+    assert both(role_pairs, sentence)[1] == exchanged
+
+
+# sentence, the same roles, the roles exchanged ("" for null)
+PAIRS = """
+The lawyer sued the baker.|The baker was sued by the lawyer.|The baker sued the lawyer.
+I know that he beat the bank.|I know that the bank was beaten by him.|I know that the bank beat him.
+She left before the train arrived.|Before the train arrived, she left.|The train arrived before she left.
+After the guests left, the cook washed the plates.|The cook washed the plates after the guests left.|After the cook washed the plates, the guests left.
+The cook slept soon after we left.||
+They walked from Bern to Basel.|They walked to Basel from Bern.|They walked from Basel to Bern.
+The dog barks.||
+The price ranges from Monday to Friday.||
+Did the lawyer sue the baker?||
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("case", PAIRS.strip().split("\n"))
+def test_roles_are_kept_and_exchanged(role_pairs, case):
+    sentence, *expected = case.split("|")
+    assert both(role_pairs, sentence) == expected
+
+
+ONE_WORD = """
+Every baker on our street washed his hands.|No baker on our street washed his hands.
+All the runners reached the top.|None of the runners reached the top.
+Someone rang the bell.|No one rang the bell.
+He often walks to the office.|He rarely walks to the office.
+The bridge is still closed.|The bridge is no longer closed.
+The choir will sing in June.|The choir will never sing in June.
+She drinks tea.|She never drinks tea.|She no longer drinks tea.|She fails to drink tea.
+She needs water.|She never needs water.|She no longer needs water.
+He found cracks.|He never found cracks.|He failed to find cracks.|He found no cracks.
+He found several cracks.|He never found several cracks.|He failed to find several cracks.
+He found only small cracks.|He never found only small cracks.|He failed to find only small cracks.
+She wrote a letter.|She never wrote a letter.|She failed to write a letter.|She wrote no letter.
+Ann has never lost a match.|Ann has always lost a match.
+Nobody came to the party.|Somebody came to the party.
+She left without her keys.|She left with her keys.
+There are no trees on the hill.|There are some trees on the hill.
+He no longer sings.|He still sings.
+Did the choir sing in June?
+They never said nothing.
+On the hill stood a tower.
+"""
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return load_parser("syntax")
+
+
+@pytest.mark.parametrize("case", ONE_WORD.strip().split("\n"))
+def test_all_that_can_be_done(parser, case) -> None:
+    sentence, *expected = case.split("|")
+    (tokens,) = parse_without_asides(parser, [sentence])
+    assert [apply_edits(sentence, edits) for edits, _ in possible_edits(sentence, tokens)] == expected
+
+
+def test_one_of_the_ways_is_drawn_by_the_seed() -> None:
+    rows = [SourceRow(id=i, text="The plumber found cracks.") for i in range(30)]
+    made = [[view.text for view in NegativeWord().open(seed=seed)(rows)] for seed in (1, 1, 2)]
+    assert made[0] == made[1] != made[2]
+    assert set(made[0]) == {
+        "The plumber never found cracks.",
+        "The plumber failed to find cracks.",
+        "The plumber found no cracks.",
+    }
+
+
+def test_none_where_there_is_no_place(parser) -> None:
+    (view,) = NegativeWord().open()([SourceRow(id=0, text="On the hill stood a tower.")])
+    assert (view.text, view.rule) == (None, "no place for it")
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("He saw the dirty water of the lake.", "dirty", "The water of the lake was dirty."),
+        ("They sell cheap shoes.", "cheap", "The shoes are cheap."),
+        ("She has a loud voice.", "loud", "The voice is loud."),
+        ("Her loud voice woke us.", "loud", "Her voice was loud."),
+        ("He knows no safe place.", "safe", None),
+        ("The water is dirty.", "dirty", None),  # said outright
+        ("They met the late John Smith.", "late", None),  # a name is no common noun
+        ("A cold and dirty river runs there.", "cold", None),  # two adjectives joined
+        ("It rains.", "dirty", None),
+    ],
+)
+def test_what_is_said_in_passing(parser, text, word, expected) -> None:
+    (tokens,) = parse_without_asides(parser, [text])
+    assert attribute_clause(text, tokens, word) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("The water is dirty.", True), ("The dirty water is cold.", False)])
+def test_what_is_said_outright(parser, text, expected) -> None:
+    (tokens,) = parse_without_asides(parser, [text])
+    assert is_predicate(tokens, "dirty") is expected

@@ -5,9 +5,48 @@ import pytest
 from opencse.foundation.errors import OpencseError
 from opencse.text.generated import likely_words, substitution
 from opencse.text.generated.substitution import passes_filter
-from opencse.text.views.registry import SourceRow, Substitution
+from opencse.text.views.registry import Insertion, SourceRow, Substitution, WordSubstitution
 
-TEXTS = [
+TEXTS = ["The old dog sits in the garden.", "a man", " ".join(["the green house"] * 10), "🙂", "", "   "]
+
+
+@pytest.mark.parametrize("model", ["bert", "roberta"])
+def test_insertion_adds_words_and_keeps_the_rest(model, request, rows):
+    for text, view in zip(TEXTS, Insertion(model=request.getfixturevalue(model)).open()(rows(*TEXTS)), strict=True):
+        if view.text is None:
+            assert view.rule == "too short"
+            continue
+        made, left = view.text.split(), text.split()
+        assert 1 <= len(made) - len(left) <= max(1, len(left) // 10)
+        for word in made:
+            if left and word == left[0]:
+                left.pop(0)
+        assert not left
+
+
+@pytest.mark.parametrize("model", ["bert", "roberta"])
+def test_substitution_changes_words_in_place(model, request, rows):
+    opened = WordSubstitution(model=request.getfixturevalue(model)).open()
+    for text, view in zip(TEXTS, opened(rows(*TEXTS)), strict=True):
+        if view.text is not None:
+            before, after = text.split(), view.text.split()
+            assert len(before) == len(after)
+            assert 1 <= sum(x != y for x, y in zip(before, after, strict=True)) <= max(1, len(before) // 10)
+
+
+def test_alone_as_among_others(bert, rows, monkeypatch):
+    monkeypatch.setattr(likely_words, "_SENTENCES", 2)
+    spec = WordSubstitution(model=bert)
+    together = spec.open(seed=1)(rows(*TEXTS))
+    assert together == [spec.open(seed=1)([row])[0] for row in rows(*TEXTS)]
+
+
+def test_share_is_a_range(bert):
+    with pytest.raises(ValueError, match="share"):
+        Insertion(model=bert, share=(0.2, 0.1))
+
+
+SENTENCES = [
     "The old dog sits in the garden.",
     "A happy child reads a book today",
     "The man sings.",
@@ -33,7 +72,7 @@ def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
         ],
     )
     opened = Substitution(model=bert, fallback="").open()
-    encoded = opened._predictor.encode(TEXTS)
+    encoded = opened._predictor.encode(SENTENCES)
     special = set(opened._predictor.tokenizer.all_special_ids)
     pieces = opened._predictor.tokenizer.convert_ids_to_tokens
     seen = set()
@@ -49,8 +88,8 @@ def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
 def test_the_same_alone_as_among_others(model, request, rows, monkeypatch):
     monkeypatch.setattr(likely_words, "_SENTENCES", 2)
     spec = Substitution(model=request.getfixturevalue(model), fallback="", iterations=2)
-    together = spec.open(seed=4)(rows(*TEXTS))
-    alone = [spec.open(seed=4)([row])[0] for row in rows(*TEXTS)]
+    together = spec.open(seed=4)(rows(*SENTENCES))
+    alone = [spec.open(seed=4)([row])[0] for row in rows(*SENTENCES)]
     assert [view.text for view in together] == [view.text for view in alone]
 
 
@@ -68,10 +107,10 @@ def test_fallback_and_overlap(bert):
 def test_unchanged_output_is_dropped(bert, rows, monkeypatch):
     opened = Substitution(model=bert, fallback="").open()
     monkeypatch.setattr(opened, "cycle", lambda texts, chances: list(texts))
-    assert opened(rows(TEXTS[0]))[0].rule == "unchanged"
+    assert opened(rows(SENTENCES[0]))[0].rule == "unchanged"
     kept = Substitution(model=bert, fallback="", drop_unchanged=False).open()
     monkeypatch.setattr(kept, "cycle", lambda texts, chances: list(texts))
-    assert kept(rows(TEXTS[0]))[0].scores["overlap"] == 1.0
+    assert kept(rows(SENTENCES[0]))[0].scores["overlap"] == 1.0
 
 
 def test_published_filter():

@@ -26,7 +26,7 @@ from opencse.text.views import builder
 from opencse.text.views.constructor import SourceRow, row_seed
 from opencse.text.views.registry import CandidateTable, DebiasedNegatives, DebiasedPositives, build_views
 from tests.reference import mining as reference
-from tests.text.mined.helpers import key, vectors, word_similarity
+from tests.text.mined.conftest import key, vectors, word_similarity
 from tests.text.views.test_builder import hashes
 
 POOL = {
