@@ -18,9 +18,9 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
-from opencse.encoder import Frame, build_projector, load_encoder
-from opencse.encoder.loading import load_masked_lm
-from opencse.encoder.prompts import TemplateDenoising
+from opencse.encoder import load_encoder
+from opencse.encoder.loading import build_projector, load_masked_lm
+from opencse.encoder.prompts import Frame, TemplateDenoising
 from opencse.losses import (
     AlternatingNormalizationLoss,
     AngularInfoNCELoss,
