@@ -75,6 +75,14 @@ def tiny_roberta(folder: str | Path, *, dropout: float = 0.1, layers: int = 2, w
     return _save(RobertaForMaskedLM, config, fast, Path(folder), seed)
 
 
+def saved_encoder(folder: Path, *, seed: int = 0) -> Path:
+    """Write a sentence-transformers model of `tiny_bert` with mean pooling below `folder` and return its folder."""
+    from opencse.encoder import load_encoder
+
+    load_encoder(tiny_bert(folder / "bert", seed=seed), pooling="mean").save(str(folder / "model"))
+    return folder / "model"
+
+
 def _shape(layers: int, width: int, dropout: float) -> dict[str, float]:
     """Settings of either family."""
     return {

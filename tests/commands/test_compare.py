@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
 from opencse.commands.compare import compare_groups, paired_bootstrap
@@ -16,7 +15,7 @@ from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
 from opencse.commands.run_groups import find_runs, group_runs, parse_seeds, read_run, seed_folders
 from opencse.foundation.errors import OpencseError
-from tests.tiny import tiny_bert
+from tests.tiny import saved_encoder
 
 
 def groups(tmp_path, averages: dict[str, list[float]]):
@@ -120,8 +119,7 @@ def test_from_what_the_runs_wrote(runs, tmp_path):
 def test_with_the_models_and_pairs(runs, tmp_path):
     for recipe in runs:
         for seed in (1, 2):
-            bare = tiny_bert(tmp_path / "bert" / recipe.name / str(seed), seed=seed + 10 * (recipe.name == "osscse"))
-            SentenceTransformer(str(bare), device="cpu").save(str(recipe / f"seed-{seed}" / "model"))
+            saved_encoder(recipe / f"seed-{seed}", seed=seed + 10 * (recipe.name == "osscse"))
     scored = tmp_path / "scored.tsv"
     rows = ["a dog\tthe dog runs\t4", "a cat\tred house\t0", "bread\tapple\t2", "the man\tthe woman\t3", "a b\tc d\t1"]
     scored.write_text("sentence1\tsentence2\tscore\n" + "\n".join(rows) + "\n")

@@ -4,21 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
-from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
 from opencse.commands.main import app as APP
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences
-from tests.tiny import tiny_bert
+from tests.tiny import saved_encoder
 
 
 @pytest.fixture
 def model(tmp_path, monkeypatch) -> str:
     """The folder of a tiny sentence-transformers model."""
     monkeypatch.delenv("OPENCSE_DATA", raising=False)
-    SentenceTransformer(str(tiny_bert(tmp_path / "bert")), device="cpu").save_pretrained(str(tmp_path / "tiny"))
-    return str(tmp_path / "tiny")
+    return str(saved_encoder(tmp_path))
 
 
 @pytest.fixture
@@ -82,29 +80,22 @@ def test_any_subset_by_name_with_one_encode_pass(model, tmp_path):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    folders = []
-    for seed in (0, 1):
-        bare = tiny_bert(tmp_path_factory.mktemp("bert"), seed=seed)
-        folder = tmp_path_factory.mktemp("model") / f"model-{seed}"
-        SentenceTransformer(str(bare), device="cpu").save(str(folder))
-        folders.append(folder)
-    return folders
+    return [saved_encoder(tmp_path_factory.mktemp("tiny"), seed=seed) for seed in (0, 1)]
 
 
 def probe(*arguments: object):
     return CliRunner().invoke(APP, ["probe", *map(str, arguments)], env={"OPENCSE_DATA": ""})
 
 
-def test_two_models_on_own_sentences_and_pairs(models, tmp_path):
+def test_two_models_on_own_sentences_and_pairs(models, pairs, tmp_path):
     mine = write_sentences(tmp_path / "mine.tsv")
-    scored = tmp_path / "scored.csv"
-    scored.write_text("sentence1,sentence2,score\na dog,the dog runs,4\na cat,red house,0\nbread,apple,2\na,b,3\n")
-    result = probe(*models, "--sentences", mine, "--pairs", scored, "-o", tmp_path / "out")
+    result = probe(*models, "--sentences", mine, "--pairs", pairs, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output + repr(result.exception)
     assert "Paraphrase above negation" in result.output
     document = json.loads((tmp_path / "out" / "probe.json").read_text())
-    assert list(document["models"]) == ["model-0", "model-1"]
-    first = document["models"]["model-0"]
+    names = [folder.parent.name for folder in models]
+    assert list(document["models"]) == names
+    first = document["models"][names[0]]
     assert first["settings"]["model"] == str(models[0])
     assert first["scores"]["transformations"]["paraphrase_above_negation"]["rows"] == 4
     assert len(first["settings"]["weights sha256"]) == 64

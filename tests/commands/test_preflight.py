@@ -48,59 +48,43 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
     view = _recipe(tmp_path, 'extends = "osscse"\n[build.paraphrase]\nkind = "negatoin"\n')
     loss = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "contrastiv"\n')
     damaged = _recipe(tmp_path, "terms = [")
-    tiny = {"backbone": "mini-mlm", "out": out}
-    asked = [  # arguments of the command line, and the same from Python
-        (["run", "simcs", "demo"], lambda: run("simcs", "demo", **tiny)),
-        (["run", damaged, "demo"], lambda: run(damaged, "demo", **tiny)),
-        (["run", view, "demo"], lambda: run(view, "demo", **tiny)),
-        (["run", loss, "demo"], lambda: run(loss, "demo", **tiny)),
+    of_a_recipe = {"backbone": "mini-mlm", "out": out}
+    asked = [  # a function, and what it is given: once as arguments of the command line, once from Python
+        *((run, [recipe, "demo"], {}) for recipe in ("simcs", damaged, view, loss, "osscse")),
         *(
-            (
-                ["run", "simcse", "demo", "--set", text],
-                lambda text=text: run("simcse", "demo", overrides=[text], **tiny),
-            )
+            (run, ["simcse", "demo"], {"overrides": [text]})
             for text in ("lr", "trainin.seed=1", "training.sed=1", "training.epochs=two", "build.x.kind=negatoin")
         ),
-        (["run", "simcse", missing], lambda: run("simcse", missing, **tiny)),
-        (["run", "osscse", "demo"], lambda: run("osscse", "demo", **tiny)),
-        *(
-            (
-                ["run", "debias", "demo", f"--{name}", missing],
-                lambda name=name: run("debias", "demo", **tiny | {name: missing}),
-            )
-            for name in ("dev", "data", "pairs", "guard", "paraphrases")
-        ),
-        (
-            ["train", "simcse", "demo", "--backbone", absent],
-            lambda: train("simcse", "demo", backbone=absent, out=out),
-        ),
-        (["train", "simcse", "demo", "-o", str(used)], lambda: train("simcse", "demo", backbone="mini-mlm", out=used)),
-        (["build", "osscse", missing], lambda: build("osscse", missing, out=out, backbone="mini-mlm")),
-        (["evaluate", "mini-mlm", "--data", missing], lambda: evaluate("mini-mlm", data=missing)),
-        (["evaluate", absent, "--tasks", "development"], lambda: evaluate(absent, tasks=["development"])),
-        (["probe", "mini-mlm", "--sentences", missing], lambda: probe("mini-mlm", sentences=missing)),
-        (["check", "mini-mlm", "--texts", missing], lambda: check("mini-mlm", missing)),
-        (["compare", missing], lambda: compare([missing])),
-        (
-            ["compare", "mini-mlm", "mini-mlm", "--texts", missing],
-            lambda: compare_search("mini-mlm", "mini-mlm", missing),
-        ),
-        (["reproduce", "osscse/table-2", "--data", missing], lambda: reproduce("osscse/table-2", data=missing)),
+        (run, ["simcse", missing], {}),
+        *((run, ["debias", "demo"], {name: missing}) for name in ("dev", "data", "pairs", "guard", "paraphrases")),
+        (train, ["simcse", "demo"], {"backbone": absent}),
+        (train, ["simcse", "demo"], {"out": str(used)}),
+        (build, ["osscse", missing], {}),
+        (evaluate, ["mini-mlm"], {"data": missing}),
+        (evaluate, [absent], {"tasks": ["development"]}),
+        (probe, ["mini-mlm"], {"sentences": missing}),
+        (check, ["mini-mlm"], {"texts": missing}),
+        (compare, [missing], {}),
+        (compare_search, ["mini-mlm", "mini-mlm"], {"texts": missing}),
+        (reproduce, ["osscse/table-2"], {"data": missing}),
     ]
     arguments = []
-    for words, _ in asked:
-        recipe = words[0] in ("run", "train", "build")
-        of_backbone = ["--backbone", "mini-mlm"] if recipe and "--backbone" not in words else []
-        of_folder = ["-o", out] if (recipe or words[0] == "probe") and "-o" not in words else []
-        arguments.append(["opencse", *words, *of_backbone, *of_folder])
+    for function, given, options in asked:
+        if function in (run, train, build):
+            options |= of_a_recipe | options
+        words = ["opencse", function.__name__.partition("_")[0], *given, *(["-o", out] if function is probe else [])]
+        for name, value in options.items():
+            option = {"out": "-o", "overrides": "--set"}.get(name, f"--{name}")
+            words += [option, value if isinstance(value, str) else value[0]]
+        arguments.append(words)
     done = subprocess.run([sys.executable, "-c", _CALLS, json.dumps(arguments)], capture_output=True, text=True)
     assert json.loads(done.stdout) == {"codes": [2] * len(asked), "heavy": []}, done.stderr
     told = done.stderr.splitlines()
     assert len(told) == len(asked), done.stderr
-    for line, (words, call) in zip(told, asked, strict=True):
+    for line, (function, given, options) in zip(told, asked, strict=True):
         with pytest.raises(OpencseError) as error:
-            call()
-        assert line == f"opencse: {' '.join(str(error.value).split())}", words
+            function(*([given] if function is compare else given), **options)
+        assert line == f"opencse: {' '.join(str(error.value).split())}", (function, given, options)
     assert not Path(out).exists()
 
 

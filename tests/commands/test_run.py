@@ -14,11 +14,9 @@ import torch
 from huggingface_hub import ModelCard, ModelCardData, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from huggingface_hub.utils import validate_repo_id
-from sentence_transformers import SentenceTransformer
 
 import opencse
 from opencse.encoder import backbone as backbone_module
-from opencse.encoder import backbone as blocks
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.meaning_block import MeaningBlock, block_of
@@ -105,19 +103,12 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
         assert '"negated_paraphrase"' in (fourth / "recipe.toml").read_text()
         assert any("mixture" in note for note in notes) != mixed
 
-
-@pytest.mark.slow
-def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None:
-    table = tmp_path / "table.tsv"
-    table.write_text(TABLE)
-    settings = [*BLOCK, "build.paraphrase.window=[0.0, 1.0]"]
-    first, second = tmp_path / "first", tmp_path / "second"
-    opencse.run("debias", corpus, backbone=backbone, out=first, paraphrases=table, overrides=settings, progress=False)
+    # Only what built views lack is built.
+    second = tmp_path / "second"
     more = ["build.passive={kind='passive'}", "terms.meaning.same={add=['passive']}"]
     more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
-    views = first / "views"
-    opencse.run("debias", views, backbone=backbone, out=second, overrides=[*BLOCK, *more], progress=False)
-    before = pq.read_table(sorted(views.glob("part-*.parquet"))).to_pylist()
+    opencse.run("debias", built, backbone=backbone, out=second, overrides=[*BLOCK, *more], progress=False)
+    before = pq.read_table(sorted(built.glob("part-*.parquet"))).to_pylist()
     after = pq.read_table(second / "views" / "joined.parquet").to_pylist()
     assert "passive" in after[0]
     read = [name for name in before[0] if name in after[0]]
@@ -214,10 +205,9 @@ def read(monkeypatch) -> Counter[str]:
     return counts
 
 
-def test_a_run_reads_recipe_and_backbone_once(tmp_path, read) -> None:
+def test_a_run_reads_recipe_and_backbone_once(tmp_path, corpus, read) -> None:
     backbone, recipe = str(tiny_bert(tmp_path / "bert")), tmp_path / "mine.toml"
     recipe.write_text(RECIPE)
-    corpus = [f"the {a} {b} {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)]
     settings = ["training.max_steps=1", "training.batch_size=4", "encoder.pooling='mean'"]
     opencse.run(recipe, corpus, backbone=backbone, out=tmp_path / "out", overrides=settings, progress=False)
     assert read == {str(recipe): 1, backbone: 1}
@@ -234,24 +224,13 @@ def test_a_view_of_another_column_set_by_the_user_keeps_a_table_whole(tmp_path) 
     assert result.run.outcome.steps == 1
 
 
-TEXTS = [
-    f"the {a} {b} in the {c}" for a in ("cat", "dog", "bird") for b in ("sits", "runs") for c in ("house", "river")
-]
-TWO_STEPS = ["training.batch_size=4", "training.precision=fp32", "training.max_steps=2"]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory) -> SentenceTransformer:
-    return load_encoder(tiny_bert(tmp_path_factory.mktemp("bert")), pooling="mean")
-
-
-def test_a_run_on_a_frame_and_a_model_in_another_thread(tmp_path, model) -> None:
-    found = []
+def test_a_run_on_a_frame_and_a_model_in_another_thread(tmp_path) -> None:
+    model, found = load_encoder(tiny_bert(tmp_path / "bert"), pooling="mean"), []
 
     def work() -> None:
-        frame = pd.DataFrame({"body": TEXTS, "number": range(len(TEXTS))})
+        frame = pd.DataFrame({"body": SENTENCES.splitlines(), "number": range(8)})
         found.append(
-            opencse.run("simcse", frame, backbone=model, out=tmp_path / "out", overrides=TWO_STEPS, progress=False)
+            opencse.run("simcse", frame, backbone=model, out=tmp_path / "out", overrides=SMALL, progress=False)
         )
 
     thread = threading.Thread(target=work)
@@ -260,7 +239,7 @@ def test_a_run_on_a_frame_and_a_model_in_another_thread(tmp_path, model) -> None
     (result,) = found
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["corpus"] == "texts in memory (DataFrame)"
-    assert record["rows"] == len(TEXTS)
+    assert record["rows"] == 8
     card = ModelCard.load(tmp_path / "out" / "model" / "README.md")
     assert card.data.language == "en"
     assert "/tmp" not in card.text.split("## Before")[0].replace(str(record["backbone"]), "")
@@ -299,12 +278,12 @@ def shipped(tmp_path, known_model, monkeypatch):
     model = load_encoder(known_model, device="cpu")
     folder = tmp_path / "blocks" / "tiny"
     folder.mkdir(parents=True)
-    key = blocks.block_key(model)
+    key = backbone_module.block_key(model)
     torch.manual_seed(0)
     MeaningBlock.beside(model, code=3, inner=5, hidden=7, code_hidden=4).save(str(folder))
     measured = {"beside": key, "text": "made for a test", "rows": 7, "curve": asdict(CURVE)}
-    (folder / blocks.MEASURED).write_text(json.dumps(measured))
-    monkeypatch.setattr(blocks, "BLOCKS", tmp_path / "blocks")
+    (folder / backbone_module.MEASURED).write_text(json.dumps(measured))
+    monkeypatch.setattr(backbone_module, "BLOCKS", tmp_path / "blocks")
 
 
 @pytest.mark.usefixtures("shipped")

@@ -19,7 +19,7 @@ from opencse.foundation.workers import Local, Ray
 from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
 from opencse.text.views.registry import DebiasedNegatives, Deletion, build_views
-from tests.tiny import WORDS
+from tests.tiny import WORDS, saved_encoder
 
 
 class Double:
@@ -133,12 +133,7 @@ def corpus(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory) -> str:
-    from opencse.encoder import load_encoder
-    from tests.tiny import tiny_bert
-
-    folder = tmp_path_factory.mktemp("encoder")
-    load_encoder(tiny_bert(folder / "bert"), pooling="mean").save(str(folder / "model"))
-    return str(folder / "model")
+    return str(saved_encoder(tmp_path_factory.mktemp("encoder")))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -94,12 +94,6 @@ def test_texts_are_encoded_again_with_the_same_dropout_masks(folder, packed) -> 
     assert_equal(kept, step(folder, 0.3, micro_batch=5, twice=True, packed=packed), 1e-6)
 
 
-def test_a_recipe_trains_in_parts(tmp_path, folder) -> None:
-    settings = ["training.max_steps=2", "training.micro_batch=3", "training.log_every=1"]
-    run(write_corpus(tmp_path, 16), folder / "bert", tmp_path / "run", *settings)
-    assert [line["step"] for line in metrics(tmp_path / "run") if "loss" in line] == [1, 2]
-
-
 @pytest.fixture(scope="module")
 def one_layer(tmp_path_factory):
     return tiny_bert(tmp_path_factory.mktemp("bert") / "model", layers=1)

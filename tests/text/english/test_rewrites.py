@@ -12,7 +12,6 @@ from opencse.text.views.registry import CONSTRUCTORS, Negation, NegativeWord, Ro
 
 CASES = {
     "negation": """
-The dog likes warm bread.|The dog does not like warm bread.
 He sang and danced.|He did not sing or dance.
 They like fish.|They do not like fish.
 She has a red car.|She does not have a red car.
@@ -28,12 +27,10 @@ She said that he was not happy.|She did not say that he was not happy.
 The museum was built in 1990 and renovated in 2000.|The museum was not built in 1990 or renovated in 2000.
 Ann Lee (born May 5, 1972) is a painter.|Ann Lee (born May 5, 1972) is not a painter.
 You had better leave.|
-Open the door.|Do not open the door.
 Please sit down.|Please do not sit down.
 Is she happy?|Is she not happy?
 Does she like him?|Does she not like him?
 Who wrote it?|Who did not write it?
-They do not like fish.|They like fish.
 I don't know him.|I know him.
 The man did not go home.|The man went home.
 He cannot swim.|He can swim.
@@ -46,7 +43,6 @@ the man plays a guitar|the man does not play a guitar
 There is no evidence.|
 She may or may not come.|
 He did not see any of them.|
-It was only a dream.|
 A house by the river.|
 These fires mainly affect the coast.|These fires do not mainly affect the coast.
 Those fires mainly affect villages near the coast.|
@@ -59,20 +55,16 @@ Beware of the dog.|
 """,
     "antonym_swap": """
 The room is empty.|The room is full.
-She has an old car.|She has a new car.
-They accepted the offer.|They rejected the offer.
 The harvest was larger than the last one.|The harvest was smaller than the last one.
 He often reads the newspaper.|He rarely reads the newspaper.
 More than 200 people came.|Less than 200 people came.
 He failed to open it.|He managed to open it.
 The room is not empty.|
 He grew up there.|
-The dog barks.|
 They walk forward or backward.|
 She passed the exam.|She failed the exam.
 She passed the house.|
 He declined the offer.|
-Prices plummeted in May.|Prices soared in May.
 They voted against the plan.|They voted for the plan.
 They bought a plan for Peter.|They sold a plan for Peter.
 She moved in on Friday.|She moved out on Friday.
@@ -82,10 +74,8 @@ They live together.|They live apart.
 They live together with him.|
 He put on his coat.|He took off his coat.
 She turned the radio off.|She turned the radio on.
-The trains slowed down near the bridge.|The trains sped up near the bridge.
 They turned down the offer.|They accepted the offer.
 She broke her promise.|She kept her promise.
-He broke the law.|He obeyed the law.
 The rate fell to nine percent.|The rate rose to nine percent.
 She rose to the occasion.|
 The play was a failure.|The play was a success.
@@ -103,8 +93,6 @@ Comments are skipped.|
 This continues until the list ends.|
 """,
     "passive": """
-Anna admired Peter.|Peter was admired by Anna.
-The dog chased the cat.|The cat was chased by the dog.
 He praised the teachers.|The teachers were praised by him.
 The king has invited them.|They have been invited by the king.
 The police are following the thief.|The thief is being followed by the police.
@@ -124,11 +112,9 @@ He left the city in 1990.|In 1990, he left the city.
 When the war began, she moved to London.|She moved to London when the war began.
 She moved to London when the war began.|When the war began, she moved to London.
 He visited the cats and the dogs.|He visited the dogs and the cats.
-She met Peter and Anna.|She met Anna and Peter.
 He visited the cats and dogs.|He visited the dogs and cats.
 She met Peter, Carl and Anna.|She met Anna, Carl and Peter.
 In 1990, the king left the city.|The king, in 1990, left the city.|The king left the city in 1990.
-After the war, the king died.|The king, after the war, died.|The king died after the war.
 The children played in the garden.|In the garden, the children played.
 He loves old men and women.|
 He chose a simple and elegant proof.|
@@ -151,7 +137,6 @@ What a day|
 |
 """,
     "phrase_swap": """
-The dog chased the cat.|The cat chased the dog.
 A train runs daily from Lisbon to Porto.|A train runs daily from Porto to Lisbon.
 Anna gave Peter a book.|Peter gave Anna a book.
 He sold 12 cars in 40 days.|He sold 40 days in 12 cars.
@@ -253,8 +238,6 @@ def test_where_words_are_only_inserted_and_stays():
 
 # sentence, roles exchanged ("" for null)
 ROLES = """
-Anna admired Peter.|Peter admired Anna.
-The dog chased the cat.|The cat chased the dog.
 He praised the teachers.|The teachers praised him.
 The king has invited them.|They have invited the king.
 The police are following the thief.|The thief is following the police.

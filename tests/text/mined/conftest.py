@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from opencse.encoder import load_encoder
 from opencse.foundation.workers import Local
 from opencse.text.mined.vectors import EmbeddingSpec, open_vectors
 from opencse.text.views.constructor import open_sentence_store, texts_hash
-from tests.tiny import WORDS, tiny_bert
+from tests.tiny import WORDS, saved_encoder
 
 
 def made_up(count: int, seed: int = 0) -> list[str]:
@@ -21,11 +20,6 @@ def made_up(count: int, seed: int = 0) -> list[str]:
     lines = [" ".join(rng.choices(WORDS, k=rng.randint(3, 12))) for _ in range(count)]
     lines[10] = lines[3].upper() + "  "  # a copy
     return lines
-
-
-def saved_encoder(folder: Path, seed: int = 0) -> str:
-    load_encoder(tiny_bert(folder / "bert", seed=seed), pooling="mean").save(str(folder / "model"))
-    return str(folder / "model")
 
 
 def vectors(model: str, lines: list[str]) -> np.ndarray:
@@ -59,4 +53,4 @@ def corpus(lines, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def encoder(tmp_path_factory) -> str:
-    return saved_encoder(tmp_path_factory.mktemp("encoder"))
+    return str(saved_encoder(tmp_path_factory.mktemp("encoder")))
