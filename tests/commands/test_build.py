@@ -48,11 +48,13 @@ def test_builds_and_reports(run, tmp_path):
     assert "copula 1, do-support VBZ 1" in result.stdout
 
 
-def test_only_brings_what_is_needed(run):
+def test_only_brings_what_is_needed_and_a_recipe_may_build_nothing(run):
     with pytest.raises(OpencseError, match="not-opened-in-this-test"):
         run("--only", "substitution")
     with pytest.raises(OpencseError, match="no such column"):
         run("--only", "paraphrase")
+    with pytest.raises(OpencseError, match="builds no column"):
+        run(recipe="simcse")
 
 
 def test_overwrite(run, tmp_path):
@@ -80,8 +82,3 @@ def test_the_six_transformations_of_osscse_are_what_the_probe_reads(run, tmp_pat
         assert row["random"] in {*sentences} - {row["text"]}
     probed = load_probe_data(sentences=tmp_path / "views").sentences
     assert {"paraphrase", "negation", *counts, "random"} <= {*probed.kinds}
-
-
-def test_recipe_without_columns(run):
-    with pytest.raises(OpencseError, match="builds no column"):
-        run(recipe="simcse")

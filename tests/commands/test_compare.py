@@ -77,16 +77,13 @@ def models(noise: float, seed: int, golds):
     return [gold + noise * rng.normal(size=len(gold)) for gold in golds]
 
 
-def test_the_bootstrap_finds_a_difference_and_no_difference():
+def test_the_bootstrap_finds_a_difference_no_difference_and_what_is_undefined():
     golds = [np.random.default_rng(i).integers(0, 26, 300) / 5 for i in range(2)]
     good, bad = models(0.5, 1, golds), models(2.0, 2, golds)
     low, high = paired_bootstrap(golds, [good], [bad], resamples=200)
     assert 0 < low < high
     assert paired_bootstrap(golds, [good, bad], [bad, good], resamples=100) == pytest.approx((0, 0))
     assert paired_bootstrap(golds, [good], [bad], resamples=200) == (low, high)
-
-
-def test_the_bootstrap_of_constant_scores_is_undefined():
     gold = [np.arange(5.0)]
     assert paired_bootstrap(gold, [[np.zeros(5)]], [[np.arange(5.0)]], resamples=100) is None
 
@@ -210,12 +207,7 @@ def test_what_differs_makes_another_group_and_is_named(tmp_path):
     ]
 
 
-def test_what_a_run_says_is_read(tmp_path):
-    run = read_run(write_run(tmp_path / "a", seed=3, scores=seven(77.0)))
-    assert (run.seconds, run.steps, run.scores["sts"]["STS12"]) == (103.0, 250, 74.0)
-
-
-def test_bad_folders_are_named(tmp_path):
+def test_what_a_run_says_is_read_and_bad_folders_are_named(tmp_path):
     for path, problem in [(tmp_path / "none", "no such folder"), (tmp_path, "holds no run")]:
         with pytest.raises(OpencseError, match=problem):
             find_runs([path])
@@ -232,23 +224,17 @@ def test_bad_folders_are_named(tmp_path):
         (folder / file).write_text(content)
         with pytest.raises(OpencseError, match=problem):
             read_run(folder)
-
-
-@pytest.mark.parametrize(("text", "seeds"), [("1,2,3", [1, 2, 3]), ("1-3, 7", [1, 2, 3, 7]), ("42", [42])])
-def test_seeds(text, seeds):
-    assert parse_seeds(text) == seeds
+    run = read_run(write_run(tmp_path / "a", seed=3, scores=seven(77.0)))
+    assert (run.seconds, run.steps, run.scores["sts"]["STS12"]) == (103.0, 250, 74.0)
+    with pytest.raises(OpencseError, match="itself a run"):
+        seed_folders(tmp_path / "a", [1])
 
 
 @pytest.mark.parametrize("text", ["", "1,,2", "a", "1,1", "1-2,2", "-3", "3-1"])
-def test_bad_seeds(text):
+def test_seeds_are_numbers_and_ranges_without_repetition(text):
+    assert [parse_seeds(good) for good in ("1,2,3", "1-3, 7", "42")] == [[1, 2, 3], [1, 2, 3, 7], [42]]
     with pytest.raises(OpencseError, match="1,2,3 or 1-5"):
         parse_seeds(text)
-
-
-def test_a_run_is_no_folder_of_runs(tmp_path):
-    write_run(tmp_path / "a")
-    with pytest.raises(OpencseError, match="itself a run"):
-        seed_folders(tmp_path / "a", [1])
 
 
 TEXTS = [f"text {i}" for i in range(30)]
@@ -276,23 +262,22 @@ def found():
     return compare_searches(along, by_digit, TEXTS, QUERIES, names=("along", "digit"))
 
 
-def test_a_model_changes_nothing_against_itself() -> None:
+def test_a_model_changes_nothing_against_itself_and_one_text_cannot_be_searched() -> None:
     same = compare_searches(along, along, TEXTS, QUERIES)
     assert (same.overlap.value, same.same_first.value) == (1, 1)
     assert same.index.strength is None
     assert "No list of hits changes" in render_search_comparison(same)
+    with pytest.raises(OpencseError, match="one text"):
+        compare_searches(np.ones, np.ones, ["a", "a"], ["b"])  # type: ignore[arg-type]
 
 
-def test_lists_and_ranks_by_hand(found) -> None:
+def test_lists_and_ranks_by_hand_in_which_a_query_does_not_find_itself(found) -> None:
     pair = next(pair for pair in found.lists if pair.query == "query 3")
     assert [hit.text for hit in pair.old[:3]] == ["text 3", "text 2", "text 4"]
     assert {hit.text for hit in pair.new[:3]} == {"text 3", "text 13", "text 23"}
     assert [len(pair.old), len(pair.new)] == [10, 10]
     assert pair.shared == len({hit.text for hit in pair.old} & {hit.text for hit in pair.new})
     assert found.lists[0].shared <= found.lists[-1].shared
-
-
-def test_a_query_that_is_a_text_does_not_find_itself(found) -> None:
     pair = next(pair for pair in found.lists if pair.query == "text 5")
     assert "text 5" not in [hit.text for hit in (*pair.old, *pair.new)]
 
@@ -305,8 +290,3 @@ def test_the_page_shows_both_lists_and_escapes_texts(found, tmp_path) -> None:
     assert "<script" not in render_search_comparison(replace(found, lists=(evil,)))
     write_page(tmp_path, "search", page, found.to_dict())
     assert json.loads((tmp_path / "search.json").read_text())["texts"] == len(TEXTS)
-
-
-def test_one_text_cannot_be_searched() -> None:
-    with pytest.raises(OpencseError, match="one text"):
-        compare_searches(np.ones, np.ones, ["a", "a"], ["b"])  # type: ignore[arg-type]

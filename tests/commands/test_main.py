@@ -133,6 +133,10 @@ def test_version_and_help(opencse) -> None:
     code, printed, _ = opencse("train", "--help")
     assert code == 0
     assert "sentence-transformers folder" in printed
+    code, printed, err = opencse()
+    assert code == 2
+    assert "Usage" in printed + err
+    assert ". See" not in printed + err
 
 
 BAD = {
@@ -168,13 +172,6 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, opencse, corpus, pairs,
     assert message in lines[0]
     assert "Traceback" not in err + printed
     assert not (tmp_path / "out").exists()
-
-
-def test_without_arguments_there_is_help_alone(opencse) -> None:
-    code, printed, err = opencse()
-    assert code == 2
-    assert "Usage" in printed + err
-    assert ". See" not in printed + err
 
 
 def test_the_cache_is_shown_and_cleared(opencse, tmp_path, monkeypatch) -> None:
@@ -241,11 +238,8 @@ def test_each_value_says_where_it_was_published(tmp_path) -> None:
     assert load_recipe(path, family="bert-base") == load_recipe("osscse", family="bert-base")
 
 
-def test_a_recipe_of_no_paper_has_nothing_to_compare() -> None:
+def test_a_recipe_of_no_paper_or_a_family_without_settings_is_said() -> None:
     result = CliRunner().invoke(app, ["recipes", "show", "debias", "--published"])
     assert isinstance(result.exception, OpencseError)
-
-
-def test_a_family_without_published_settings_is_said() -> None:
     result = CliRunner().invoke(app, ["recipes", "show", "promptbert", "--published", "--family", "mini-mlm"])
     assert "nothing was published for promptbert with the family mini-mlm" in result.output

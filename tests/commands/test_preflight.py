@@ -88,16 +88,13 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
     assert not Path(out).exists()
 
 
-def test_what_depends_on_backbone_and_corpus_is_left_to_the_command(tmp_path) -> None:
+def test_what_depends_on_the_run_or_is_not_changed_by_it_is_not_checked(tmp_path) -> None:
     added = ["terms.paraphrase.weight=0.5", "build.paraphrase.path=p.csv", "corpus.parts={a={needs=[]}}"]
     check_options(RunOptions("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
     check_options(RunOptions("debias", None, backbone="minilm", out=tmp_path))
     (tmp_path / "rows.csv").write_text("text,paraphrase\n")
     check_options(RunOptions("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new"))
-
-
-def test_what_a_run_does_not_change_is_not_checked(tmp_path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(OpencseError, match="already holds files"):
         check_options(RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path))
@@ -124,12 +121,9 @@ def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:
             check_options(options)
 
 
-def test_kinds_are_those_of_their_classes() -> None:
+def test_kinds_are_those_of_their_classes_also_of_ones_own(tmp_path, monkeypatch) -> None:
     assert {name: kind.kind for name, kind in TERMS.items()} == {name: name for name in TERMS}
     assert {name: kind.kind for name, kind in CONSTRUCTORS.items()} == {name: name for name in CONSTRUCTORS}
-
-
-def test_a_class_of_ones_own_is_a_kind(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(TERMS, "mine", TERMS["info_nce"])
     path = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "mine"\n')
     check_options(RunOptions(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))

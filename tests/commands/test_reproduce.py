@@ -70,12 +70,9 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
     assert any("SimCSE" in note for note in notes)
 
 
-def test_the_command_lists_the_tables() -> None:
+def test_the_command_lists_the_tables_and_splits_need_the_sts_data(tmp_path) -> None:
     result = CliRunner().invoke(app, ["reproduce"])
     assert "osscse/table-4" in result.output
-
-
-def test_splits_need_the_sts_data(tmp_path) -> None:
     with pytest.raises(OpencseError, match="--data"):
         reproduce("osscse/table-2", out=tmp_path)
 

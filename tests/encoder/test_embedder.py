@@ -124,13 +124,6 @@ def test_left_padding(model):
     close(Embedder(model, token_budget=1 if one_by_one else 300).encode(texts), expected)
 
 
-def test_tokenizer_without_padding_token(model):
-    model.tokenizer.pad_token = None
-    assert Embedder(model).encode(["a dog", "a dog"]).shape == (2, 32)
-    with pytest.raises(OpencseError, match="padding"):
-        Embedder(model).encode(["a dog", "the cat sits"])
-
-
 def test_static_embeddings_fall_back_to_encode(folder):
     tokenizer = SentenceTransformer(str(folder), device="cpu").tokenizer.backend_tokenizer
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu")
@@ -213,12 +206,16 @@ def test_a_failing_forward_restores_threads_and_modes(model, monkeypatch):
     assert model.training
 
 
-def test_nothing_and_not_text(model):
+def test_nothing_not_text_and_no_padding_token(model):
     assert Embedder(model).encode([]).shape == (0, 32)
     with pytest.raises(OpencseError, match="text 1 is None"):
         Embedder(model).encode(["a", None])
     with pytest.raises(OpencseError, match="fp32, bf16"):
         Embedder(model, precision="int4")
+    model.tokenizer.pad_token = None
+    assert Embedder(model).encode(["a dog", "a dog"]).shape == (2, 32)
+    with pytest.raises(OpencseError, match="padding"):
+        Embedder(model).encode(["a dog", "the cat sits"])
 
 
 @settings(max_examples=60, deadline=None)

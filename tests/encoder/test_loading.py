@@ -74,12 +74,9 @@ def test_a_model_saved_in_half_precision_is_one_of_fp32(tmp_path) -> None:
     assert {each.dtype for each in load_encoder(tmp_path / "half").parameters()} == {torch.float32}
 
 
-def test_an_unknown_pooling_is_named_before_anything_is_loaded() -> None:
+def test_unknown_poolings_and_models_are_named(monkeypatch) -> None:
     with pytest.raises(OpencseError, match=r"no pooling 'most'.*cls, mean"):
         load_encoder("nowhere/at-all", pooling="most")
-
-
-def test_a_name_that_is_no_model_is_not_called_one_without_pooling(monkeypatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(OpencseError, match="cannot be loaded"):
         load_encoder("nobody/no-such-model", pooling="backbone")

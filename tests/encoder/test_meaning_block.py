@@ -114,7 +114,7 @@ def test_runs_beside_every_architecture(family):
         torch.testing.assert_close(block.copied(found)[:, : last.shape[1]], last, atol=1e-5, rtol=1e-4)
 
 
-def test_cosine_is_a_mixture_of_both_and_strength_zero_is_the_old_model(model):
+def test_cosine_is_a_mixture_by_the_strength_on_which_the_hash_depends(model):
     e, z = (part.detach().numpy() for part in model[-1].parts(features(model))[::3])
     share = model[-1].strength ** 2 / (1 + model[-1].strength ** 2)
     v = model.encode(TEXTS)
@@ -126,6 +126,9 @@ def test_cosine_is_a_mixture_of_both_and_strength_zero_is_the_old_model(model):
     v = model.encode(TEXTS)
     np.testing.assert_allclose(v @ v.T, e @ e.T, atol=1e-6)
     np.testing.assert_array_equal(v[:, e.shape[1] :], 0)
+    before = weights_hash(model)
+    model[-1].strength = 0.7
+    assert weights_hash(model) != before
 
 
 @pytest.mark.parametrize("measure", ["dot product", "cosine"])
@@ -197,9 +200,3 @@ def test_the_code_in_a_folder_is_not_run(model, tmp_path):
     (tmp_path / "saved" / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(OpencseError, match="not a module of sentence-transformers"):
         load_encoder(tmp_path / "saved", device="cpu")
-
-
-def test_the_hash_of_a_model_depends_on_the_strength(model):
-    before = weights_hash(model)
-    model[-1].strength = 0.7
-    assert weights_hash(model) != before

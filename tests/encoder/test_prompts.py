@@ -57,15 +57,12 @@ def test_text_and_special_tokens_follow_the_mask(plain, prompt: str, behind: str
     assert list(frame.after[frame.mask + 1 :]) == [*tail, plain.sep_token_id]
 
 
-def test_the_vector_is_the_one_at_the_mask(plain, masked) -> None:
+def test_the_vector_is_the_one_at_the_mask_whose_weight_is_never_trained(plain, masked, tmp_path) -> None:
     texts = ["the cat sits", "a big old dog runs in the garden"]
     batch = masked.tokenizer(texts, return_tensors="pt", padding=True)
     hidden = masked[0].auto_model(**batch).last_hidden_state[batch["input_ids"] == plain.mask_token_id]
     np.testing.assert_allclose(masked.encode(texts), hidden.detach(), atol=1e-6)
     assert pooling_name(masked) == "mask"
-
-
-def test_the_weight_of_the_mask_is_never_trained(masked, tmp_path) -> None:
     save_encoder(masked, tmp_path / "model")
     for encoder in (masked, load_encoder(tmp_path / "model")):
         assert [n for n, p in encoder.named_parameters() if not p.requires_grad] == ["1.emb_layer.weight"]
@@ -150,13 +147,10 @@ def test_gradients_flow_and_lengths_share_a_dropout_mask(folder) -> None:
     assert torch.equal(still.delta(torch.tensor([4])), still.delta(torch.tensor([4])))
 
 
-def test_it_has_no_weights_of_its_own(folder) -> None:
+def test_denoising_has_no_weights_and_needs_position_embeddings(folder) -> None:
     encoder, frame = load(folder)
     denoiser = TemplateDenoising(encoder[0].auto_model, frame)
     assert not denoiser.state_dict()
     assert not list(denoiser.parameters())
-
-
-def test_a_model_without_positions_is_refused() -> None:
     with pytest.raises(OpencseError, match=r"position embeddings.*encoder\.denoising=none"):
         TemplateDenoising(torch.nn.Linear(2, 2), Frame((1,), (2,)))

@@ -108,11 +108,14 @@ def test_the_published_definitions_written_out():
     assert result.metrics["anisotropy"] == pytest.approx(np.mean([unit[x] @ unit[y] for x, y in combinations(unit, 2)]))
 
 
-def test_it_enters_no_average():
+def test_geometry_enters_no_average_and_its_blocks_change_nothing(monkeypatch):
     results = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS), PairsTask(pairs=PAIRS)])
     assert results["geometry of p"].score is None
     assert results.average == results["p"].score
     assert results["geometry of p"].metrics["spearman"] == results["p"].score, "the correlation is that of STS"
+    before = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics
+    monkeypatch.setattr("opencse.evaluation.measures._BLOCK", 4)
+    assert evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics == pytest.approx(before)
 
 
 def test_without_positive_pairs_alignment_is_undefined():
@@ -124,9 +127,3 @@ def test_without_positive_pairs_alignment_is_undefined():
     alone = ScoredPairs(name="p", sentence1=["a"], sentence2=["a"], scores=[5])
     result = evaluate_tasks(encode, [GeometryTask(pairs=alone)]).results[0]
     assert set(result.undefined) == {"uniformity", "anisotropy", "spearman"}
-
-
-def test_a_block_more_or_less_is_the_same(monkeypatch):
-    before = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics
-    monkeypatch.setattr("opencse.evaluation.measures._BLOCK", 4)
-    assert evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics == pytest.approx(before)

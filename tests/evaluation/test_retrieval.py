@@ -47,15 +47,12 @@ def test_reordering_candidates():
     assert result.score == result.metrics["map"]
 
 
-def test_a_collapsed_model_has_no_score():
+def test_a_collapsed_model_and_an_impossible_task_have_no_score():
     columns = {"queries": ["a"], "corpus": ["b", "c"], "relevant": [{0: 1.0}]}
     task, search = RetrievalTask(name="r", candidates=[[0, 1]], **columns), RetrievalTask(name="s", **columns)
     for result in evaluate_tasks(lambda texts: np.ones((len(texts), 3)), [task, search]).results:
         assert result.score is None
         assert result.undefined["map"] == "the model gives all texts the same score"
-
-
-def test_impossible_tasks():
     with pytest.raises(OpencseError, match="nothing is relevant to 'b'"):
         RetrievalTask(name="r", queries=["a", "b"], corpus=["c"], relevant=[{0: 1.0}, {0: 0.0}])
     with pytest.raises(OpencseError, match="holds no query"):

@@ -75,17 +75,14 @@ def test_undefined_is_named_and_never_averaged(some_pairs):
     assert collapsed["toy"].undefined["pearson"] == "the model gives all pairs the same score"
 
 
-def test_cosine_of_a_zero_vector_is_zero():
-    assert paired_cosine(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [0.0]
-
-
-def test_damaged_output_of_a_model_is_an_error():
+def test_damaged_output_of_a_model_is_an_error_and_a_zero_vector_is_none():
     with pytest.raises(OpencseError, match="not finite, for the text 'b'"):
         TextEmbeddings(["a", "b"], np.array([[1.0], [math.nan]]))
     with pytest.raises(OpencseError, match="1 vectors for 2"):
         TextEmbeddings(["a", "b"], np.ones((1, 2)))
     with pytest.raises(OpencseError, match="nothing to evaluate"):
         evaluate_tasks(lambda texts: np.ones((len(texts), 1)), [])
+    assert paired_cosine(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [0.0]
 
 
 HEADER = "sentence1\tsentence2\tscore\n"

@@ -161,12 +161,14 @@ def test_accuracy_by_group_with_a_tie_as_wrong_and_a_hash_of_the_rows(path):
     assert scored(path).data_sha256 != result.data_sha256
 
 
-def test_rows_without_an_id_are_named_by_their_line(tmp_path):
+def test_triplets_without_an_id_are_named_by_their_line_and_unknown_sets_refused(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("anchor,positive,negative\none,uno,not one\n")
     (triplet,) = read_triplets(file).triplets
     assert triplet.id == "line 2"
     assert triplet.groups == {}
+    with pytest.raises(OpencseError, match="no development set 'other'"):
+        development_set("other")
 
 
 @pytest.mark.parametrize(
@@ -184,11 +186,6 @@ def test_a_wrong_file_is_named_with_its_line(path, old, new, problem):
     path.write_text(TABLE.replace(old, new))
     with pytest.raises(OpencseError, match=problem):
         read_triplets(path)
-
-
-def test_an_unknown_development_set_is_an_error():
-    with pytest.raises(OpencseError, match="no development set 'other'"):
-        development_set("other")
 
 
 def encode(texts):

@@ -232,7 +232,7 @@ def test_senteval_folders_that_cannot_be_trusted(downstream, task, file, text, m
         load_labelled(downstream, "SST2", text="raw")
 
 
-def test_reads_both_texts_of_the_table_layout(tmp_path):
+def test_tables_may_have_both_texts_and_any_folder_with_labelled_parts_is_a_task(tmp_path):
     folder = tmp_path / "eval" / "CR"
     folder.mkdir(parents=True)
     text = "label\ttext\ttext_senteval\n1\tA good one!\ta  good one !\n0\tBad.\tbad .\n"
@@ -241,9 +241,6 @@ def test_reads_both_texts_of_the_table_layout(tmp_path):
     assert (rows(found.train), found.text) == ([("0", "bad ."), ("1", "a good one !")], "senteval")
     found = load_labelled(tmp_path / "eval", "CR", text="raw")
     assert (rows(found.train), found.text) == ([("0", "Bad."), ("1", "A good one!")], "raw")
-
-
-def test_any_folder_with_labelled_parts_is_a_task(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "train.csv").write_text('text,label\n"one, two",x\n\nthree ,y\n')

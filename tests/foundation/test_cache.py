@@ -49,7 +49,7 @@ def store(kind, name, size, days):
     return path
 
 
-def test_the_longest_unused_go_until_the_rest_fits(monkeypatch) -> None:
+def test_the_longest_unused_go_until_the_rest_fits_but_none_of_today(monkeypatch) -> None:
     new, old, oldest = (store("tokens", f"{days:032}", 100, days) for days in (2, 3, 4))
     file = cache_root() / "inputs" / f"texts-{A}.parquet"
     file.parent.mkdir()
@@ -58,9 +58,6 @@ def test_the_longest_unused_go_until_the_rest_fits(monkeypatch) -> None:
     monkeypatch.setenv("OPENCSE_CACHE_GIB", str(250 / 2**30))
     trim_cache()
     assert [path.exists() for path in (new, old, oldest, file)] == [True, True, False, False]
-
-
-def test_what_was_used_within_a_day_stays(monkeypatch) -> None:
     path = store("tokens", A, 100, 0.5)
     monkeypatch.setenv("OPENCSE_CACHE_GIB", "0")
     trim_cache()
@@ -129,7 +126,7 @@ def write(path, *, rows=4):
     return path
 
 
-def test_rows_come_back_in_another_process(tmp_path) -> None:
+def test_rows_come_back_in_another_process_also_none(tmp_path) -> None:
     store = pickle.loads(pickle.dumps(Store(write(tmp_path / "a"))))
     assert (len(store), store.meta) == (4, {"note": "é"})
     assert store.texts("text", np.array([2, 0, 1, 2])) == ["é 😀 b", "a", "", "é 😀 b"]
@@ -140,9 +137,6 @@ def test_rows_come_back_in_another_process(tmp_path) -> None:
     assert np.array_equal(store.columns["vector"].values[[3, 1]], VECTORS[[3, 1]])
     assert store.columns["key"].values[[0, 3]].tolist() == [2**63, 2**63 + 3]
     assert not any(column.values.flags.writeable for column in store.columns.values())
-
-
-def test_a_store_of_no_rows(tmp_path) -> None:
     store = Store(write(tmp_path / "a", rows=0))
     assert len(store) == 0
     assert store.texts("text", np.zeros(0, int)) == []
@@ -239,30 +233,24 @@ def test_files_are_as_readable_as_the_user_has_it(tmp_path) -> None:
     assert (tmp_path / "file").stat().st_mode == usual
 
 
-def test_a_full_disk_is_named(tmp_path) -> None:
+def test_a_full_disk_and_a_file_beyond_a_limit_are_named(tmp_path) -> None:
     with pytest.raises(OpencseError, match="disk is full"), replaced_file(tmp_path / "a"):
         raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_a_file_beyond_a_limit_is_named(tmp_path) -> None:
     with pytest.raises(OpencseError, match="ulimit"), replaced_file(tmp_path / "a"):
         raise RuntimeError("Error while serializing: I/O error: File too large (os error 27)")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path) -> None:
+def test_a_place_or_a_number_that_cannot_be_written_is_named(tmp_path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "a.json", {"score": float("nan")})
+    assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("")
     with pytest.raises(OpencseError, match="cannot be written"):
         write_json(tmp_path / "file" / "below.json", {})
     (tmp_path / "folder").mkdir()
     with pytest.raises(OpencseError, match="cannot be written"):
         write_json(tmp_path / "folder", {})
-
-
-def test_a_number_that_is_none_is_refused(tmp_path) -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        write_json(tmp_path / "a.json", {"score": float("nan")})
-    assert not list(tmp_path.iterdir())
 
 
 HOLD = """
@@ -285,12 +273,9 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_second_process_is_refused_and_told_who_holds_the_lock(tmp_path, holder) -> None:
+def test_a_second_process_is_refused_whatever_a_launcher_says(tmp_path, holder, monkeypatch) -> None:
     with pytest.raises(OpencseError, match=f"in use by process {holder.pid} on"), locked(tmp_path / "out"):
         pass
-
-
-def test_no_variable_of_a_launcher_opens_it(tmp_path, holder, monkeypatch) -> None:
     for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
     assert launched_processes() == 2
@@ -324,19 +309,16 @@ def test_the_lock_of_a_dead_process_is_none(tmp_path, holder) -> None:
     assert not (tmp_path / "out" / LOCK).exists()
 
 
-def test_one_process_may_lock_a_folder_again(tmp_path) -> None:
+def test_one_process_may_lock_a_folder_again_and_an_empty_one_is_left_away(tmp_path) -> None:
+    with pytest.raises(ZeroDivisionError), locked(tmp_path / "out"):
+        _ = 1 / 0
+    assert not (tmp_path / "out").exists()
     with locked(tmp_path / "out"):
         with locked(tmp_path / "out"):
             pass
         assert (tmp_path / "out" / LOCK).is_file()
         (tmp_path / "out" / "kept").touch()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["kept"]
-
-
-def test_a_folder_that_stays_empty_is_left_away(tmp_path) -> None:
-    with pytest.raises(ZeroDivisionError), locked(tmp_path / "out"):
-        _ = 1 / 0
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("out", ["file/out", "loop", "o\0ut", "o" * 300, "/proc/out", "o\udcffut"])

@@ -62,14 +62,11 @@ def test_the_page_has_the_sizes_of_the_code() -> None:
 META = torch.device("meta")  # its tensors have no values: whatever reads one fails
 
 
-def test_rows_come_from_the_host() -> None:
+def test_rows_and_cells_come_from_the_host() -> None:
     present = {"a": torch.tensor([True, True, False, True]), "b": torch.tensor([True, False, True, True])}
     assert Context().rows(present, "a", "b").tolist() == [0, 3]
     rows = Context(device=META).rows(present, "a")
     assert (rows.device, len(rows)) == (META, 3)
-
-
-def test_the_true_cells_of_a_mask() -> None:
     assert true_cells(torch.tensor([[False, True], [True, True]]), torch.device("cpu")).tolist() == [1, 2, 3]
     assert move(torch.zeros(2), META).device == META
 

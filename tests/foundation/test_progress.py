@@ -104,7 +104,7 @@ def clock(monkeypatch):
     return wait
 
 
-def test_a_part_inside_another_counts_for_itself_alone(clock):
+def test_a_part_inside_another_counts_for_itself_and_a_whole_one_keeps_what_is_inside(clock):
     with collect() as timings:
         clock(1)
         with timed("training"):
@@ -116,9 +116,6 @@ def test_a_part_inside_another_counts_for_itself_alone(clock):
             clock(2)
     assert timings.rounded() == {"training": 17.0, "development scores": 4.0, "other": 1.0}
     assert timings.line() == "22 s in all: training 17 s, development scores 4 s, other 1 s"
-
-
-def test_a_whole_part_keeps_what_is_inside_it(clock):
     with collect() as timings:
         with timed("first stages"), collect(), timed("training steps"):
             clock(7)
@@ -153,15 +150,12 @@ def test_figures(number: Number, text: str) -> None:
     assert str(number) == text
 
 
-def test_markdown() -> None:
+def test_markdown_and_csv() -> None:
     lines = TABLE.markdown().splitlines()
     assert lines[:2] == ["# Scores & more", ""]
     assert lines[3] == "| --- | ---: | ---: |"
     assert lines[4] == "| a\\|b <c> | 12,345 | −0.50 (n = 1) |"
     assert lines[-1] == "- One note."
-
-
-def test_csv_has_plain_numbers() -> None:
     table = Table(("name", "score", "share"), [("a,b", Number(1234.5678), Number(0.5, aside="0 to 1")), ("c", 7, "")])
     rows = list(csv.reader(io.StringIO(table.csv())))
     assert rows == [["name", "score", "share"], ["a,b", "1234.5678", "0.50 (0 to 1)"], ["c", "7", ""]]

@@ -248,24 +248,18 @@ def test_another_encoding_is_refused_and_its_remedy_is_a_command_that_works(tmp_
     assert list(read_lines(written(path, mended))) == [(1, WINDOWS.strip())]
 
 
-def test_a_stray_control_character_in_a_large_corpus_is_kept(tmp_path) -> None:
+def test_control_characters_are_refused_but_for_a_stray_one_in_a_large_corpus(tmp_path) -> None:
+    for escape in (r"\u0000", r"\u0092"):
+        with pytest.raises(OpencseError, match=r"line 1: .* character"):
+            list(Corpus(written(tmp_path / "t.jsonl", f'{{"text": "a {escape}"}}\n')).texts())
     path = written(tmp_path / "t.txt", "a\n" * 2000 + "b\u0092\n")
     assert sum(1 for _ in read_lines(path)) == 2001
 
 
-def test_control_characters_in_cells_are_refused(tmp_path) -> None:
-    for escape in (r"\u0000", r"\u0092"):
-        with pytest.raises(OpencseError, match=r"line 1: .* character"):
-            list(Corpus(written(tmp_path / "t.jsonl", f'{{"text": "a {escape}"}}\n')).texts())
-
-
-def test_line_ends_of_the_old_mac_are_converted_by_the_command(tmp_path) -> None:
+def test_line_ends_of_the_old_mac_and_workbooks_are_named_with_what_converts_them(tmp_path) -> None:
     path = written(tmp_path / "t.csv", "text,label\ra,b\r")
     with pytest.raises(OpencseError, match=r"a carriage return.*`tr"):
         list(read_table(path))
-
-
-def test_a_workbook_is_named_with_what_to_convert_it_to(tmp_path) -> None:
     with pytest.raises(OpencseError, match=r"XLSX files are not read.*CSV"):
         Corpus(written(tmp_path / "t.xlsx", b"PK"))
 

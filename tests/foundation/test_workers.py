@@ -40,12 +40,9 @@ def test_results_come_in_the_order_of_the_jobs(processes: int) -> None:
     assert list(Local(processes=processes).map(Double(), range(1, 20))) == [(i, 2 * i) for i in range(1, 20)]
 
 
-def test_the_error_of_a_job_reaches_the_caller() -> None:
+def test_errors_and_kills_of_workers_reach_the_caller() -> None:
     with pytest.raises(OpencseError, match="0 cannot be doubled"):
         list(Local(processes=2).map(Double(), [1, 0, 2]))
-
-
-def test_a_killed_worker_is_an_error_and_not_a_wait_without_end() -> None:
     with pytest.raises(OpencseError, match="a worker process ended"):
         list(Local(processes=2).map(Double(), [1, -1, 2]))
 

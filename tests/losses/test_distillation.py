@@ -69,16 +69,13 @@ def test_the_coded_list_mle_pushes_up_what_is_far_below_the_maximum() -> None:
     assert abs(coded[0] - coded[1]) < 1e-3 < abs(exact[0] - exact[1])
 
 
-def test_teachers_weights_are_scaled_and_equal_by_default() -> None:
+def test_teachers_weights_are_scaled_and_equal_by_default_and_correlations_reported() -> None:
     arrays = draw(VIEWS, 6)
     both = {"a": TEACHERS["a"], "b": TEACHERS["b"]}
     equal = run(ListNetLoss(teachers=("a", "b")), arrays, teachers=both)[0]
     assert run(ListNetLoss(teachers=("a", "b"), teacher_weights=(3.0, 3.0)), arrays, teachers=both)[0] == equal
     only = run(ListNetLoss(teachers=("a", "b"), teacher_weights=(0.0, 1.0)), arrays, teachers=both)[0]
     assert only == pytest.approx(run(ListNetLoss(teachers=("b",)), arrays, teachers=both)[0])
-
-
-def test_it_reports_how_well_the_lists_correlate() -> None:
     arrays = draw(VIEWS, 6)
     reports = run(ListMLELoss(), arrays, teachers={"a": arrays})[2].reports
     assert reports["correlation"].item() == pytest.approx(1)
@@ -94,7 +91,7 @@ def test_between_zero_and_log_two_and_symmetric(seed: int, spread: float, temper
     assert run(RankingConsistencyLoss(temperature=temperature), swapped)[0] == pytest.approx(loss, abs=1e-12)
 
 
-def test_zero_for_equal_lists_where_the_coded_form_is_not() -> None:
+def test_zero_for_equal_lists_where_the_coded_form_is_not_and_says_so() -> None:
     arrays = draw(("anchor",), 6)
     same = {"anchor": arrays["anchor"], "twin": arrays["anchor"]}
     loss, gradients, _ = run(RankingConsistencyLoss(), same)
@@ -103,9 +100,6 @@ def test_zero_for_equal_lists_where_the_coded_form_is_not() -> None:
     loss, gradients, _ = run(RankingConsistencyLoss(form="entropy", temperature=0.3), same)
     assert loss < -0.01
     assert np.abs(gradients["anchor"]).max() > 1e-3
-
-
-def test_the_coded_form_is_named_as_what_it_is() -> None:
     assert "entropy" in RankingConsistencyLoss(form="entropy").warnings()[0]
     assert RankingConsistencyLoss().warnings() == []
 

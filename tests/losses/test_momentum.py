@@ -94,14 +94,11 @@ def test_what_enters_the_queue_is_the_slow_encoders_without_dropout(world) -> No
     assert all(p.grad is None for p in module.parameters())
 
 
-def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
+def test_it_is_saved_whole_stays_in_evaluation_mode_and_takes_no_absent_rows(world) -> None:
     module = world[1].modules["momentum_contrastive"]
     assert set(module.state_dict()) == {"queue", "encoded", "_extra_state", "encoder.0.table.weight"}
     assert not any(part.training for part in module.train().modules())
     assert not any(p.requires_grad for p in module.parameters())
-
-
-def test_absent_rows_do_not_enter(world) -> None:
     term, context, _, _ = world
     feed(term, context, 0, 0, np.array([True, False, True, False]))
     assert len(context.modules[term.name].vectors) == 2

@@ -214,11 +214,17 @@ def test_the_head_sees_only_what_is_asked_for(facts) -> None:
     assert torch.equal(many, generator.fill(ids, mask, chosen, None).repeat(9, 1))
 
 
-def test_an_encoder_that_cannot_be_told_a_vector_is_refused(facts) -> None:
+def test_what_cannot_be_told_a_vector_or_has_no_head_is_refused(facts, tmp_path) -> None:
     with pytest.raises(ValueError, match="no transformer"):
         ReplacedTokenDetectionLoss().module(replace(facts, transformer=None))
     with pytest.raises(ValueError, match="no embedding layer"):
         ConditionalTransformer(torch.nn.Linear(2, 2), 2, 2)
+    from opencse.encoder import load_encoder, save_encoder
+
+    folder = tiny_bert(tmp_path / "bert")
+    save_encoder(load_encoder(folder, pooling="cls"), tmp_path / "model")
+    with pytest.raises(OpencseError, match="no masked-LM head"):
+        MaskedLanguageModelLoss().module(build_context(tmp_path / "model"))
 
 
 def test_draws_follow_the_probabilities():
@@ -367,12 +373,3 @@ def test_what_rows_lack_does_not_count(facts) -> None:
     loss = term.compute(vectors, present, context).value
     loss.backward()
     assert loss == 0
-
-
-def test_a_backbone_without_a_head_is_refused(tmp_path) -> None:
-    from opencse.encoder import load_encoder, save_encoder
-
-    folder = tiny_bert(tmp_path / "bert")
-    save_encoder(load_encoder(folder, pooling="cls"), tmp_path / "model")
-    with pytest.raises(OpencseError, match="no masked-LM head"):
-        MaskedLanguageModelLoss().module(build_context(tmp_path / "model"))

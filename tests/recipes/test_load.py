@@ -141,8 +141,10 @@ def test_unknown_names() -> None:
         load_recipe("simcse", variant="faithfull")
 
 
-def test_columns_say_what_may_be_missing() -> None:
+def test_columns_say_what_may_be_missing_and_the_default_how_it_differs() -> None:
     assert load_recipe("hince").columns == {"text": False, "negative": True}
+    assert load_recipe("simcse").differs
+    assert load_recipe("simcse", variant="faithful").differs == ""
 
 
 EXTRA = """
@@ -155,7 +157,7 @@ build.paraphrase = { kind = "candidate_table", path = "" }
 """
 
 
-def test_what_the_user_brings_adds_views_and_terms(tmp_path) -> None:
+def test_what_the_user_brings_adds_terms_and_a_weight_of_zero_leaves_one_out(tmp_path) -> None:
     path = tmp_path / "extra.toml"
     path.write_text(EXTRA)
     assert [t.name for t in load_recipe(path).terms] == ["info_nce"]
@@ -164,9 +166,6 @@ def test_what_the_user_brings_adds_views_and_terms(tmp_path) -> None:
     assert recipe.build["paraphrase"].path == "table.tsv"
     with pytest.raises(OpencseError, match="no use for labels"):
         load_recipe(path, having=["labels"])
-
-
-def test_a_weight_of_zero_leaves_a_term_out(tmp_path) -> None:
     path = tmp_path / "extra.toml"
     path.write_text(EXTRA)
     recipe = load_recipe(path, having=["paraphrases"], overrides=["terms.info_nce.weight=0"])
@@ -191,16 +190,8 @@ def test_a_trial_keeps_views_and_terms_and_cuts_sizes() -> None:
         "searched": 400,
     }
     assert shortened(short) == short
-
-
-def test_a_recipe_without_limits_gets_some() -> None:
     short = shortened(load_recipe("simcse"))
     assert (short.training.max_steps, short.corpus.rows) == (20, 400)
-
-
-def test_the_faithful_variant_does_not_say_how_the_default_differs_from_it() -> None:
-    assert load_recipe("simcse").differs
-    assert load_recipe("simcse", variant="faithful").differs == ""
 
 
 FOLDER = Path(package.__file__).parent / "published"
@@ -257,21 +248,15 @@ def test_scores_are_those_of_the_papers(name: str) -> None:
     assert load_recipe(name).published == by_family(SCORES[name])
 
 
-def test_what_a_table_inherits_says_from_where() -> None:
-    sources = {entry.key: entry.source for entry in published_settings("byop-c")}
-    assert sources["terms.info_nce.size"] == "Table 6"
-    assert sources["encoder.pooling"].startswith("simcse: ")
-
-
-def test_a_setting_is_found_by_its_key() -> None:
+def test_a_setting_is_found_by_its_key_and_its_source_by_its_table() -> None:
     values = values_of(load_recipe("san-simcse", family="roberta-base", variant="faithful"))
     assert values["terms.info_nce.negative_temperature"] == 0.08
     assert values["build.substitution.divisor"] == 20.0
     assert values["encoder.dropout"] == 0.15
     assert values["terms.recall.gamma"] == ABSENT
     assert values_of(load_recipe("simcse"))["encoder.dropout"] == ABSENT
-
-
-def test_a_recipe_of_no_paper_has_no_table() -> None:
+    sources = {entry.key: entry.source for entry in published_settings("byop-c")}
+    assert sources["terms.info_nce.size"] == "Table 6"
+    assert sources["encoder.pooling"].startswith("simcse: ")
     with pytest.raises(OpencseError, match="no settings were published"):
         published_settings("debias")

@@ -79,19 +79,16 @@ def test_bad_files_are_one_clear_line(tmp_path, name: str, content: str, message
         list(Corpus(path).texts())
 
 
-def test_a_missing_file_is_named(tmp_path) -> None:
-    with pytest.raises(OpencseError, match="no such file"):
-        list(Corpus(tmp_path / "none.txt").texts())
-    with pytest.raises(OpencseError, match="the path is empty"):  # of a variable that is not set
-        list(Corpus("").texts())
-
-
-def test_the_hash_follows_the_content(tmp_path) -> None:
+def test_a_missing_file_is_named_and_the_hash_follows_the_content(tmp_path) -> None:
     path = write(tmp_path, "txt")
     before = content_hash(path)
     assert content_hash(path) == before
     path.write_text("other\n")
     assert content_hash(path) != before
+    with pytest.raises(OpencseError, match="no such file"):
+        list(Corpus(tmp_path / "none.txt").texts())
+    with pytest.raises(OpencseError, match="the path is empty"):  # of a variable that is not set
+        list(Corpus("").texts())
 
 
 def test_a_table_of_a_binary_format_may_hold_control_characters(tmp_path):

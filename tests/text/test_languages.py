@@ -150,19 +150,11 @@ def test_each_text_is_parsed_once_while_it_is_recent(monkeypatch):
     assert seen == ["a", "b", "c", "d", "e", "b", *"vwxyz"]  # b was forgotten
 
 
-def test_missing_pipeline_is_named():
-    with pytest.raises(OpencseError, match="no_such_pipeline"):
-        load_parser("no_such_pipeline")
-
-
-def test_brackets_are_left_out_with_offsets_kept(parser):
+def test_brackets_and_odd_spacing_are_left_out_with_offsets_kept(parser):
     text = "Ann (born 1970) is [as ever] a doctor."
     (tokens,) = parse_without_asides(parser, [text])
     assert [token.text for token in tokens] == ["Ann", "is", "a", "doctor", "."]
     assert all(text[token.start : token.end] == token.text for token in tokens)
-
-
-def test_odd_spacing_is_evened_out(parser):
     text = "\n The  dog\tsings .  "
     (tokens,) = parse_without_asides(parser, [text])
     assert [token.text for token in tokens] == ["The", "dog", "sings", "."]
@@ -204,10 +196,12 @@ def test_static_lexicon(tmp_path, make):
     assert second.seen  # the cache was damaged
 
 
-def test_a_blank_pipeline_has_words_without_tags_and_the_final_mark_apart() -> None:
+def test_a_blank_pipeline_has_words_alone_and_an_unknown_one_is_named() -> None:
     (tokens,) = load_parser("blank:de").parse(["Er endet am 3. Mai 2021."])
     assert [token.text for token in tokens] == ["Er", "endet", "am", "3.", "Mai", "2021", "."]
     assert (tokens[-2].start, tokens[-2].end, tokens[-1].start, tokens[-1].end) == (19, 23, 23, 24)
     assert {token.tag for token in tokens} == {""}
     with pytest.raises(OpencseError, match="no language 'tlh'"):
         load_parser("blank:tlh")
+    with pytest.raises(OpencseError, match="no_such_pipeline"):
+        load_parser("no_such_pipeline")

@@ -20,31 +20,26 @@ from opencse.text.views.registry import (
 TEXTS = [" ".join(f"w{k}" for k in range(n)) for n in range(1, 60)]
 
 
-def test_deletion_removes_one_word(rows):
+def test_deletion_removes_one_word_or_a_share(rows):
     for text, view in zip(TEXTS[1:], Deletion().open()(rows(*TEXTS[1:])), strict=True):
         gone = set(text.split()) - set(view.text.split())
         assert len(gone) == 1
         assert view.text.split() == [word for word in text.split() if word not in gone]
         assert view.scores["mer"] == pytest.approx(1 / len(text.split()))
     assert Deletion().open()(rows("one", ""))[0].text is None
+    (view,) = Deletion(share=0.5).open()(rows("one two three four five six"))
+    assert len(view.text.split()) == 3
+    assert Deletion(share=0.5).open()(rows("one"))[0].text is None
+    with pytest.raises(ValueError, match="share"):
+        Deletion(share=1.0)
 
 
-def test_random_sentence_is_another_row(rows):
+def test_random_sentence_is_another_row_and_never_a_copy_of_the_sentence(rows):
     for i, view in enumerate(RandomSentence().open()(rows(*TEXTS))):
         other = int(view.rule.removeprefix("row "))
         assert other != i
         assert view.text == TEXTS[other]
     assert RandomSentence().open()(rows("alone"))[0].rule == "no other row"
-
-
-def test_chance_comes_from_the_seed_and_the_row_alone(rows):
-    texts = rows(*TEXTS)
-    one = Deletion().open(seed=5)(texts)
-    assert one == Deletion().open(seed=5)(texts[:20]) + Deletion().open(seed=5)(texts[20:])
-    assert one != Deletion().open(seed=6)(texts)
-
-
-def test_random_sentence_is_never_a_copy_of_the_sentence_itself(rows):
     copies = ["The sun  rises.", "the sun rises.", "The sun rises."]
     assert [view.text for view in RandomSentence().open()(rows(*copies))] == [None, None, None]
     views = RandomSentence().open(seed=3)(rows(*copies, "Rain falls."))
@@ -52,12 +47,11 @@ def test_random_sentence_is_never_a_copy_of_the_sentence_itself(rows):
     assert views[3].text in copies
 
 
-def test_a_share_of_the_words_is_deleted(rows):
-    (view,) = Deletion(share=0.5).open()(rows("one two three four five six"))
-    assert len(view.text.split()) == 3
-    assert Deletion(share=0.5).open()(rows("one"))[0].text is None
-    with pytest.raises(ValueError, match="share"):
-        Deletion(share=1.0)
+def test_chance_comes_from_the_seed_and_the_row_alone(rows):
+    texts = rows(*TEXTS)
+    one = Deletion().open(seed=5)(texts)
+    assert one == Deletion().open(seed=5)(texts[:20]) + Deletion().open(seed=5)(texts[20:])
+    assert one != Deletion().open(seed=6)(texts)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.4, 0.9])

@@ -135,14 +135,11 @@ def test_one_pair_read_the_other_way_gives_the_published_count(data_folder: Path
     assert (split.consistent.sum(), (~split.consistent).sum()) == (494, 256)
 
 
-def test_ties_are_opposed():
+def test_ties_are_opposed_and_no_pairs_are_no_error():
     a, b = ["a b c d"] * 4, ["a b c d", "a b c x", "a b x x", "w x y z"]
     split = consistency_opposition(a, b, [5.0, 2.0, 2.0, 0.0])
     assert split.median_score == 2.0
     assert split.consistent.tolist() == [True, False, False, True]
-
-
-def test_no_pairs():
     split = consistency_opposition([], [], [])
     assert len(split.consistent) == 0
     assert np.isnan(split.median_score)

@@ -35,20 +35,17 @@ def test_another_column_is_found_by_its_name(tmp_path, column) -> None:
     assert UserText(path).corpus().path == found.path, "written once"
 
 
-def test_a_column_of_numbers_is_no_text(tmp_path) -> None:
-    (tmp_path / "t.csv").write_text("text,remark\n" + "".join(f"{i},The lamp {i} is on.\n" for i in range(9)))
-    with pytest.raises(OpencseError, match="no cell of the column 'text' has a letter"):
-        UserText(tmp_path / "t.csv").corpus()
-    assert len(list(UserText(tmp_path / "t.csv", "remark").corpus().texts())) == 9
-
-
-def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
+def test_columns_of_unknown_names_and_of_numbers_are_refused(tmp_path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(OpencseError, match=r"which column holds the text.*`--column`"):
         UserText(path).corpus()
     with pytest.raises(OpencseError, match="no column 'c'"):
         UserText(path, column="c").corpus()
+    (tmp_path / "t.csv").write_text("text,remark\n" + "".join(f"{i},The lamp {i} is on.\n" for i in range(9)))
+    with pytest.raises(OpencseError, match="no cell of the column 'text' has a letter"):
+        UserText(tmp_path / "t.csv").corpus()
+    assert len(list(UserText(tmp_path / "t.csv", "remark").corpus().texts())) == 9
 
 
 @pytest.mark.parametrize(
@@ -188,9 +185,6 @@ def test_sentences_that_repeat_are_dropped_and_counted(tmp_path, capsys) -> None
         ("a b c", "one"),
         ("a b c", "two"),
     ]
-
-
-def test_one_sentence_many_times_is_no_corpus(tmp_path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("The pump is off.\n" * 100)
     with pytest.raises(OpencseError, match=r"a\.txt holds one sentence, 100 times"):

@@ -173,9 +173,10 @@ def test_blank_lines_are_skipped_and_counted(tmp_path, backbone) -> None:
     assert any("2 blank rows were left out; 3 are used" in n for n in notes)
 
 
-def test_a_column_of_nulls(tmp_path, backbone) -> None:
+def test_what_cannot_be_opened_is_refused(tmp_path, backbone, corpus) -> None:
     (tmp_path / "c.tsv").write_text("text\tnegative\nthe cat\t\nthe dog\t\n")
     refused("'negative' is null in every row", tmp_path / "c.tsv", backbone, tmp_path / "out", recipe="hince")
+    refused("no such model folder", corpus, tmp_path / "none", tmp_path / "out")
 
 
 def test_a_folder_that_holds_something(tmp_path, corpus, backbone) -> None:
@@ -225,7 +226,3 @@ def test_a_prompt_longer_than_the_input(tmp_path, corpus, backbone) -> None:
     prompts = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
     settings = ["encoder.pooling=mask", "encoder.max_length=4", *prompts]
     refused(r"for its prompt alone.*length_counts=content", corpus, backbone, tmp_path / "out", *settings)
-
-
-def test_a_missing_backbone(tmp_path, corpus) -> None:
-    refused("no such model folder", corpus, tmp_path / "none", tmp_path / "out")

@@ -184,16 +184,13 @@ def test_what_a_plain_trainer_cannot_give_is_refused(folder, recipe, settings, m
         opencse.sentence_transformers_loss(recipe, load_encoder(folder, pooling="cls"), overrides=settings)
 
 
-def test_a_teacher_with_another_vocabulary_is_refused(folder, tmp_path) -> None:
+def test_other_vocabularies_and_other_columns_are_refused(folder, tmp_path) -> None:
     from tests.tiny import tiny_roberta
 
     other = tiny_roberta(tmp_path / "roberta", layers=1)
     settings = [f"teachers.a.model={other}", "teachers.a.pooling=cls"]
     with pytest.raises(OpencseError, match=r"another vocabulary.*opencse train"):
         opencse.sentence_transformers_loss("rankcse-listmle", load_encoder(folder, pooling="cls"), overrides=settings)
-
-
-def test_a_dataset_with_other_columns_is_refused(folder) -> None:
     model = load_encoder(folder, pooling="cls")
     loss = opencse.sentence_transformers_loss("hince", model)
     assert loss.columns == ["text", "negative"]

@@ -128,12 +128,6 @@ def test_pairs_that_say_the_same_in_other_words_are_chosen_once_the_highest_scor
     assert len(load_group(PairGroup(name="x", least_score=4.0), ProbeData(sts=[PAIRS])).first) == 3
 
 
-def test_scores_on_another_scale_are_left_out() -> None:
-    shares = ScoredPairs(name="own", sentence1=["a", "b"], sentence2=["c", "d"], scores=[0.2, 1.0])
-    with pytest.raises(OpencseError, match="no pair has a score of at least 4"):
-        load_group(PairGroup(name="x", least_score=4.0), ProbeData(pairs=[shares]))
-
-
 def test_a_transformation_is_that_of_the_probe_and_versions_belong_to_one_sentence() -> None:
     data = load_probe_data()
     negations = load_group(PairGroup(name="x", transformation="negation"), data)
@@ -149,6 +143,9 @@ def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
     group = PairGroup(name="x", least_score=5.0, below_score=5.01, task="STS-B")
     assert load_group(group, ProbeData(sts=[PAIRS, other])).first == ["q"]
     assert load_group(PairGroup(name="x", least_score=4.0, below_score=4.5), ProbeData(sts=[PAIRS])).scores == [4.0]
+    shares = ScoredPairs(name="own", sentence1=["a", "b"], sentence2=["c", "d"], scores=[0.2, 1.0])
+    with pytest.raises(OpencseError, match="no pair has a score of at least 4"):
+        load_group(PairGroup(name="x", least_score=4.0), ProbeData(pairs=[shares]))
 
 
 def test_a_pair_is_looked_up_by_its_place(monkeypatch) -> None:
@@ -171,21 +168,15 @@ def pairs(recipe: str, corpus: Corpus, limit: int = 10) -> dict[str, list[tuple[
     return {role: list(zip(each.first, each.second, strict=True)) for role, each in found.items()}
 
 
-def test_a_sentence_is_its_own_positive_and_the_next_one_its_negative(tmp_path) -> None:
+def test_training_pairs_are_those_of_the_columns_of_each_row(tmp_path) -> None:
     corpus = rows(tmp_path, "text", "a", "b", "c")
     assert pairs("simcse", corpus) == {
         "positive": [("a", "a"), ("b", "b"), ("c", "c")],
         "negative": [("a", "b"), ("b", "c")],
     }
     assert {len(each) for each in pairs("simcse", corpus, limit=1).values()} == {1}
-
-
-def test_labels_are_pairs(tmp_path) -> None:
     corpus = rows(tmp_path, "text\tentailment\tcontradiction", "a\tb\tc")
     assert pairs("simcse-sup", corpus) == {"positive": [("a", "b")], "negative": [("a", "c")]}
-
-
-def test_mined_pairs_that_a_row_lacks_are_left_out(tmp_path) -> None:
     header = "text\tpositive_1\tpositive_2\tnegative_1\tnegative_2"
     corpus = rows(tmp_path, header, "a\tp\tq\tm\tn", "b\t\t\to\t")
     assert pairs("debcse", corpus) == {

@@ -130,7 +130,7 @@ def test_reads_a_table_of_which_a_limit_draws_rows(tmp_path):
     assert read_sentences(path, limit=2) == drawn
 
 
-def test_reads_built_views_with_nulls_and_takes_another_row_for_random(tmp_path):
+def test_another_row_is_taken_for_random_and_is_never_a_copy_of_the_sentence(tmp_path):
     table = {
         "id": [0, 1, 2],
         "text": ["a b", "c d", "e f"],
@@ -144,9 +144,6 @@ def test_reads_built_views_with_nulls_and_takes_another_row_for_random(tmp_path)
     assert set(found.versions) == {"negation", "random"}
     assert found.pairs("negation")[2] == ["not a b"]
     assert all(other != own for own, other in zip(found.anchors, found.versions["random"], strict=True))
-
-
-def test_another_row_is_never_a_copy_of_the_sentence(tmp_path):
     texts = ["the sun rises", "The sun  rises", "rain falls", "the sun rises"]
     pq.write_table(pa.table({"text": texts, "negation": ["no"] * 4}), tmp_path / "mine.parquet")
     found = read_sentences(tmp_path / "mine.parquet", seed=3)
@@ -180,7 +177,7 @@ def test_bad_tables_are_named(tmp_path, content, problem):
         read_sentences(path)
 
 
-def test_interval_of_a_rate_is_near_the_binomial_one():
+def test_estimates_have_intervals_and_are_undefined_where_a_part_is():
     values = np.repeat([1.0, 0.0], [60, 140])
     estimate = mean_estimate(values)
     assert estimate.value == pytest.approx(0.3)
@@ -190,13 +187,7 @@ def test_interval_of_a_rate_is_near_the_binomial_one():
     assert mean_estimate(values) == estimate
     share = rate_estimate(0, 10)
     assert (share.value, share.low, share.high) == pytest.approx((0, 0, 0.2775), abs=1e-4)
-
-
-def test_nothing_is_undefined_by_name():
     assert mean_estimate(np.zeros(0), empty="no pair") == Estimate(value=None, rows=0, undefined="no pair")
-
-
-def test_an_average_with_an_undefined_part_is_undefined():
     some = Estimate(value=0.5, rows=10)
     assert weighted([some, Estimate(value=0.8, rows=30)]).value == pytest.approx(0.725)
     assert weighted([some, Estimate(value=None, rows=3, undefined="x")]).undefined == "undefined in 1 of 2 sets"

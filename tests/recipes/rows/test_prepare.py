@@ -52,14 +52,8 @@ def test_only_what_is_wanted_and_missing_is_built_and_what_it_needs() -> None:
     assert names(["text", "negation"], ["text", "substitution"]) == ["negation"]
     assert names(["text", "negated_antonym"], ["text"]) == ["antonym", "negated_antonym"]
     assert names(["text", "unknown"], ["text"]) == []
-
-
-def test_one_constructor_may_make_several_columns() -> None:
     assert names(["negative_1", "negative_2"], ["text"]) == ["negative"]
     assert names(["negative_1", "negative_2"], ["text", "negative_1"]) == ["negative"]
-
-
-def test_a_chosen_column_brings_what_it_is_made_of() -> None:
     assert list(chosen_specs(SPECS, ["negated_antonym"])) == ["antonym", "negated_antonym"]
     with pytest.raises(OpencseError, match="no such column"):
         chosen_specs(SPECS, ["absent"])
@@ -139,12 +133,9 @@ def test_each_part_has_its_rows_and_its_views_only(built, tmp_path) -> None:
     assert [row["part"] for row in found] != sorted(row["part"] for row in found)
 
 
-def test_too_few_sentences_are_repeated_evenly(built, tmp_path) -> None:
+def test_too_few_sentences_are_repeated_and_long_ones_and_empty_parts_left_out(built, tmp_path) -> None:
     found = rows(mix_rows(built, {"opposites": MixturePart(rows=50, needs=("opposite",))}, tmp_path / "out.parquet"))
     assert sorted(Counter(row["text"] for row in found).values()) == [2] * 10 + [3] * 10
-
-
-def test_long_sentences_and_empty_parts_are_left_out(built, tmp_path) -> None:
     parts = {"short": MixturePart(rows=40, words=4), "none": MixturePart(rows=0, needs=("opposite",))}
     found = rows(mix_rows(built, parts, tmp_path / "out.parquet"))
     assert len(found) == 40
@@ -163,19 +154,16 @@ def test_the_seed_decides_and_equal_input_is_not_mixed_twice(built, tmp_path) ->
     assert len(rows(mix_rows(built, {"plain": MixturePart(rows=11)}, first.path, seed=1))) == 11
 
 
-def test_a_part_that_nothing_fits_is_left_out_with_a_note(built, tmp_path) -> None:
+def test_parts_that_nothing_fits_are_left_out_but_not_all_of_them(built, tmp_path) -> None:
+    with pytest.raises(OpencseError, match="none of the 60 sentences fits any part"):
+        mix_rows(built, {"short": MixturePart(rows=5, words=1)}, tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
     notes = []
     parts = {"short": MixturePart(rows=5, words=1), "plain": MixturePart(rows=7)}
     found = rows(mix_rows(built, parts, tmp_path / "out.parquet", notify=notes.append))
     assert {row["part"] for row in found} == {"plain"}
     assert len(found) == 7
     assert notes == ["no sentence fits the part short (at most 1 words) of the training rows: it is left out"]
-
-
-def test_no_part_that_fits_is_an_error(built, tmp_path) -> None:
-    with pytest.raises(OpencseError, match="none of the 60 sentences fits any part"):
-        mix_rows(built, {"short": MixturePart(rows=5, words=1)}, tmp_path / "out.parquet")
-    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_a_folder_is_refused_at_once(tmp_path) -> None:
@@ -237,13 +225,10 @@ def test_sentences_are_cut_where_that_works(tmp_path) -> None:
     assert set(sample(Corpus(path), CorpusSettings(), tmp_path / "raw.parquet").texts()) == {LONG, "What a day"}
 
 
-def test_a_table_adds_its_sentences_once(corpus, table, tmp_path) -> None:
+def test_a_table_adds_its_sentences_once_and_a_large_one_is_sampled(corpus, table, tmp_path) -> None:
     texts = list(sample(corpus, CorpusSettings(rows=5), tmp_path / "out.parquet", table=table).texts())
     assert len(texts) == 6
     assert texts.count("It is late.") == 1
-
-
-def test_a_large_table_is_sampled(corpus, tmp_path) -> None:
     path = tmp_path / "large.tsv"
     path.write_text("text\tback_translation\n" + "".join(f"Late {i}.\tLately {i}.\n" for i in range(40)))
     settings = [CorpusSettings(rows=5, paraphrases=most) for most in (10, 11, None)]

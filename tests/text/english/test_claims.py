@@ -45,23 +45,17 @@ def test_both_sides_are_written(case: str) -> None:
 
 OPPOSED = """
 The new pump runs more quietly than the old one.|The new pump runs less quietly than the old one.
-She runs faster than her brother.|She runs slower than her brother.
-This shelf is twice as wide as the door.|This shelf is half as wide as the door.
 The oven uses twice the power.|The oven uses half the power.
 It is the most reliable printer we own.|It is the least reliable printer we own.
 Orders ship unless they are on hold.|Orders ship provided that they are on hold.
 All seats except for the last row are heated.|All seats including the last row are heated.
 Guests may bring a friend.|Guests must not bring a friend.
-Members have to sign the form.|Members need not sign the form.
 Smoking is allowed on the terrace.|Smoking is forbidden on the terrace.
 The lift has been out of order since 2019.|The lift has been out of order until 2019.
-Two weeks later the parcel arrived.|Two weeks earlier the parcel arrived.
 The warranty still covers the battery.|The warranty no longer covers the battery.
-The price includes breakfast.|The price excludes breakfast.
 The flat has a balcony.|The flat lacks a balcony.
 There are no toilets on this floor.|There are some toilets on this floor.
 Most of the rooms face the sea.|Few of the rooms face the sea.
-The bakery is always closed at noon.|The bakery is never closed at noon.
 """
 
 
@@ -71,21 +65,15 @@ def test_a_claim_is_opposed(case: str) -> None:
     assert opposed in written(text)["opposed"]
 
 
-def test_not_all_is_neither_none_nor_all() -> None:
+def test_what_excludes_the_sentence_without_denying_it_is_exchanged_only() -> None:
     views = written("Not all birds can swim.", tries=80)
     assert "No birds can swim." in views["exchanged"]
     assert "All birds can swim." in views["opposed"]
     assert "No birds can swim." not in views["reworded"] | views["opposed"]
-
-
-def test_an_amount_is_converted_and_changed() -> None:
     views = written("The bag weighs 5 kg.")
     assert views["reworded"] == {"The bag weighs 5 kilograms.", "The bag weighs 5,000 grams."}
     assert views["exchanged"]
     assert not views["exchanged"] & {"The bag weighs 5 kg.", "The bag weighs 5,000 grams."}
-
-
-def test_what_excludes_each_other_is_exchanged_only() -> None:
     views = written("They met on Monday.")
     assert len(views.pop("exchanged")) == 6
     assert not any(views.values())
@@ -166,10 +154,13 @@ def test_another_number_of_like_size(text, pattern):
     assert len(set(outputs)) > 2
 
 
-def test_years_keep_their_order():
+def test_years_keep_their_order_and_the_article_follows_the_number():
     for text in made(NumberSwap(), "It lasted from 1950 to 1960."):
         first, last = map(int, re.findall(r"\d{4}", text))
         assert first < last
+    outputs = made(NumberSwap(), "It was an 80 page book.")
+    assert all((" an " in text) == (" 8" in text or " 11 " in text or " 18 " in text) for text in outputs)
+    assert any(" a " in text for text in outputs)
 
 
 @pytest.mark.parametrize(
@@ -179,17 +170,10 @@ def test_numbers_that_stay(text):
     assert made(NumberSwap(), text, 3) == [None] * 3
 
 
-def test_the_article_follows_the_number():
-    outputs = made(NumberSwap(), "It was an 80 page book.")
-    assert all((" an " in text) == (" 8" in text or " 11 " in text or " 18 " in text) for text in outputs)
-    assert any(" a " in text for text in outputs)
-
-
 # statement, question ("" for null)
 QUESTIONS = """
 Refunds are allowed.|Are refunds allowed?
 The shop opens at nine.|Does the shop open at nine?
-The guests left before noon.|Did the guests leave before noon?
 The engine has been repaired twice.|Has the engine been repaired twice?
 In winter, the lake is frozen.|Is the lake frozen in winter?
 Anna also speaks Danish.|Does Anna also speak Danish?
@@ -225,11 +209,8 @@ def test_a_statement_becomes_a_question(monkeypatch, share, cases):
         assert one(opened, statement) == (question or None)
 
 
-def test_long_questions_are_left_out():
+def test_questions_are_short_and_a_share_begins_with_an_adverb():
     assert one(Question().open(), f"The shop {'of the son ' * 8}opens at nine.") is None
-
-
-def test_a_share_of_the_questions_begins_with_an_adverb():
     opened = Question(adverbs=1.0).open()
     asked = {opened([SourceRow(id=number, text="Oslo is cold.")])[0].text for number in range(20)}
     assert asked == {f"{word} is Oslo cold?" for word in ("Why", "How", "When")}
@@ -245,13 +226,17 @@ def asked_topic_question(text: str, rows: int = 80) -> set[str]:
     return {str(view.text) for view in opened([SourceRow(id=row, text=text) for row in range(rows)])}
 
 
-def test_it_asks_about_what_the_sentence_mentions() -> None:
+def test_a_topic_question_asks_about_the_nouns_of_the_sentence() -> None:
     found = asked_topic_question(TEXT)
     assert all(
         any(topic in question for topic in ("the old bridge", "the river", "heavy trucks")) for question in found
     )
     assert all(question.endswith("?") and question[0].isupper() for question in found)
     assert {question.split()[0] for question in found} >= {"What", "How", "Where", "Who", "Why"}
+    found = asked_topic_question("Her sister sold this house.")
+    assert all("her" not in q.lower().split() and "this" not in q.split() for q in found)
+    assert any("the house" in q for q in found)
+    assert asked_topic_question("It is here.") == {"None"}
 
 
 def test_verbs_agree_with_the_noun() -> None:
@@ -262,36 +247,17 @@ def test_verbs_agree_with_the_noun() -> None:
             assert words[first[-1]] == ("plural" if "trucks" in question else "singular"), question
 
 
-def test_owners_and_demonstratives_are_left_out() -> None:
-    found = asked_topic_question("Her sister sold this house.")
-    assert all("her" not in q.lower().split() and "this" not in q.split() for q in found)
-    assert any("the house" in q for q in found)
-
-
-def test_without_a_noun_there_is_no_question() -> None:
-    assert asked_topic_question("It is here.") == {"None"}
-
-
 def drawn_keywords(text):
     rows = [SourceRow(id=row, text=text) for row in range(30)]
     return {view.text for view in Keywords().open()(rows)}
 
 
-def test_content_words_keep_their_order():
+def test_keywords_are_content_words_in_order_with_names_and_negations_whole():
     drawn = drawn_keywords("The hotel by the lake allows small dogs in all of its rooms.")
     assert {"hotel lake allows small dogs rooms"} <= drawn
     assert {text for text in drawn if len(text.split()) == 4} <= {"hotel lake allows dogs", "hotel allows dogs rooms"}
-
-
-def test_names_stay_whole_and_negative_words_stay():
     assert all("New York" in text for text in drawn_keywords("The train to New York leaves the old station."))
     assert all("not accept" in text for text in drawn_keywords("The shop in the street does not accept cards."))
-
-
-def test_rows_draw_their_own_number():
     drawn = drawn_keywords("The museum shows old maps, rare coins, early clocks and many letters of sailors.")
     assert len({len(text.split()) for text in drawn}) > 2
-
-
-def test_few_words_give_null():
     assert drawn_keywords("It is here.") == {None}

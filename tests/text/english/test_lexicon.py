@@ -28,14 +28,11 @@ from opencse.text.syntax import Token, apply_edits, load_parser
 from opencse.text.views.registry import AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
 
 
-def test_a_prefix_is_assimilated():
+def test_opposites_by_prefix_and_which_are_complementary():
     for stem, negative in (("possible", "impossible"), ("legal", "illegal"), ("regular", "irregular")):
         assert lexicon.affixed("in", stem) == (stem, negative)
     assert lexicon.affixed("in", "visible") == ("visible", "invisible")
     assert lexicon.affixed("less", "harm") == ("harmful", "harmless")
-
-
-def test_words_that_only_look_negated_have_no_opposite():
     negated = {
         word
         for word, _ in lexicon.opposites()
@@ -48,9 +45,6 @@ def test_words_that_only_look_negated_have_no_opposite():
     assert negated == {"priceless"}  # of "worthless", as the list has it
     for word, wrong in (("famous", "infamous"), ("valuable", "invaluable"), ("flammable", "inflammable")):
         assert lexicon.opposites()[word, "ADJ"] != wrong
-
-
-def test_complementary_opposites_are_marked():
     assert lexicon.is_complementary("accept", "VERB")
     assert lexicon.is_complementary("unfinished", "ADJ")  # by its prefix
     assert not lexicon.is_complementary("rise", "VERB")
@@ -131,15 +125,12 @@ def test_forms_there_and_back(row):
     assert base_form(simple_past, "VBD", base) == base
 
 
-def test_a_guess_counts_only_where_it_gives_the_form_back():
+def test_base_and_past_forms_are_guessed_where_they_give_the_form_back():
     assert base_form("hoped", "VBD", "hop") == "hope"
     assert base_form("found", "VBD", "found") == "find"
     assert base_form("lay", "VBD", "lie") == "lie"
     assert base_form("laid", "VBD", "lay") == "lay"
     assert base_form("chanted", "VBD", "chante") == "chant"
-
-
-def test_past_forms():
     assert all(map(is_past, ["sang", "walked", "put", "was", "agreed", "Met"]))
     assert not any(map(is_past, ["sung", "need", "sings", "feed", "go", "begun"]))
 
@@ -246,10 +237,8 @@ def test_list_holds_no_word_that_is_its_own_opposite():
 PARAPHRASES = """
 The drug is safe.|The drug is not dangerous.
 It was an easy task.|It was not a difficult task.
-The road is not safe.|The road is dangerous.
 It isn't possible.|It is impossible.
 The answer is also correct.|The answer is also not incorrect.
-They accepted the offer.|They did not reject the offer.
 The village lacks a school.|The village does not possess a school.
 She knows that the river is deep.|She knows that the river is not shallow.
 The request was accepted after a week.|The request was not rejected after a week.

@@ -174,21 +174,24 @@ def negate(negator, *texts):
     return [view.text for view in negator([SourceRow(id=i, text=text) for i, text in enumerate(texts)])]
 
 
-def test_spacing_and_quotes_are_kept(negator):
+def test_negations_keep_spacing_have_scores_and_depend_on_the_sentence_alone(negator):
     assert negate(negator, '  The "old"  cat\tis  here .\n') == ['  The "old"  cat\tis not  here .\n']
-
-
-def test_scores_and_rules_are_recorded(negator):
     view, null = negator([SourceRow(id=0, text="The drug is safe."), SourceRow(id=1, text="There is no evidence.")])
     assert (view.rule, view.scores["mer"]) == ("copula", pytest.approx(1 / 5))
     assert (null.text, null.rule, null.scores["mer"]) == (None, "negative words", None)
+    texts = ["The drug is safe.", "He sang and danced.", "Ann (a singer) left."]
+    assert negate(negator, *texts) == [negate(negator, text)[0] for text in texts]
 
 
-def test_without_removal():
+def test_without_removal_words_are_only_inserted_and_and_stays():
     assert negate(Negation(remove=False).open(), "They do not like fish.", "They like fish.") == [
         None,
         "They do not like fish.",
     ]
+    texts = ["He sang and danced.", "The museum was built in 1990 and renovated in 2000.", "Open the door and run."]
+    inserted = negate(Negation(remove=False).open(), *texts)
+    assert inserted[:2] == ["He did not sing and dance.", "The museum was not built in 1990 and renovated in 2000."]
+    assert not any(" or " in (text or "") for text in inserted)
 
 
 def test_an_antonym_where_not_cannot_stand():
@@ -199,7 +202,7 @@ def test_an_antonym_where_not_cannot_stand():
     ]
 
 
-def test_faithful_is_sncse():
+def test_faithful_is_sncse_and_takes_no_options():
     faithful = Negation(mode="faithful").open()
     assert negate(
         faithful,
@@ -217,23 +220,8 @@ def test_faithful_is_sncse():
         "Do not n't go !",
         "Not A big house",
     ]
-
-
-def test_faithful_takes_no_options():
     with pytest.raises(ValueError, match="no options"):
         Negation(mode="faithful", remove=False)
-
-
-def test_alone_as_among_others(negator):
-    texts = ["The drug is safe.", "He sang and danced.", "Ann (a singer) left."]
-    assert negate(negator, *texts) == [negate(negator, text)[0] for text in texts]
-
-
-def test_where_words_are_only_inserted_and_stays():
-    texts = ["He sang and danced.", "The museum was built in 1990 and renovated in 2000.", "Open the door and run."]
-    inserted = negate(Negation(remove=False).open(), *texts)
-    assert inserted[:2] == ["He did not sing and dance.", "The museum was not built in 1990 and renovated in 2000."]
-    assert not any(" or " in (text or "") for text in inserted)
 
 
 # sentence, roles exchanged ("" for null)

@@ -35,14 +35,11 @@ def chosen(rows, spec, seed=0):
     return spec.open(seed=seed)(rows(TEXT, "unknown"))
 
 
-def test_highest_rate_in_the_window(rows, table):
+def test_candidates_are_chosen_by_window_and_pick(rows, table):
     view, unknown = chosen(rows, CandidateTable(path=table, label_columns=("pivot",)))
     assert (view.text, view.rule) == (FEW[2], "c")
     assert view.scores == {"mer": pytest.approx(3 / 8), "candidates": 5}
     assert (unknown.text, unknown.rule) == (None, "no candidate")
-
-
-def test_other_windows_and_picks(rows, table):
     assert chosen(rows, CandidateTable(path=table, window=(0.1, 0.3)))[0].text == FEW[1]
     assert chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="highest"))[0].text == FEW[3]
     picks = {
@@ -52,7 +49,7 @@ def test_other_windows_and_picks(rows, table):
     assert chosen(rows, CandidateTable(path=table, window=(0.0, 0.05)))[0].rule == "none in window"
 
 
-def test_a_wrong_table_is_named(tmp_path, table):
+def test_wrong_tables_and_models_are_named(tmp_path, table, marian):
     with pytest.raises(OpencseError, match="no column 'pair'"):
         CandidateTable(path=table, candidate_column="pair").open()
     with pytest.raises(OpencseError, match="no such file"):
@@ -62,6 +59,12 @@ def test_a_wrong_table_is_named(tmp_path, table):
         CandidateTable(path=str(tmp_path / "bad.parquet")).open()
     with pytest.raises(ValueError, match="window"):
         CandidateTable(path=table, window=(0.6, 0.1))
+    with pytest.raises(OpencseError, match="no/such"):
+        BackTranslation(models=(("no/such", marian),)).open()
+    with pytest.raises(ValueError, match="pairs"):
+        BackTranslation(models=())
+    with pytest.raises(ValueError, match="window"):
+        BackTranslation(models=((marian, marian),), window=(0.5, 0.1))
 
 
 def test_digest_follows_the_file(tmp_path, table):
@@ -81,13 +84,15 @@ def _small(monkeypatch):
     monkeypatch.setattr(paraphrases, "_BATCH", 2)
 
 
-def test_there_and_back(marian, rows):
+def test_there_and_back_within_the_window(marian, rows):
     spec = BackTranslation(models=((marian, marian),), beams=2, **WIDE)
     views = spec.open()(rows(*TEXTS))
     assert views[0].rule == marian
     assert 0 <= views[0].scores["mer"] <= 1
     assert [view.rule for view in views[3:]] == ["no candidate", "no candidate"]
     assert [view.text for view in views[:3]] == [spec.open()([row])[0].text for row in rows(*TEXTS[:3])]
+    spec = BackTranslation(models=((marian, marian),), beams=1, **{**WIDE, "window": (0.0, 0.01)})
+    assert spec.open()(rows(TEXTS[0]))[0].rule == "none in window"
 
 
 @pytest.mark.slow
@@ -97,11 +102,6 @@ def test_pivots_and_variants_are_candidates(marian, rows):
     assert {view.scores["candidates"] for view in views} == {4}
     assert views == spec.open(seed=1)(rows(*TEXTS[:3]))
     assert views != spec.open(seed=2)(rows(*TEXTS[:3]))
-
-
-def test_window_gives_null(marian, rows):
-    spec = BackTranslation(models=((marian, marian),), beams=1, **{**WIDE, "window": (0.0, 0.01)})
-    assert spec.open()(rows(TEXTS[0]))[0].rule == "none in window"
 
 
 def test_noise():
@@ -123,15 +123,6 @@ def test_noise_of_both_kinds_is_one_of_them_by_chance(marian, rows):
     masks = sum(there.unknown in words for words in noisy)
     assert 15 < masks < 45
     assert all((there.unknown in words) == (len(words) == 4) for words in noisy)
-
-
-def test_what_is_wrong_is_named(marian):
-    with pytest.raises(OpencseError, match="no/such"):
-        BackTranslation(models=(("no/such", marian),)).open()
-    with pytest.raises(ValueError, match="pairs"):
-        BackTranslation(models=())
-    with pytest.raises(ValueError, match="window"):
-        BackTranslation(models=((marian, marian),), window=(0.5, 0.1))
 
 
 def test_weights_as_a_pickle_are_refused_and_the_way_out_is_named(marian, tmp_path):

@@ -41,11 +41,6 @@ def test_alone_as_among_others(bert, rows, monkeypatch):
     assert together == [spec.open(seed=1)([row])[0] for row in rows(*TEXTS)]
 
 
-def test_share_is_a_range(bert):
-    with pytest.raises(ValueError, match="share"):
-        Insertion(model=bert, share=(0.2, 0.1))
-
-
 SENTENCES = [
     "The old dog sits in the garden.",
     "A happy child reads a book today",
@@ -122,8 +117,10 @@ def test_published_filter():
     assert passes_filter("." * 60)
 
 
-def test_impossible_parameters(bert):
+def test_impossible_parameters_are_refused(bert):
     with pytest.raises(ValueError, match="divisor"):
         Substitution(model=bert, divisor=5)
     with pytest.raises(OpencseError, match="no/such"):
         Substitution(model="no/such-model").open()
+    with pytest.raises(ValueError, match="share"):
+        Insertion(model=bert, share=(0.2, 0.1))

@@ -131,18 +131,13 @@ max_ratio = 0.95
         ({"max_ratio": 0.9}, "go together"),
         ({"positive": "p"}, "go together"),
         ({"positive": "p", "max_ratio": 1.5}, "up to 1"),
+        ({"ranks": (3, 4)}, "range that holds at least"),
+        ({"block": 0}, "block must be at least 1"),
     ],
 )
-def test_a_ratio_needs_a_positive(options, match) -> None:
+def test_impossible_values(options, match) -> None:
     with pytest.raises(ValueError, match=match):
         HardNegatives(model="m", **options)
-
-
-def test_impossible_values():
-    with pytest.raises(ValueError, match="range that holds at least"):
-        HardNegatives(model="m", ranks=(3, 4))
-    with pytest.raises(ValueError, match="block must be at least 1"):
-        HardNegatives(model="m", block=0)
 
 
 N, D = 500, 8
@@ -205,13 +200,10 @@ def test_nearest_is_the_sorted_answer(unit_vectors, keys, size):
         assert found.ids[k, : found.sizes[k]].tolist() == expected.tolist()
 
 
-def test_copies():
+def test_copies_are_left_out_and_blocks_are_drawn_by_the_seed():
     keys = np.array([0, 0, 7, 0, 7, 1, 0, 0, 0, 1], dtype=np.uint64)
     assert without_copies(np.array([5, 2, 9, 4]), keys).tolist() == [5, 2]
     assert without_copies(np.array([], dtype=np.int64), keys).tolist() == []
-
-
-def test_blocks():
     assert sorted(random_block(50, 1000, 3).tolist()) == list(range(50))
     block = random_block(10**9, 1000, 3)
     assert len(np.unique(block)) == 1000
