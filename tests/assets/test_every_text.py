@@ -125,21 +125,15 @@ def pairs():
     return [(first, second, float(score), kind) for first, second, score, kind in rows]
 
 
-def test_counts(sentences, pairs):
+def test_counts_and_scores_of_the_demo_are_those_of_its_page(sentences, pairs):
     assert 900 <= len(sentences) <= 1200
     assert Counter(kind for *_, kind in pairs) == {kind: count for kind, (count, *_) in KINDS.items()}
     assert len(pairs) == 240
-
-
-def test_the_document_states_the_counts_of_the_files(sentences):
     document = Path(__file__).parents[2] / "docs" / "data" / "demo.md"
     text = document.read_text(encoding="utf-8")
     stated = {kind: int(count) for kind, count in re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)}
     assert stated == {kind: count for kind, (count, *_) in KINDS.items()}
     assert f"{len(sentences):,} sentences" in text
-
-
-def test_scores_follow_the_rule(pairs):
     for first, second, score, kind in pairs:
         _, low, high = KINDS[kind]
         assert 0 <= low <= score <= high <= 5, (first, second, score, kind)
@@ -215,7 +209,7 @@ ROWS = {
 SUBJECTS = len({row["subject"] for row in ROWS["answers"]})
 
 
-def test_counts_of_the_guard():
+def test_counts_of_the_guard_are_those_of_its_page():
     groups = Counter(row["group"] for row in ROWS["questions"])
     assert len(groups) >= 150
     assert set(groups.values()) == {2, 3}
@@ -228,9 +222,6 @@ def test_counts_of_the_guard():
     assert len(ROWS["long"]) >= 44
     assert all(80 <= len(row["text"].split()) <= 160 for row in ROWS["long"])
     assert sum(path.stat().st_size for path in GUARD.iterdir()) < 200_000
-
-
-def test_the_document_states_the_counts_of_the_guard():
     text = DOCUMENT.read_text(encoding="utf-8")
     questions, answers = ROWS["questions"], ROWS["answers"]
     asked = sum(bool(row["question"]) for row in answers)

@@ -136,9 +136,11 @@ def test_an_accelerator_is_asked(monkeypatch, supported, expected):
     assert resolve_precision("auto", SMALL, "cuda") == expected
 
 
-def test_what_was_asked_for_is_taken():
+def test_what_was_asked_for_is_taken_where_the_device_has_it():
     assert resolve_precision("fp32", WIDE, "cpu") == "fp32"
     assert resolve_precision("fp16", {}, "cuda") == "fp16"
+    with pytest.raises(OpencseError, match="fp16 does not run on a CPU"):
+        MixedPrecision("fp16", nn.Linear(1, 1), CPU)
 
 
 @pytest.mark.parametrize("expected", ["bf16", "fp32"])
@@ -204,8 +206,3 @@ def test_accumulation_and_clipping():
     assert weights.weight.grad.norm().item() == pytest.approx(1e-3, rel=1e-3)
     precision.step(optimizer)
     assert weights.weight.grad is None
-
-
-def test_fp16_needs_a_device_that_has_it():
-    with pytest.raises(OpencseError, match="fp16 does not run on a CPU"):
-        MixedPrecision("fp16", nn.Linear(1, 1), CPU)

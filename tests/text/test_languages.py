@@ -120,16 +120,13 @@ def parser():
     return load_parser()
 
 
-def test_bundled_pipeline_is_small_and_parses(parser):
+def test_the_bundled_pipeline_is_small_and_parses_with_offsets_in_order(parser):
     assert sum(file.stat().st_size for file in bundled_path().rglob("*") if file.is_file()) <= 10 * 2**20
     (tokens,) = parser.parse(["The old man reads a book."])
     root = next(token for i, token in enumerate(tokens) if token.head == i)
     assert (root.text, root.tag, root.pos, root.lemma) == ("reads", "VBZ", "VERB", "read")
     subject = next(token for token in tokens if token.relation == "nsubj")
     assert (subject.text, tokens[subject.head].text) == ("man", "reads")
-
-
-def test_offsets_and_order(parser):
     texts = ["  Two   spaces\tand a tab. ", "", "\n", "Don't!", "👍 مرحبا \x07 ok"]
     parsed = list(parser.parse(texts))
     for text, tokens in zip(texts, parsed, strict=True):
