@@ -272,8 +272,7 @@ class CheckOptions:
 class CompareOptions:
     """Group runs that differ only in their seed, and compare the groups with the first.
 
-    Mean and standard deviation over seeds; the difference from the baseline, with --data with its interval over pairs
-    (paired bootstrap); training time.
+    Mean and standard deviation over seeds; the difference from the baseline; training time.
 
     With --texts, two models search your documents instead: which lists of hits change, whether stored vectors stay
     usable, and with -o a page with the lists side by side.
@@ -293,8 +292,7 @@ class CompareOptions:
     )
     out: str | Path | None = option("Folder for the results.", default=None, flags=OUT, shown=Path)
     data: str | Path | None = option(
-        "Evaluate the models now on these STS tasks, for a bootstrap over pairs; by default the scores that the runs "
-        "wrote are compared.",
+        "Evaluate the models now on these STS tasks; by default the scores that the runs wrote are compared.",
         default=None,
     )
     pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=())

@@ -15,7 +15,7 @@ from opencse.commands.reports.figures import NO_FIGURES, can_draw, draw_curves, 
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
 from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
 from opencse.commands.reproduction.runs import Reproduction, Start, StoredRun, entry_measure
-from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
+from opencse.commands.reproduction.tables import ReproducedTable, scores_table, splits_table
 from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.foundation.errors import OpencseError
@@ -86,8 +86,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         key: {label: runs if isinstance(runs, str) else [run.scores for run in runs] for label, runs in found.items()}
         for key, found in measured.items()
     }
-    fill = split_scores_table if entry.kind == "splits" else scores_table
-    reproduced = fill(entry, scores, _notes(shared, starts))
+    reproduced = scores_table(entry, scores, _notes(shared, starts))
     done = {
         label if len(measured) == 1 else f"{label}, {key}": runs
         for key, found in measured.items()

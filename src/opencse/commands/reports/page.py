@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from opencse.commands.reports.figures import NO_FIGURES, can_draw, pictures
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.tables import cards, shown, tables
+from opencse.commands.reports.tables import headline_rows, shown, tables
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.sentence_versions import RetrievedText
 from opencse.foundation.errors import OpencseError
@@ -21,6 +21,9 @@ from opencse.training.strength import StrengthCurve
 from opencse.version import __version__
 
 _EXAMPLES = 6
+_RIGHT = (
+    "Right are 100 % paraphrases above negations and no negation first; below 50 %, wording counts more than meaning."
+)
 Settings = Mapping[str, Mapping[str, Any]]
 """By label of the model, the settings that the scores depend on: weights hash, pooling, …"""
 
@@ -104,7 +107,7 @@ def write_report(
         "report.html.j2",
         outcome=outcome,
         names=labels,
-        cards=cards(models),
+        headlines=Table(("", *labels), headline_rows(models), notes=[_RIGHT]),
         pictures=list(pictures(models)),
         no_figures="" if can_draw() else NO_FIGURES,
         tables=[*([] if curve is None else [curve.table()]), *tables(models)],

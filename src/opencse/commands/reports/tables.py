@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
@@ -15,66 +14,23 @@ from opencse.evaluation.probes.scored_pairs import WEIGHTED_SUPERVISED, WEIGHTED
 from opencse.foundation.result_table import Cell, Number, Table
 
 Row = tuple[Cell, ...]
-_PUBLISHED = "Unsupervised SimCSE {:.2f}, supervised {:.2f} (OssCSE Table 3)."
-_CARDS = (
-    (
-        *("transformations", "paraphrase_above_negation", "Paraphrase above negation"),
-        "How often is the paraphrase closer than the negation, which has nearly the same words?",
-        "100 % is right; below 50 %, wording counts more than meaning.",
-    ),
-    (
-        *("retrieval", "negation_first", "Search finds the negation first"),
-        "How often is the first hit for a sentence its own negation?",
-        "0 % is right. Searched: all sentences, paraphrases and negations.",
-    ),
-    (
-        *("splits", "opposed", "Agreement where wording misleads"),
-        "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
-        _PUBLISHED.format(WEIGHTED_UNSUPERVISED[1], WEIGHTED_SUPERVISED[1]),
-    ),
-    (
-        *("splits", "consistent", "Agreement where wording helps"),
-        "The same on pairs whose wording agrees with their meaning (Cont.).",
-        _PUBLISHED.format(WEIGHTED_UNSUPERVISED[0], WEIGHTED_SUPERVISED[0]),
-    ),
-)
-"""The headline figures: where each stands in the scores, its title, its question, and values to compare with."""
 _SIDES = ("consistent", "opposed")
-
-
-class Card(NamedTuple):
-    """A headline figure with the value of each model.
-
-    Attributes:
-        values: For each model its name, its value with the interval, and the length of its bar (0 to 1), if it has one.
-        note: Values to compare with.
-    """
-
-    title: str
-    question: str
-    values: tuple[tuple[str, Number | None, float | None], ...]
-    note: str
 
 
 def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
     """Return the headline figures for which there is data, with a cell for each model."""
-    return [[card.title, *(value or "" for _, value, _ in card.values)] for card in cards(models)]
+    columns = [dict(_headlines(each)) for each in models.values()]
+    return [[title, *(column[title] for column in columns)] for title in columns[0]]
 
 
-def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
-    """Return the headline figures for which there is data."""
-    found = []
-    for part, measure, title, question, note in _CARDS:
-        values: list[tuple[str, Number | None, float | None]] = []
-        for name, scores in models.items():
-            if (each := getattr(getattr(scores, part), measure, None)) is None:
-                values.append((shown(name, 40), None, None))
-                continue
-            number = each.number() if part == "splits" else each.percent()
-            values.append((shown(name, 40), number, None if each.value is None else max(0.0, min(1.0, each.value))))
-        if any(number is not None for _, number, _ in values):
-            found.append(Card(title, question, tuple(values), note))
-    return found
+def _headlines(found: ProbeScores) -> Iterator[tuple[str, Number]]:
+    if found.transformations is not None:
+        yield "Paraphrase above negation", found.transformations.paraphrase_above_negation.percent()
+    if found.retrieval is not None:
+        yield "Search finds the negation first", found.retrieval.negation_first.percent()
+    if found.splits is not None:
+        yield "Agreement where wording misleads", found.splits.average.opposed.number()
+        yield "Agreement where wording helps", found.splits.average.consistent.number()
 
 
 def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
@@ -118,7 +74,7 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
     return Table(("set", "pairs", *labels), rows, "Agreement with people, whole sets", [note], int(averaged))
 
 
-def _splits(labels: list[str], parts: list[Any], whose: str = "") -> Table:
+def _splits(labels: list[str], parts: list[Any]) -> Table:
     rows: list[Row] = []
     for same in zip(*((*part.sets, part.average) for part in parts), strict=True):
         first, pairs = same[0], f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
@@ -133,7 +89,7 @@ def _splits(labels: list[str], parts: list[Any], whose: str = "") -> Table:
         f"{_of_simcse(WEIGHTED_UNSUPERVISED)}; supervised {_of_simcse(WEIGHTED_SUPERVISED)} (OssCSE Table 3)."
     )
     heads = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
-    title = f"Where wording agrees with meaning, and where it misleads{whose}"
+    title = "Where wording agrees with meaning, and where it misleads"
     return Table(("set", "pairs", "median score", "median MER", *heads), rows, title, [note], 1)
 
 
@@ -181,7 +137,6 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
 _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "sts": _sts,
     "splits": _splits,
-    "own_splits": partial(_splits, whose=": your pairs"),
     "transformations": _transformations,
     "retrieval": _retrieval,
     "triplets": _triplets,

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opencse.commands.reproduction.details import Listing
-from opencse.commands.reproduction.entries import Entry, System
+from opencse.commands.reproduction.entries import Entry
 from opencse.evaluation import ScoredPairs
-from opencse.evaluation.probes.scored_pairs import SPLITS, PublishedSplit
+from opencse.evaluation.probes.scored_pairs import SPLITS
 from opencse.foundation.result_table import Cell as TableCell
 from opencse.foundation.result_table import Number, Table
 from opencse.text.surface import consistency_opposition
@@ -58,7 +58,7 @@ class ReproducedTable:
     columns: tuple[str, ...]
     rows: dict[str, tuple[Cell, ...]]
     notes: tuple[str, ...] = ()
-    digits: tuple[int, ...] = ()
+    digits: Sequence[int] = ()
     listing: Listing = ()
 
     def markdown(self) -> str:
@@ -103,8 +103,11 @@ def scores_table(
             )
     fewer = sets - {0, len(SPLITS)}
     note = f"Cont. and Oppn. are over {min(fewer, default=0)} sets of pairs; the paper's are over {len(SPLITS)}."
-    digits = tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns)
-    return _reproduced(entry, entry.columns, rows, digits, [*notes, *([note] if fewer else [])])
+    columns, digits = entry.columns, [0 if column.endswith(": count") else entry.digits for column in entry.columns]
+    if entry.kind == "splits":  # a row for each set
+        columns, digits = tuple(rows), [entry.digits] * len(rows)
+        rows = dict(zip(entry.columns, zip(*rows.values(), strict=True), strict=True))
+    return _reproduced(entry, columns, rows, digits, [*notes, *([note] if fewer else [])])
 
 
 def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
@@ -125,33 +128,11 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
     return _reproduced(entry, (*PARTS, "median score", "median error rate"), rows, (0, 0, 2, 4), ())
 
 
-def split_scores_table(
-    entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
-) -> ReproducedTable:
-    """Return OssCSE's Table 6: Spearman times 100 on both parts of each set, for the first family of the scores."""
-    by_label = next(iter(scores.values()))
-    rows = {
-        name: tuple(
-            _cell(by_label[system.label], [f"{part}: {name}"], printed)
-            for system in entry.systems
-            for part, printed in zip(PARTS, _printed_split(system, known), strict=True)
-        )
-        for name, known in SPLITS.items()
-    }
-    rows["weighted average"] = tuple(
-        _cell(by_label[system.label], [part], printed)
-        for system in entry.systems
-        for part, printed in zip(PARTS, system.printed.get(entry.families[0], (None, None)), strict=True)
-    )
-    columns = tuple(f"{part} {system.label}" for system in entry.systems for part in PARTS)
-    return _reproduced(entry, columns, rows, (entry.digits,) * len(columns), notes)
-
-
 def _reproduced(
     entry: Entry,
     columns: tuple[str, ...],
     rows: dict[str, tuple[Cell, ...]],
-    digits: tuple[int, ...],
+    digits: Sequence[int],
     notes: Sequence[str],
 ) -> ReproducedTable:
     every = (*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints.")
@@ -162,12 +143,6 @@ def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
     """Return a printed row: a single score is the last one, several are the first ones."""
     gap = [None] * (columns - len(scores))
     return [*gap, *scores] if len(scores) == 1 else [*scores, *gap]
-
-
-def _printed_split(system: System, known: PublishedSplit) -> tuple[float | None, float | None]:
-    """Return what the paper printed for SimCSE or supervised SimCSE on one set, times 100."""
-    pair = {"simcse": known.unsupervised, "simcse-sup": known.supervised}.get(system.recipe)
-    return (None, None) if pair is None else (round(100 * pair[0], 2), round(100 * pair[1], 2))
 
 
 def _column_cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
@@ -184,12 +159,8 @@ def _column_cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
     return Cell(missing="not every column is there") if cell.missing else cell
 
 
-def _cell(runs: Sequence[Scores] | str, names: Sequence[str], printed: float | None = None) -> Cell:
+def _cell(runs: Sequence[Scores], names: Sequence[str]) -> Cell:
     """Return the mean of some scores of each run, or the reason why one of them is missing."""
-    if isinstance(runs, str):
-        return Cell(printed=printed, missing=runs)
     found = [[run.get(name, "not measured without --data") for name in names] for run in runs]
-    missing = [value for row in found for value in row if isinstance(value, str)]
-    if missing:
-        return Cell(printed=printed, missing=missing[0])
-    return Cell(values=tuple(statistics.fmean(map(float, row)) for row in found), printed=printed)
+    missing = next((value for row in found for value in row if isinstance(value, str)), "")
+    return Cell(missing=missing) if missing else Cell(values=tuple(statistics.fmean(map(float, row)) for row in found))

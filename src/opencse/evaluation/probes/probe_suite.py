@@ -55,7 +55,7 @@ class ProbeData:
     Args:
         sts: STS tasks, scored as `evaluate` does.
         split_sets: STS sets that are split into consistent and opposed pairs.
-        pairs: The user's scored pairs; split too, but not averaged with the others.
+        pairs: The user's scored pairs, which are split where there are no such sets.
         sentences: Sentences with transformations.
         triplets: Sets of triplets: a text, its paraphrase and its contradiction.
         notes: Remarks on the data for the reader of a report.
@@ -114,8 +114,7 @@ class ProbeScores:
 
     Attributes:
         sts: Results of the STS tasks and of the user's scored pairs.
-        splits: Correlation on consistent and opposed pairs of STS sets.
-        own_splits: The same on the user's scored pairs.
+        splits: Correlation on consistent and opposed pairs of STS sets, or else of the user's scored pairs.
         transformations: Cosines by transformation of a sentence.
         retrieval: Retrieval among paraphrases and negations.
         triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
@@ -124,7 +123,6 @@ class ProbeScores:
 
     sts: tuple[TaskResult, ...]
     splits: SplitResults | None = None
-    own_splits: SplitResults | None = None
     transformations: Transformations | None = None
     retrieval: Retrieval | None = None
     seconds: float
@@ -148,11 +146,10 @@ class ProbeSuite:
             raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
         self._tasks = [PairsTask(pairs=each) for each in scored]
         self._probes: dict[str, Any] = {}
-        if data.split_sets:
+        if data.split_sets or data.pairs:
             average = f"{len(data.split_sets)} of the {len(SPLITS)} sets of OssCSE Table 2"
-            self._probes["splits"] = SplitProbe(data.split_sets, average)
-        if data.pairs:
-            self._probes["own_splits"] = SplitProbe(data.pairs)
+            probe = SplitProbe(data.split_sets, average) if data.split_sets else SplitProbe(data.pairs)
+            self._probes["splits"] = probe
         if data.sentences is not None:
             self._probes["transformations"] = TransformationProbe(data.sentences)
             self._probes["retrieval"] = RetrievalProbe(data.sentences)
