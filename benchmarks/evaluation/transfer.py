@@ -30,7 +30,7 @@ from reference.senteval import SEED
 def literal(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tuple[list[float], float]:
     """Accuracy of each fold that was done (or of the test part), and processor seconds for the whole task."""
     data = task.data
-    parts = [(features(embeddings, part), data.indices(part)) for _, part in data.parts()]
+    parts = [(features(embeddings, part), data.indices(part)) for part in data.parts.values()]
     started, classes = time.process_time(), len(data.classes)
     if len(parts) == 1:
         accuracies = senteval.nested(*parts[0], classes, only=outer)
@@ -47,7 +47,7 @@ def together(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tupl
     started = time.process_time()
     found, tested = task.predict(embeddings)
     seconds = time.process_time() - started
-    if len(list(task.data.parts())) > 1:
+    if len(task.data.parts) > 1:
         return [found.accuracy], seconds
     y = task.data.indices(tested)
     folds = list(senteval.folds(np.zeros((len(y), 1)), y, 10))[:outer]

@@ -246,7 +246,7 @@ def found():
 def test_a_model_changes_nothing_against_itself_and_one_text_cannot_be_searched() -> None:
     same = compare_searches(along, along, TEXTS, QUERIES)
     assert (same.overlap.value, same.same_first.value) == (1, 1)
-    assert same.index.strength is None
+    assert same.strength is None
     assert "No list of hits changes" in render_search_comparison(same)
     with pytest.raises(OpencseError, match="one text"):
         compare_searches(np.ones, np.ones, ["a", "a"], ["b"])  # type: ignore[arg-type]
@@ -269,5 +269,5 @@ def test_the_page_shows_both_lists_and_escapes_texts(found, tmp_path) -> None:
     assert page.index('"name">along') < page.index('"name">digit')
     evil = replace(found.lists[0], query="</script><script>alert(1)</script>")
     assert "<script" not in render_search_comparison(replace(found, lists=(evil,)))
-    write_page(tmp_path, "search", page, found.to_dict())
+    write_page(tmp_path, "search", page, asdict(found))
     assert json.loads((tmp_path / "search.json").read_text())["texts"] == len(TEXTS)

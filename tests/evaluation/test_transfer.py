@@ -12,7 +12,6 @@ from sklearn.metrics import f1_score
 
 from opencse.evaluation import (
     LabelledSet,
-    LabelledTexts,
     TextEmbeddings,
     TransferTask,
     evaluate_tasks,
@@ -29,13 +28,8 @@ from tests.reference import senteval
 HOW = CrossValidation(folds=3, epochs_per_round=1, patience=0, max_epochs=2)
 
 
-def labelled(count: int, start: int = 0, *, pairs: bool = False, classes: int = 2) -> LabelledTexts:
-    rows = range(start, start + count)
-    return LabelledTexts(
-        texts=[f"t{i}" for i in rows],
-        labels=[str(i % classes) for i in rows],
-        seconds=[f"s{i}" for i in rows] if pairs else None,
-    )
+def labelled(count: int, start: int = 0, *, pairs: bool = False, classes: int = 2) -> list[tuple[str, ...]]:
+    return [(str(i % classes), f"t{i}", f"s{i}")[: 3 if pairs else 2] for i in range(start, start + count)]
 
 
 def encode(texts):
@@ -54,7 +48,7 @@ def encode(texts):
     ],
 )
 def test_parts_choose_the_protocol(parts):
-    task = TransferTask(data=LabelledSet(name="toy", **parts), protocol=CrossValidation(folds=3, max_epochs=40))
+    task = TransferTask(data=LabelledSet(name="toy", parts=parts), protocol=CrossValidation(folds=3, max_epochs=40))
     result = evaluate_tasks(encode, [task])["toy"]
     assert result.score > 80
     assert result.rows == len(parts.get("test", parts["train"]))
@@ -63,13 +57,13 @@ def test_parts_choose_the_protocol(parts):
 
 def test_pairs_have_senteval_features_and_f1():
     train, test = labelled(40, pairs=True), labelled(30, 40, pairs=True)
-    task = TransferTask(data=LabelledSet(name="MRPC", train=train, test=test), protocol=HOW)
+    task = TransferTask(data=LabelledSet(name="MRPC", parts={"train": train, "test": test}), protocol=HOW)
     texts = list(task.texts())
     embeddings = TextEmbeddings(texts, np.asarray(encode(texts)))
-    u, v = embeddings(test.texts), embeddings(test.seconds)
+    u, v = (embeddings([row[side] for row in test]) for side in (1, 2))
     assert features(embeddings, test) == pytest.approx(np.hstack([abs(u - v), u * v]), rel=1e-5, abs=1e-5)
     found, _ = task.predict(embeddings)
-    gold = [int(label) for label in test.labels]
+    gold = [int(label) for label, *_ in test]
     assert task.score(embeddings).metrics["f1"] == pytest.approx(100 * f1_score(gold, found.classes))
 
 
@@ -84,29 +78,27 @@ def test_pairs_have_senteval_features_and_f1():
 )
 def test_data_that_cannot_be_scored_is_named(parts, message):
     with pytest.raises(OpencseError, match=message):
-        evaluate_tasks(encode, [TransferTask(data=LabelledSet(name="x", **parts), protocol=HOW)])
-    with pytest.raises(OpencseError, match="unequal length"):
-        LabelledTexts(texts=["a"], labels=["0", "1"])
+        evaluate_tasks(encode, [TransferTask(data=LabelledSet(name="x", parts=parts), protocol=HOW)])
 
 
 def test_the_hash_sees_texts_labels_and_parts():
-    base = LabelledSet(name="x", train=labelled(8), test=labelled(4))
-    others = [
-        LabelledSet(name="x", train=labelled(8)),
-        LabelledSet(name="x", train=labelled(8), dev=labelled(4)),
-        LabelledSet(name="x", train=labelled(8, pairs=True), test=labelled(4)),
-        LabelledSet(name="x", train=labelled(8, 1), test=labelled(4)),
+    sets = [
+        {"train": labelled(8), "test": labelled(4)},
+        {"train": labelled(8)},
+        {"train": labelled(8), "dev": labelled(4)},
+        {"train": labelled(8, pairs=True), "test": labelled(4)},
+        {"train": labelled(8, 1), "test": labelled(4)},
     ]
-    assert len({each.sha256 for each in [base, *others]}) == 5
+    assert len({LabelledSet(name="x", parts=parts).sha256 for parts in sets}) == 5
 
 
 def test_classification_scores_the_test_part():
-    data = LabelledSet(name="toy", train=labelled(90, classes=2), test=labelled(30, 90))
+    data = LabelledSet(name="toy", parts={"train": labelled(90), "test": labelled(30, 90)})
     result = evaluate_tasks(encode, [ClassificationTask(data=data)])["toy"]
     assert (result.main, result.rows, result.score) == ("accuracy", 30, 100)
     assert set(result.metrics) == {"accuracy", "f1"}
     with pytest.raises(OpencseError, match="toy has no test part"):
-        ClassificationTask(data=LabelledSet(name="toy", train=labelled(9)))
+        ClassificationTask(data=LabelledSet(name="toy", parts={"train": labelled(9)}))
 
 
 SHORT = CrossValidation(folds=3, epochs_per_round=2, patience=1, max_epochs=8)
@@ -188,27 +180,22 @@ def downstream(tmp_path):
     return root
 
 
-def rows(part):
-    columns = [part.labels, part.texts, *([] if part.seconds is None else [part.seconds])]
-    return list(zip(*columns, strict=True))
-
-
 def test_reads_a_senteval_folder_in_its_order(downstream):
     cr = load_labelled(downstream, "CR")
-    assert rows(cr.train) == [("0", "bad"), ("1", "fine"), ("0", "café was bad"), ("1", "three words here .")]
-    assert (cr.dev, cr.test, cr.text) == (None, None, "senteval")
+    assert cr.parts["train"] == [("0", "bad"), ("1", "fine"), ("0", "café was bad"), ("1", "three words here .")]
+    assert (list(cr.parts), cr.text) == (["train"], "senteval")
     sst = load_labelled(downstream.parent, "SST2")
-    assert [rows(part) for _, part in sst.parts()] == [
+    assert list(sst.parts.values()) == [
         [("0", "bad"), ("1", "good film")],
         [("0", "bad film")],
         [("1", "good")],
     ]
     trec = load_labelled(downstream, "TREC")
-    assert rows(trec.train) == [("LOC", "Where ?"), ("ABBR", "What is it ?"), ("NUM", "How far is it ?")]
+    assert trec.parts["train"] == [("LOC", "Where ?"), ("ABBR", "What is it ?"), ("NUM", "How far is it ?")]
     assert trec.classes == ["ABBR", "LOC", "NUM"]
-    assert trec.indices(trec.test).tolist() == [1, 2]
+    assert trec.indices(trec.parts["test"]).tolist() == [1, 2]
     mrpc = load_labelled(downstream, "MRPC")
-    assert rows(mrpc.train) == [("0", "a", "d e"), ("1", "a b", "c")]
+    assert mrpc.parts["train"] == [("0", "a", "d e"), ("1", "a b", "c")]
 
 
 @pytest.mark.parametrize(
@@ -238,16 +225,16 @@ def test_tables_may_have_both_texts_and_any_folder_with_labelled_parts_is_a_task
     text = "label\ttext\ttext_senteval\n1\tA good one!\ta  good one !\n0\tBad.\tbad .\n"
     (folder / "data.tsv.gz").write_bytes(gzip.compress(text.encode()))
     found = load_labelled(tmp_path, "CR")
-    assert (rows(found.train), found.text) == ([("0", "bad ."), ("1", "a good one !")], "senteval")
+    assert (found.parts["train"], found.text) == ([("0", "bad ."), ("1", "a good one !")], "senteval")
     found = load_labelled(tmp_path / "eval", "CR", text="raw")
-    assert (rows(found.train), found.text) == ([("0", "Bad."), ("1", "A good one!")], "raw")
+    assert (found.parts["train"], found.text) == ([("0", "Bad."), ("1", "A good one!")], "raw")
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "train.csv").write_text('text,label\n"one, two",x\n\nthree ,y\n')
     (folder / "test.jsonl").write_text(json.dumps({"text": "four", "label": "y"}) + "\n\n")
     mine = load_labelled(tmp_path, "mine")
-    assert rows(mine.train) == [("x", "one, two"), ("y", "three ")]
-    assert (rows(mine.test), mine.text) == ([("y", "four")], "released")
+    assert mine.parts["train"] == [("x", "one, two"), ("y", "three ")]
+    assert (mine.parts["test"], mine.text) == ([("y", "four")], "released")
 
 
 @pytest.mark.parametrize(

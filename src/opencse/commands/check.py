@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +72,7 @@ def check(options: CheckOptions) -> TextCheck:
     )
     result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
     if options.out is not None:
-        write_page(options.out, "check", render_check(result), result.to_dict())
+        write_page(options.out, "check", render_check(result), asdict(result))
     return result
 
 

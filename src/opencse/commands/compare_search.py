@@ -30,6 +30,7 @@ _TOP = 10  # hits that are compared
 _SENTENCES = 100  # used as queries if none are given
 _LISTED = 40  # queries on the page
 _SHOWN = 5  # hits of each list on the page
+EMBED_AGAIN = "Stored vectors of both models cannot be compared: embed your documents again, and don't mix them."
 _UPGRADED = 1e-2  # of a coordinate: the old vector in half precision, or in bf16
 
 
@@ -55,31 +56,6 @@ class SearchPair:
         return len({hit.text for hit in self.old} & {hit.text for hit in self.new})
 
 
-@dataclass(frozen=True, kw_only=True)
-class IndexUpgrade:
-    """How stored vectors of an old model go together with a new one.
-
-    Attributes:
-        strength: Strength of the meaning block that the new model has beside the old one; None if it has none.
-        new_hits: Share of new vectors among the ten nearest of a new model's query, while half of the documents still
-            have upgraded old vectors; a half if these don't fall behind. None without a block.
-    """
-
-    strength: float | None = None
-    new_hits: float | None = None
-
-    def advice(self) -> str:
-        """Return what to do with an index."""
-        if self.strength is None or self.new_hits is None:
-            return "Stored vectors of both models cannot be compared: embed your documents again, and don't mix them."
-        return (
-            f"Stored vectors stay in use: append numbers to them (opencse.encoder.meaning_block.upgrade, strength "
-            f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
-            f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
-            "the first ten hits are among the new ones."
-        )
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SearchComparison(JupyterMixin):
     """Comparison of two models on the same searches.
@@ -91,7 +67,9 @@ class SearchComparison(JupyterMixin):
         own_queries: Whether the queries are the user's; otherwise they are sentences of the texts.
         overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval over queries.
         same_first: Share of queries with the same first hit.
-        index: How stored vectors of the old model go together with the new one.
+        strength: Strength of the meaning block that the new model has beside the old one; None if it has none.
+        new_hits: Share of new vectors among the ten nearest of a new model's query, while half of the documents still
+            have upgraded old vectors; a half if these don't fall behind. None without a block.
         lists: The lists of every query, the most changed first.
     """
 
@@ -101,12 +79,9 @@ class SearchComparison(JupyterMixin):
     own_queries: bool
     overlap: Estimate
     same_first: Estimate
-    index: IndexUpgrade
+    strength: float | None
+    new_hits: float | None
     lists: tuple[SearchPair, ...] = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as nested dictionaries, the content of `search.json`."""
-        return asdict(self)
 
     def headline(self) -> str:
         """Return the main result as one sentence."""
@@ -122,6 +97,17 @@ class SearchComparison(JupyterMixin):
             f"{len(self.lists)} searches keep their first hit ({kind})."
         )
 
+    def advice(self) -> str:
+        """Return what to do with an index of the old model's vectors."""
+        if self.strength is None or self.new_hits is None:
+            return EMBED_AGAIN
+        return (
+            f"Stored vectors stay in use: append numbers to them (opencse.encoder.meaning_block.upgrade, strength "
+            f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
+            f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
+            "the first ten hits are among the new ones."
+        )
+
     def __repr__(self) -> str:
         return f"<SearchComparison: {self.headline()}>"
 
@@ -133,7 +119,7 @@ class SearchComparison(JupyterMixin):
                 lines += [
                     Text(f"  {name} {i}  {hit.cosine:.2f}  {hit.text[:100]}") for i, hit in enumerate(hits[:2], 1)
                 ]
-        return Group(*lines, Text(self.index.advice()), Text(self.headline(), style="bold"))
+        return Group(*lines, Text(self.advice()), Text(self.headline(), style="bold"))
 
 
 def compare_search(
@@ -174,11 +160,10 @@ def compare_search(
         asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
     sources = [model_source(old), model_source(new)]
     ours, theirs = (Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources)
-    passages = [passage.text for passage in searched]
-    names, own = short_names(sources), queries is not None
-    result = compare_searches(ours, theirs, passages, asked, names=names, own_queries=own)
+    texts = [passage.text for passage in searched]
+    result = compare_searches(ours, theirs, texts, asked, names=short_names(sources), own_queries=queries is not None)
     if out is not None:
-        write_page(out, "search", render_search_comparison(result), result.to_dict())
+        write_page(out, "search", render_search_comparison(result), asdict(result))
     return result
 
 
@@ -208,6 +193,7 @@ def compare_searches(
     if len(texts) < 2:
         raise OpencseError("one text cannot be searched", "Give at least two different texts.")
     ours, theirs = (unit_rows(encode([*texts, *queries])) for encode in (old, new))
+    strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
     pairs = [
         SearchPair(query=query, old=before, new=after)
         for query, before, after in zip(queries, *(_hits(texts, queries, each) for each in (ours, theirs)), strict=True)
@@ -219,13 +205,14 @@ def compare_searches(
         own_queries=own_queries,
         overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
         same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
-        index=_index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)])),
+        strength=strength,
+        new_hits=new_hits,
         lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
     )
 
 
-def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> IndexUpgrade:
-    """Find out whether a new model is an old one with a meaning block beside it, and try a half-upgraded index.
+def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tuple[float | None, float | None]:
+    """Return the strength of the block that a new model has beside the old one, and try a half-upgraded index.
 
     Args:
         old: Unit vectors of n documents by the old model, (n, d).
@@ -234,12 +221,12 @@ def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> Ind
     """
     d = old.shape[1]
     if new.shape[1] != 2 * d or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED:
-        return IndexUpgrade()
+        return None, None
     strength = float(np.median(np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(new[:, :d], axis=1)))
     fresh = np.arange(len(old)) % 2 == 0
     index = np.where(fresh[:, None], new, upgrade(old, strength))
     nearest = np.argsort(-(queries @ index.T), axis=1, kind="stable")[:, :_TOP]
-    return IndexUpgrade(strength=strength, new_hits=float(fresh[nearest].mean()))
+    return strength, float(fresh[nearest].mean())
 
 
 def _hits(texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray) -> Iterator[tuple[SearchHit, ...]]:
@@ -252,9 +239,6 @@ def _hits(texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray) -> 
 
 def render_search_comparison(result: SearchComparison) -> str:
     """Return the page, with both lists of the searches whose shown hits differ; texts in it are escaped and clipped."""
-    changed = [pair for pair in result.lists if _texts(pair.old) != _texts(pair.new)]
+    shown = [(pair, *([hit.text for hit in hits[:_SHOWN]] for hits in (pair.old, pair.new))) for pair in result.lists]
+    changed = [pair for pair, old, new in shown if old != new]
     return render_template("search.html.j2", result=result, lists=changed[:_LISTED], shown_hits=_SHOWN)
-
-
-def _texts(hits: Sequence[SearchHit]) -> list[str]:
-    return [hit.text for hit in hits[:_SHOWN]]

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.commands.compare_search import IndexUpgrade
+from opencse.commands.compare_search import EMBED_AGAIN
 from opencse.commands.reports.outcome import Outcome, cache_line, compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import headline_rows, shown
@@ -34,7 +34,6 @@ _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
     "model is still as good as before."
 )
-AGAIN = IndexUpgrade().advice()
 UPGRADE = (
     "Stored vectors of the model before stay in use: opencse.encoder.meaning_block.upgrade appends numbers to them, "
     "and the ranking stays as it was until you send whole queries (docs/guides/upgrade-index.md)."
@@ -115,7 +114,7 @@ def measure_and_report(
         scores = dict(zip(names, (before, after), strict=True))
     curve = trained.outcome.curve
     with timed("report"):
-        remarks_after = (*few, *_unmeasured(trained, scores), *cache_line(scores), UPGRADE if curve else AGAIN)
+        remarks_after = (*few, *_unmeasured(trained, scores), *cache_line(scores), UPGRADE if curve else EMBED_AGAIN)
         outcome = compare_outcome(scores, curve, remarks_after)
         notes = [*_training_notes(trained), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)

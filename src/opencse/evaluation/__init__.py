@@ -8,7 +8,7 @@ from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
     from opencse.evaluation.guard import load_guard
-    from opencse.evaluation.labelled import ClassificationTask, LabelledSet, LabelledTexts, TransferTask, load_labelled
+    from opencse.evaluation.labelled import ClassificationTask, LabelledSet, TransferTask, load_labelled
     from opencse.evaluation.measures import GeometryTask
     from opencse.evaluation.retrieval import RetrievalTask
     from opencse.evaluation.sts import STS_TASKS, PairsTask, ScoredPairs, load_sts, read_pairs
@@ -41,7 +41,6 @@ __all__ = [
     "Encode",
     "GeometryTask",
     "LabelledSet",
-    "LabelledTexts",
     "PairsTask",
     "Results",
     "RetrievalTask",

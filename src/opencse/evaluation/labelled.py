@@ -7,7 +7,7 @@ They are read from this project's table layout or a SentEval folder. Rows of Sen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,9 @@ PUBLISHED_PARTS: dict[str, dict[str, int]] = {
 }
 """Published number of rows of each part."""
 
-LabelledRow = tuple[str, ...]  # class, text, and for pairs the second text
-Parts = dict[str, list[LabelledRow]]
+LabelledRow = tuple[str, ...]
+"""Class and text, and for pairs the second text."""
+
 _SENTEVAL_FOLDERS = {"SST2": "SST/binary"}
 
 _TWO_CLASS_FILES = {  # files of SentEval's two-class tasks, class 1 first, as SentEval reads them
@@ -66,41 +67,12 @@ _TWO_CLASS_FILES = {  # files of SentEval's two-class tasks, class 1 first, as S
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LabelledTexts:
-    """n texts, or pairs of texts, with a class each.
-
-    Args:
-        texts: The texts, or the first texts of pairs.
-        labels: Class names.
-        seconds: The second texts of pairs.
-    """
-
-    texts: Sequence[str]
-    labels: Sequence[str]
-    seconds: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        lengths = {len(column) for column in (self.texts, self.labels, self.seconds) if column is not None}
-        if len(lengths) > 1:
-            raise OpencseError(f"columns of unequal length {sorted(lengths)}", "Give one value per text.")
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.texts
-        yield from self.seconds or ()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledSet:
-    """A data set of classified texts with its parts.
+    """A data set of texts, or of pairs of texts, with a class each.
 
     Args:
         name: Name of the task.
-        train: Training part; the only part of cross-validated tasks.
-        dev: Development part, if there is one.
-        test: Test part, if there is one.
+        parts: Rows by part: `train`, the only one of cross-validated tasks, then `dev` and `test`, if there are some.
         text: Text variant, as in `ScoredPairs`.
 
     Raises:
@@ -108,16 +80,14 @@ class LabelledSet:
     """
 
     name: str
-    train: LabelledTexts
-    dev: LabelledTexts | None = None
-    test: LabelledTexts | None = None
+    parts: Mapping[str, Sequence[LabelledRow]]
     text: str = "given"
 
     def __post_init__(self) -> None:
-        for part, each in self.parts():
-            if not len(each):
+        for part, rows in self.parts.items():
+            if not rows:
                 raise OpencseError(f"{self.name} {part} holds no text", "Give labelled texts.")
-            if unknown := sorted({*each.labels} - {*self.classes}):
+            if unknown := sorted({row[0] for row in rows} - {*self.classes}):
                 raise OpencseError(
                     f"{self.name} {part}: the class {unknown[0]!r} does not occur in the training part",
                     "Add training texts of this class, or drop it.",
@@ -126,39 +96,27 @@ class LabelledSet:
             problem = f"{self.name}: all texts are of one class, {self.classes[0]!r}"
             raise OpencseError(problem, "Give two classes or more.")
 
-    def parts(self) -> Iterator[tuple[str, LabelledTexts]]:
-        """Yield name and content of the existing parts."""
-        for name, part in (("train", self.train), ("dev", self.dev), ("test", self.test)):
-            if part is not None:
-                yield name, part
-
     @property
     def classes(self) -> list[str]:
         """Names of the classes, sorted."""
-        return sorted(set(self.train.labels))
+        return sorted({row[0] for row in self.parts["train"]})
 
-    def indices(self, part: LabelledTexts) -> np.ndarray:
-        """Return the classes of a part as indices into `classes`, int64 (n,)."""
+    def indices(self, rows: Sequence[LabelledRow]) -> np.ndarray:
+        """Return the classes of rows as indices into `classes`, int64 (n,)."""
         index_of = {name: index for index, name in enumerate(self.classes)}
-        return np.array([index_of[label] for label in part.labels], dtype=np.int64)
+        return np.array([index_of[row[0]] for row in rows], dtype=np.int64)
 
     @property
     def sha256(self) -> str:
         """Hash of all rows of all parts, in order."""
-        return rows_sha256(
-            [name, *row]
-            for name, part in self.parts()
-            for row in zip(part.texts, part.seconds or part.texts, part.labels, strict=True)
-        )
+        return rows_sha256([part, row[1], row[-1], row[0]] for part, rows in self.parts.items() for row in rows)
 
 
-def features(embeddings: TextEmbeddings, part: LabelledTexts) -> np.ndarray:
+def features(embeddings: TextEmbeddings, rows: Sequence[LabelledRow]) -> np.ndarray:
     """Return vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
-    first = np.asarray(embeddings(part.texts), dtype=np.float32)
-    if part.seconds is None:
-        return first
-    second = np.asarray(embeddings(part.seconds), dtype=np.float32)
-    return np.concatenate([np.abs(first - second), first * second], axis=1)
+    _, *texts = zip(*rows, strict=True)
+    first, *second = (np.asarray(embeddings(each), dtype=np.float32) for each in texts)
+    return np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1) if second else first
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,8 +132,7 @@ class _LabelledTask:
 
     def texts(self) -> Iterator[str]:
         """Yield all texts of all parts."""
-        for _, part in self.data.parts():
-            yield from part
+        return (text for rows in self.data.parts.values() for row in rows for text in row[1:])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,34 +154,34 @@ class TransferTask(_LabelledTask):
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers, and return their scores on the test rows."""
-        folds, name = self.protocol.folds, self.name
-        rarest, least = Counter(self.data.train.labels).most_common()[-1]
-        if self.data.dev is None and least < folds:
-            problem = f"{name}: the class {rarest!r} has {least} training texts, and cross-validation in {folds} folds"
-            raise OpencseError(f"{problem} needs {folds}", "Add texts.")
+        data, folds = self.data, None if "dev" in self.data.parts else self.protocol.folds
+        rarest, least = Counter(row[0] for row in data.parts["train"]).most_common()[-1]
+        if folds is not None and least < folds:
+            problem = f"{self.name}: the class {rarest!r} has {least} training texts, and cross-validation in {folds}"
+            raise OpencseError(f"{problem} folds needs {folds}", "Add texts.")
         predictions, tested = self.predict(embeddings)
         metrics: dict[str, float | None] = {"accuracy": predictions.accuracy, "dev_accuracy": predictions.dev_accuracy}
-        if tested.seconds is not None:
-            last = len(self.data.classes) - 1
-            metrics["f1"] = 100 * float(f1_score(self.data.indices(tested) == last, predictions.classes == last))
+        if len(tested[0]) > 2:
+            last = len(data.classes) - 1
+            metrics["f1"] = 100 * float(f1_score(data.indices(tested) == last, predictions.classes == last))
         return TaskResult(
-            task=name,
+            task=self.name,
             main="accuracy",
             metrics=metrics,
             rows=len(tested),
-            data_sha256=self.data.sha256,
+            data_sha256=data.sha256,
             details={
-                "text": self.data.text,
-                "folds": None if self.data.dev is not None else folds,
+                "text": data.text,
+                "folds": folds,
                 "penalties": list(predictions.penalties),
-                "classes": len(self.data.classes),
+                "classes": len(data.classes),
             },
         )
 
-    def predict(self, embeddings: TextEmbeddings) -> tuple[Predictions, LabelledTexts]:
-        """Train, and return the predictions and the part that they belong to."""
-        parts = [self.data.train] if self.data.test is None else [part for _, part in self.data.parts()]
-        columns = [(features(embeddings, part), self.data.indices(part)) for part in parts]
+    def predict(self, embeddings: TextEmbeddings) -> tuple[Predictions, Sequence[LabelledRow]]:
+        """Train, and return the predictions and the rows that they belong to."""
+        parts = [*self.data.parts.values()] if "test" in self.data.parts else [self.data.parts["train"]]
+        columns = [(features(embeddings, rows), self.data.indices(rows)) for rows in parts]
         return cross_validate(columns, self.protocol, f"classify {self.name}"), parts[-1]
 
 
@@ -242,16 +199,14 @@ class ClassificationTask(_LabelledTask):
     """
 
     def __post_init__(self) -> None:
-        if self.data.test is None:
+        if "test" not in self.data.parts:
             raise OpencseError(f"{self.data.name} has no test part", "Add a file test.tsv (or .csv, .jsonl) to it.")
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers and return their scores on the test part."""
-        data, test = self.data, self.data.test
-        assert test is not None
-        x, x_test = features(embeddings, data.train), features(embeddings, test)
-        y_test = data.indices(test)
-        found = LogisticRegression(max_iter=1000).fit(x, data.indices(data.train)).predict(x_test)
+        data, train, test = self.data, self.data.parts["train"], self.data.parts["test"]
+        x, x_test, y_test = features(embeddings, train), features(embeddings, test), data.indices(test)
+        found = LogisticRegression(max_iter=1000).fit(x, data.indices(train)).predict(x_test)
         f1 = 100 * float(f1_score(y_test, found, average="macro"))
         return TaskResult(
             task=self.name,
@@ -263,7 +218,7 @@ class ClassificationTask(_LabelledTask):
                 "text": data.text,
                 "classifier": "scikit-learn logistic regression, C = 1",
                 "classes": len(data.classes),
-                "training_rows": len(data.train),
+                "training_rows": len(train),
             },
         )
 
@@ -282,22 +237,17 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteva
         OpencseError: There is no such task, or a file is invalid; the message names it.
     """
     parts, variant = _read(source, task, text)
-    for part, rows in PUBLISHED_PARTS.get(task, {}).items():
-        check_count(f"{task} {part}", len(parts.get(part, ())), "rows", rows)
-    if task not in TRANSFER_TASKS:
-        parts.pop("dev", None)  # not used by the protocol
-    return LabelledSet(name=task, text=variant, **{part: _labelled(task, rows) for part, rows in parts.items()})
-
-
-def _labelled(task: str, rows: list[LabelledRow]) -> LabelledTexts:
-    """Return the rows as columns, in SentEval's order for its tasks."""
+    for part, count in PUBLISHED_PARTS.get(task, {}).items():
+        check_count(f"{task} {part}", len(parts.get(part, ())), "rows", count)
     if task in TRANSFER_TASKS:
-        rows = sorted(rows, key=lambda row: (*(len(text.split()) for text in row[1:]), row[0]))
-    labels, texts, *seconds = zip(*rows, strict=True)
-    return LabelledTexts(labels=labels, texts=texts, seconds=seconds[0] if seconds else None)
+        for rows in parts.values():
+            rows.sort(key=lambda row: (*(len(text.split()) for text in row[1:]), row[0]))
+    else:
+        parts.pop("dev", None)  # not used by the protocol
+    return LabelledSet(name=task, text=variant, parts=parts)
 
 
-def _read(source: str | Path, task: str, text: TextVariant) -> tuple[Parts, str]:
+def _read(source: str | Path, task: str, text: TextVariant) -> tuple[dict[str, list[LabelledRow]], str]:
     """Return the rows of each part, and their text variant."""
     folder = find_folder(source, task)
     if folder is not None and (train := _table(folder, "train", "data")) is not None:
@@ -333,7 +283,7 @@ def _table_rows(path: Path, ending: str, clean: Callable[[str], str]) -> Iterato
         yield (str(row["label"]).strip(), *map(clean, texts))
 
 
-def _from_senteval(folder: Path, task: str) -> Parts:
+def _from_senteval(folder: Path, task: str) -> dict[str, list[LabelledRow]]:
     """Read SentEval's files by SentEval's rules (senteval/binary.py, sst.py, trec.py, mrpc.py)."""
     if task in _TWO_CLASS_FILES:
         files = zip(("1", "0"), _TWO_CLASS_FILES[task], strict=True)

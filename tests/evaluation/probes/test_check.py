@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import StringIO
 
 import numpy as np
@@ -113,7 +113,7 @@ def test_the_page_holds_what_was_found_and_nothing_that_could_run(found, tmp_pat
     assert "&lt;script&gt;" in page
     assert "<script" not in page
     assert "\u202e" not in page
-    assert write_page(tmp_path, "check", render_check(found), found.to_dict()).read_text().count("contradiction") > 3
+    assert write_page(tmp_path, "check", render_check(found), asdict(found)).read_text().count("contradiction") > 3
     written = json.loads((tmp_path / "check.json").read_text())
     assert written["contradiction_first"]["rows"] == found.contradiction_first.rows
 

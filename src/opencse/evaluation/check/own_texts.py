@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -106,10 +105,6 @@ class TextCheck(JupyterMixin):
     examples: tuple[SearchExample, ...] = field(repr=False)
     notes: tuple[str, ...]
     seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as nested dictionaries, the content of `check.json`."""
-        return asdict(self)
 
     def headline(self) -> str:
         """Return the main result as one sentence."""
