@@ -47,10 +47,13 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples of `opencse probe`, by what the anchor is."""
-    from opencse.evaluation.probes.probe_suite import antonym_choices
+    from opencse.evaluation.probes.probe_suite import negated_antonyms
 
-    names = {"affirmed": "affirmed", "negated": "denied", "verbs": "verbs"}
-    return {names[form]: list(rows) for form, rows in antonym_choices().items()}
+    names, found, triplets = {"negated": "denied"}, dict[str, list[Quad]](), negated_antonyms().triplets
+    for one, other in zip(triplets[::2], triplets[1::2], strict=True):
+        form = names.get(one.groups["form"], one.groups["form"])
+        found.setdefault(form, []).append((one.anchor, one.positive, one.negative, other.negative))
+    return found
 
 
 def area(above: np.ndarray, below: np.ndarray) -> float:

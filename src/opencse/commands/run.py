@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from opencse.commands.command_line import apply, takes
@@ -23,14 +23,12 @@ from opencse.foundation.progress import collect, timed
 from opencse.foundation.reading import read_json
 from opencse.foundation.result_table import show
 from opencse.foundation.toml_tables import decode
-from opencse.recipes import Recipe, dump_recipe, load_recipe, shortened
+from opencse.recipes import dump_recipe, load_recipe, shortened
 from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
-from opencse.text.corpus import Corpus
-from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
+from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
-from opencse.text.views.constructor import ConstructorSpec
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
-from opencse.training.session import RunControl, TrainingOutcome, encoder_card
+from opencse.training.session import TrainingOutcome, encoder_card
 from opencse.training.strength import StrengthCurve
 from opencse.training.train import TrainingRun, train_first_stages
 
@@ -55,21 +53,39 @@ def run(options: RunOptions) -> RunResult:
         deadline = time.perf_counter() + 60 * options.minutes
     with locked(folder), collect() as timings:
         control = replace(run_control(options), deadline=deadline)
-        inputs = resolve_inputs(options)
+        backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
+        table = None if options.paraphrases is None else Path(options.paraphrases)
+        recipe = resolve_recipe(options, backbone, text.columns, table)
+        if options.quick:
+            recipe = shortened(recipe)
+        backbone.seed = recipe.training.seed
+        # Documents are split into sentences, unless they are a table with columns that the recipe's views read.
+        corpus = text.corpus(set(recipe.columns) - {"text"})
+        few = few_sentences(corpus.texts()) if table is None else []
+        language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
         # Read before any training, so that a mistake in a path costs nothing.
         probe_data = load_probe_data(data=options.data, pairs=[] if options.pairs is None else [options.pairs])
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
-        measures = read_validation(inputs.recipe, inputs.corpus, options)
-        for line in filter(None, [*inputs.few, inputs.language.line(inputs.missing_specs)]):
+        measures = read_validation(recipe, corpus, options)
+        missing = missing_specs(recipe.build, recipe.columns, corpus.columns)
+        for line in filter(None, [*few, language.line(missing)]):
             notify(line)
-        rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
+        with timed("first stages"), collect():  # what is inside counts for it
+            first_measures = first_stage_measures(options.dev, options.data)
+            stages = train_first_stages(recipe, missing, corpus, backbone, first_measures, control)
+        sources = RowSources(
+            models={"backbone": backbone, **{name: Backbone(path) for name, path in stages.items()}},
+            paraphrases=table,
+            pack=language.pack,
+            keep=options.resume or not options.overwrite,
+        )
+        rows = prepare_rows(recipe, corpus, folder, sources, notify)
         if not (folder / "run.json").is_file():
             control = replace(control, resume=False)
-        trained = train_on_rows(inputs.recipe, rows, inputs.backbone, measures, control)
-        table = inputs.paraphrases
-        made_of = inputs.corpus.name + ("" if table is None else f", paraphrases from {table.name}")
-        scores, outcome, report = measure_and_report(trained, inputs.backbone, probe_data, inputs.few, made_of)
+        trained = train_on_rows(recipe, rows, backbone, measures, control)
+        made_of = corpus.name + ("" if table is None else f", paraphrases from {table.name}")
+        scores, outcome, report = measure_and_report(trained, backbone, probe_data, few, made_of)
     result = RunResult(trained, scores, outcome, report, timings.rounded())
     result.save(folder / "results.json")
     notify(timings.line())
@@ -79,63 +95,6 @@ def run(options: RunOptions) -> RunResult:
 def command(options: RunOptions) -> None:
     """Run, and print the result."""
     show(apply(run, options))
-
-
-def _sources(inputs: RunInputs, options: RunOptions, control: RunControl) -> RowSources:
-    """Return what rows are made with; the models that build text columns are trained first."""
-    measures = first_stage_measures(options.dev, options.data)
-    with timed("first stages"), collect():  # what is inside counts for it
-        stages = train_first_stages(
-            inputs.recipe, inputs.missing_specs, inputs.corpus, inputs.backbone, measures, control
-        )
-    return RowSources(
-        models={"backbone": inputs.backbone, **{name: Backbone(path) for name, path in stages.items()}},
-        paraphrases=inputs.paraphrases,
-        pack=inputs.language.pack,
-        keep=options.resume or not options.overwrite,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunInputs:
-    """The inputs of a run.
-
-    Attributes:
-        recipe: Resolved for the backbone's family and for the columns that the corpus has.
-        few: A warning if the corpus has few sentences, and no table of paraphrases adds any.
-    """
-
-    recipe: Recipe
-    corpus: Corpus
-    backbone: Backbone
-    paraphrases: Path | None
-    language: ChosenLanguage
-    few: list[str]
-
-    @property
-    def missing_specs(self) -> dict[str, ConstructorSpec]:
-        """Constructors of the columns that the recipe's views read and the corpus lacks."""
-        return missing_specs(self.recipe.build, self.recipe.columns, self.corpus.columns)
-
-
-def resolve_inputs(options: RunOptions) -> RunInputs:
-    """Return the inputs of a run.
-
-    Documents are split into sentences, unless they are a table with columns that the recipe's views read.
-
-    Raises:
-        OpencseError: The input is invalid; the message says how to fix it.
-    """
-    backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
-    table = None if options.paraphrases is None else Path(options.paraphrases)
-    recipe = resolve_recipe(options, backbone, text.columns, table)
-    if options.quick:
-        recipe = shortened(recipe)
-    backbone.seed = recipe.training.seed
-    corpus = text.corpus(set(recipe.columns) - {"text"})
-    few = few_sentences(corpus.texts()) if table is None else []
-    language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
-    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=table, language=language, few=few)
 
 
 def add_block(options: RunOptions) -> RunResult:

@@ -22,7 +22,7 @@ from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import shown, triplet_rows
 from opencse.commands.run_report import add_scores, card_table
 from opencse.evaluation import TaskResult, Triplet, TripletSet
-from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, Transformations, probe_encoders
+from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, ProbeSuite, Transformations
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.sentence_versions import TransformationCosines
@@ -136,7 +136,7 @@ def test_undefined_is_named_and_never_a_nan(html, models, tmp_path):
 
 def test_a_report_on_scored_pairs_alone(tmp_path):
     few = ProbeData(pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")])
-    html = write_report(probe_encoders({"m": bag_of_words}, few), tmp_path).read_text()
+    html = write_report({"m": ProbeSuite(few)(bag_of_words)}, tmp_path).read_text()
     assert "where it misleads" in html
     assert "Searches to look at" not in html
 
@@ -234,7 +234,8 @@ def probe_scores(*names: str) -> dict[str, ProbeScores]:
         clean = bag_of_words([text[:200] for text in texts])
         return clean + np.random.default_rng(0).normal(size=clean.shape)
 
-    return probe_encoders({name: bag_of_words if i == 0 else noisy for i, name in enumerate(names)}, data)
+    suite = ProbeSuite(data)
+    return {name: suite(noisy if i else bag_of_words) for i, name in enumerate(names)}
 
 
 def render(models: dict[str, ProbeScores], **options) -> str:

@@ -11,7 +11,7 @@ from opencse.commands.reproduction.entries import Entry, System, entry_names, lo
 from opencse.commands.reproduction.tables import PARTS, Cell, scores_table, splits_table
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import load_probe_data
-from opencse.evaluation.probes.scored_pairs import SPLITS
+from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import FAMILIES, load_recipe
@@ -234,3 +234,12 @@ def test_scores_of_each_set_stand_beside_what_was_printed_of_it() -> None:
     assert shown["Cont.: STS-B test"] == ["81.00 (83.54)", "(87.62)"]
     assert shown["Oppn."] == ["40.00 (49.82)", "not had: no triplets (61.52)"]
     assert shown["Cont.: STS-B train"][0] == "not had: not measured without --data (85.77)"
+
+
+def test_table_6_weighted_by_the_pairs_of_table_2_gives_table_3() -> None:
+    for system, published in zip(load_entry("osscse/table-6").systems, (WEIGHTED_UNSUPERVISED, WEIGHTED_SUPERVISED)):
+        *sets, consistent, opposed = system.printed["bert-base"]
+        for side, average in enumerate((consistent, opposed)):
+            weights = [row.pairs[side] for row in SPLITS.values()]
+            assert np.average(sets[side::2], weights=weights) == pytest.approx(average, abs=0.06)
+            assert average == pytest.approx(100 * published[side])

@@ -11,24 +11,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.encoder import load_encoder, save_encoder
-from opencse.evaluation import PairsTask, TextEmbeddings, Triplet, TripletSet, evaluate_tasks, load_sts
+from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks, load_sts
 from opencse.evaluation.probes import (
     ProbeData,
     ProbeSuite,
     load_probe_data,
     load_probe_sts,
-    probe_encoders,
     read_sentences,
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate, weighted
 from opencse.evaluation.probes.probe_suite import (
-    TripletProbe,
-    antonym_choices,
     negated_antonyms,
     probe_models,
     short_names,
 )
-from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED, SplitProbe
+from opencse.evaluation.probes.scored_pairs import SPLITS, SplitProbe
 from opencse.evaluation.probes.sentence_versions import KINDS, RetrievalProbe, TransformationProbe
 from opencse.evaluation.sts import PUBLISHED_ROWS
 from opencse.foundation.errors import OpencseError
@@ -68,11 +65,10 @@ def test_triplets_by_group():
         Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"kind": "first" if i == 0 else "rest"})
         for i, (a, p, n, _) in enumerate(ROWS)
     ]
-    part = TripletProbe([TripletSet(name="written", triplets=tuple(triplets))])
-    (found,) = part.measure(embedded(part, by_meaning))
+    suite = ProbeSuite(ProbeData(triplets=[TripletSet(name="written", triplets=tuple(triplets))]))
+    (found,), (worded,) = suite(by_meaning).triplets, suite(bag_of_words).triplets
     assert (found.name, found.accuracy.value, found.rows_right) == ("written", 1.0, (True,) * 4)
     assert {name: group.rows for name, group in found.groups.items()} == {"kind: first": 1, "kind: rest": 3}
-    (worded,) = part.measure(embedded(part))
     assert (worded.accuracy.value, worded.accuracy.low, worded.groups["kind: rest"].value) == (0.0, 0.0, 0.0)
 
 
@@ -103,7 +99,7 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 
     own = pairs(list(zip(words[:4], words[:4], range(4), strict=True)), "own")
     data = ProbeData(sts=[toy], split_sets=[toy], pairs=[own], sentences=sentences)
-    found = probe_encoders({"one": encode}, data)["one"]
+    found = ProbeSuite(data)(encode)
     assert len(calls) == 1
     assert len(calls[0]) == len(set(calls[0]))
     assert found.sts[0] == evaluate_tasks(bag_of_words, [PairsTask(pairs=toy)]).results[0]
@@ -114,9 +110,9 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 def test_two_sets_of_one_name_or_none_are_refused():
     toy = pairs([("a", "b", 1.0), ("c", "d", 2.0)], "STS12")
     with pytest.raises(OpencseError, match="two sets of pairs are named 'STS12'"):
-        probe_encoders({"one": bag_of_words}, ProbeData(sts=[toy], pairs=[toy]))
+        ProbeSuite(ProbeData(sts=[toy], pairs=[toy]))
     with pytest.raises(OpencseError, match="nothing to probe"):
-        probe_encoders({"one": bag_of_words}, ProbeData())
+        ProbeSuite(ProbeData())
 
 
 def test_reads_a_table_of_which_a_limit_draws_rows(tmp_path):
@@ -195,25 +191,26 @@ def test_estimates_have_intervals_and_are_undefined_where_a_part_is():
 
 
 def test_quadruples_are_two_sentences_and_their_negations() -> None:
-    forms = antonym_choices()
-    assert {form: len(rows) for form, rows in forms.items()} == {"affirmed": 160, "negated": 160, "verbs": 40}
-    first, second = forms["affirmed"][:2]
-    assert (first[0], first[3]) == ("The soup is hot.", "The soup is cold.")
-    assert first[1] in ("The soup isn't cold.", "The soup is not cold.")
-    assert second[1] == forms["negated"][0][0] == first[2]
+    triplets = negated_antonyms().triplets
+    forms = [each.groups["form"] for each in triplets[::2]]
+    assert {form: forms.count(form) for form in forms} == {"affirmed": 160, "negated": 160, "verbs": 40}
+    first, second = triplets[:2]
+    assert (first.anchor, second.negative) == ("The soup is hot.", "The soup is cold.")
+    assert first.positive in ("The soup isn't cold.", "The soup is not cold.")
+    assert (second.anchor, second.positive) == (first.anchor, first.positive)
+    assert triplets[2].positive == triplets[320].anchor == first.negative
 
 
 def measured(vector) -> list[float]:
-    probe = TripletProbe([negated_antonyms()])
-    texts = list(dict.fromkeys(probe.texts()))
-    (result,) = probe.measure(TextEmbeddings(texts, np.array([vector(text) for text in texts], dtype=np.float32)))
+    suite = ProbeSuite(ProbeData(triplets=[negated_antonyms()]))
+    (result,) = suite(lambda texts: np.array([vector(text) for text in texts], dtype=np.float32)).triplets
     assert [*result.groups] == ["form: affirmed", "form: negated", "form: verbs"]
     return [result.accuracy.value, *(group.value for group in result.groups.values())]
 
 
 def test_meaning_is_right_and_wording_is_wrong() -> None:
-    rows = [row for form in antonym_choices().values() for row in form]
-    meaning = {text: min(row[:2]) for row in rows for text in row[:2]}
+    rows = [(each.anchor, each.positive) for each in negated_antonyms().triplets]
+    meaning = {text: min(row) for row in rows for text in row}
     number = {name: i for i, name in enumerate(sorted(set(meaning.values())))}
     assert measured(lambda text: np.eye(len(number))[number[meaning[text]]]) == [1.0] * 4
     words = sorted({word for text in meaning for word in text.split()})
@@ -260,17 +257,6 @@ class Nothing:
 
     def __call__(self, embedder):
         return self
-
-
-@pytest.mark.parametrize(
-    ("published", "model"), [(WEIGHTED_UNSUPERVISED, "unsupervised"), (WEIGHTED_SUPERVISED, "supervised")]
-)
-@pytest.mark.parametrize("side", [0, 1])
-def test_table_6_weighted_by_the_pairs_of_table_2_gives_table_3(published, model, side):
-    rows = list(SPLITS.values())
-    weights = [row.pairs[side] for row in rows]
-    average = np.average([getattr(row, model)[side] for row in rows], weights=weights)
-    assert average == pytest.approx(published[side], abs=6e-4)
 
 
 def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():

@@ -82,8 +82,7 @@ def write_report(
     """Write `report.html` and `probe.json`; every text of the user in the page is escaped and clipped.
 
     Args:
-        models: Scores by label, as `opencse.evaluation.probes.probe_encoders` returns them; the first model is the
-            baseline.
+        models: Scores by label; the first model is the baseline.
         out: A folder, created if needed; files with these names are replaced.
         settings: The settings of each model.
         notes: Remarks on the data: sets that were left out, rows that were sampled.

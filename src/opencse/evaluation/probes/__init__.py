@@ -5,10 +5,10 @@
 | `SplitProbe` | OssCSE Tables 2, 3 and 6 |
 | `TransformationProbe` | OssCSE Figures 1 and 2 |
 | `RetrievalProbe` | after DiffCSE Table 9 |
-| `TripletProbe` | written for opencse (docs/data/development-sets.md) |
+| `TripletTask` | written for opencse (docs/data/development-sets.md) |
 """
 
-from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, ProbeSuite, load_probe_data, probe_encoders
+from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, ProbeSuite, load_probe_data
 from opencse.evaluation.probes.scored_pairs import load_probe_sts
 from opencse.evaluation.probes.sentence_versions import ProbeSentences, Retrieval, Transformations, read_sentences
 
@@ -21,6 +21,5 @@ __all__ = [
     "Transformations",
     "load_probe_data",
     "load_probe_sts",
-    "probe_encoders",
     "read_sentences",
 ]

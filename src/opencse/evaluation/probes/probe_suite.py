@@ -1,13 +1,12 @@
-"""All probes in one pass: their data, the probe of triplets, and models that encode every distinct text once."""
+"""All probes in one pass: their data, and models that encode every distinct text once."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -153,11 +152,10 @@ class ProbeSuite:
         if data.sentences is not None:
             self._probes["transformations"] = TransformationProbe(data.sentences)
             self._probes["retrieval"] = RetrievalProbe(data.sentences)
-        if data.triplets:
-            self._probes["triplets"] = TripletProbe(data.triplets)
-        if not (self._probes or self._tasks):
+        self._triplets = [TripletTask(data=each) for each in data.triplets]
+        if not (self._probes or self._tasks or self._triplets):
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
-        self.texts = distinct_texts([*self._tasks, *self._probes.values()])
+        self.texts = distinct_texts([*self._tasks, *self._triplets, *self._probes.values()])
 
     def __call__(self, encode: Encode) -> ProbeScores:
         """Encode every distinct text once, and run all probes on the vectors.
@@ -168,19 +166,12 @@ class ProbeSuite:
         started = time.perf_counter()
         embeddings = TextEmbeddings(self.texts, np.asarray(encode(self.texts)))
         results: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
-        sts = tuple(task.score(embeddings) for task in self._tasks)
-        return ProbeScores(sts=sts, **results, seconds=time.perf_counter() - started)
-
-
-def probe_encoders(models: Mapping[str, Encode], data: ProbeData) -> dict[str, ProbeScores]:
-    """Probe several models on the same data.
-
-    Args:
-        models: By label, functions from n texts to a matrix of shape (n, dim).
-        data: What to probe on.
-    """
-    suite = ProbeSuite(data)
-    return {name: suite(encode) for name, encode in models.items()}
+        return ProbeScores(
+            sts=tuple(task.score(embeddings) for task in self._tasks),
+            triplets=tuple(_triplet_result(task.data, task.margins(embeddings) > 0) for task in self._triplets),
+            **results,
+            seconds=time.perf_counter() - started,
+        )
 
 
 def probe_models(
@@ -243,7 +234,7 @@ def short_names(models: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TripletResult:
-    """Accuracy on one set of triplets.
+    """Accuracy on one set of triplets; those of one anchor and positive are one choice.
 
     Attributes:
         name: Name of the set.
@@ -258,27 +249,7 @@ class TripletResult:
     rows_right: tuple[bool, ...]
 
 
-class TripletProbe:
-    """Accuracy on sets of triplets, with 95 % intervals; those of one anchor and positive are one choice.
-
-    Args:
-        sets: The sets, such as those of `opencse.evaluation.development_set` and `negated_antonyms`.
-    """
-
-    def __init__(self, sets: Sequence[TripletSet]) -> None:
-        self._tasks = [TripletTask(data=each) for each in sets]
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for task in self._tasks:
-            yield from task.texts()
-
-    def measure(self, embeddings: TextEmbeddings) -> tuple[TripletResult, ...]:
-        """Return the accuracy on every set, over all choices and for each group."""
-        return tuple(_result(task.data, task.margins(embeddings) > 0) for task in self._tasks)
-
-
-def _result(data: TripletSet, nearer: np.ndarray) -> TripletResult:
+def _triplet_result(data: TripletSet, nearer: np.ndarray) -> TripletResult:
     """Return the accuracy of the choices among n triplets, given whether the positive of each is nearer."""
     choices: dict[tuple[str, str], list[int]] = {}
     for row, triplet in enumerate(data.triplets):
@@ -293,30 +264,23 @@ def _result(data: TripletSet, nearer: np.ndarray) -> TripletResult:
     )
 
 
-AntonymChoice = tuple[str, str, str, str]
-"""A sentence ("The soup is hot."), its negated antonym ("The soup isn't cold."), and two contradictions."""
+def negated_antonyms() -> TripletSet:
+    """Return written choices by the form of the sentence: `affirmed`, `negated`, or `verbs` of either.
 
-
-@cache
-def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
-    """Return the written choices by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
-    found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
+    A sentence ("The soup is hot.") and its negated antonym ("The soup isn't cold.") are in two triplets, one with
+    either contradiction.
+    """
+    found = []
     for _, row in read_table(ASSETS / "probe" / "antonyms.tsv"):
         said, opposed, not_said, not_opposed = (
             str(row[name]) for name in ("said", "opposed", "not_said", "not_opposed")
         )
         affirmed, negated = ("verbs", "verbs") if row["form"] == "verb" else ("affirmed", "negated")
-        found[affirmed] += [(said, not_opposed, not_said, opposed), (opposed, not_said, not_opposed, said)]
-        found[negated] += [(not_said, opposed, said, not_opposed), (not_opposed, said, opposed, not_said)]
-    return {form: tuple(rows) for form, rows in found.items()}
-
-
-def negated_antonyms() -> TripletSet:
-    """Return two triplets for each of `antonym_choices`, one with either contradiction."""
-    rows = [(form, row) for form, rows in antonym_choices().items() for row in rows]
+        found += [(affirmed, said, not_opposed, not_said, opposed), (affirmed, opposed, not_said, not_opposed, said)]
+        found += [(negated, not_said, opposed, said, not_opposed), (negated, not_opposed, said, opposed, not_said)]
     triplets = (
-        Triplet(id=f"{row[0]} {negative}", anchor=row[0], positive=row[1], negative=negative, groups={"form": form})
-        for form, row in rows
-        for negative in row[2:]
+        Triplet(id=f"{anchor} {each}", anchor=anchor, positive=positive, negative=each, groups={"form": form})
+        for form, anchor, positive, *negatives in sorted(found, key=lambda choice: choice[0])
+        for each in negatives
     )
     return TripletSet(name="negated antonyms", triplets=tuple(triplets))
