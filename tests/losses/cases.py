@@ -142,7 +142,6 @@ CASES = [
     info_nce("temperature", InfoNCELoss(temperature=0.2), t=0.2),
     info_nce("hard", InfoNCELoss(negatives=HARD)),
     info_nce("two blocks", InfoNCELoss(negatives=("negative", "second"))),
-    info_nce("own", InfoNCELoss(negatives=HARD, negative_scope="own"), own_only=True),
     info_nce("hince", InfoNCELoss(negatives=HARD, negative_temperature=0.08), t2=0.08),
     *margins(),
     info_nce(

@@ -56,7 +56,7 @@ CASES = {
     ("hince", "simcse"): [InfoNCELoss(positive="positive", negatives=("negative",), negative_temperature=0.1)],
     ("two terms", "diffcse"): [
         MarginInfoNCELoss(positive="positive", signs="p-n+", size="dynamic"),
-        InfoNCELoss(name="second", positive="negative", negatives=("positive",), negative_scope="own", weight=0.3),
+        InfoNCELoss(name="second", positive="negative", negatives=("positive",), weight=0.3),
     ],
     ("margin", "none"): [TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))],
     ("alternating", "simcse"): [AlternatingNormalizationLoss(positives=("positive",), negatives=("negative",))],

@@ -90,9 +90,10 @@ class DistillationLoss(Term):
             return zero if module is None else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
         student, teachers, mask = lists
         reports: dict[str, Tensor] = {}
+        learning = module if context.teacher_weights is None else None  # not again at fewer dimensions
         if context.teacher_weights is not None:
             weights = context.teacher_weights.to(student)
-        elif module is None:
+        elif learning is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
             shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=student.dtype, device="cpu")
             weights = move(shares, student.device)
@@ -101,13 +102,13 @@ class DistillationLoss(Term):
                 losses = torch.stack([self.list_loss(student, teacher, mask) for teacher in teachers])
                 correlations = torch.stack([_correlation(student, teacher, mask) for teacher in teachers])
                 features = torch.stack([losses / losses.mean().clamp(min=1e-12), correlations], dim=1)
-            weights = module.choose(features).to(student.dtype)
+            weights = learning.choose(features).to(student.dtype)
             reports = {f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)}
         teacher = torch.einsum("k,kij->ij", weights, teachers)
         reports["correlation"] = _correlation(student, teacher, mask)
         loss = self.list_loss(student, teacher, mask)
-        if module is not None and not context.repeated:
-            weight_loss = module.learn(loss).to(loss.dtype)
+        if learning is not None:
+            weight_loss = learning.learn(loss).to(loss.dtype)
             loss = loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
         return LossOutput(loss, reports, weights.detach())
 

@@ -32,7 +32,6 @@ class InfoNCELoss(Term):
         negatives: Views with hard negatives.
         temperature: t, in units of cosine similarity.
         negative_temperature: t', for the hard negatives only (HiNCE), or one for each of `negatives`; by default t.
-        negative_scope: Whether each anchor is contrasted with the hard negatives of `all` rows or only of its `own`.
 
     Example:
         >>> anchor, twin = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 1.0]])
@@ -49,7 +48,6 @@ class InfoNCELoss(Term):
     negatives: tuple[str, ...] = ()
     temperature: float = 0.05
     negative_temperature: float | tuple[float, ...] | None = None
-    negative_scope: Literal["all", "own"] = "all"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,8 +80,6 @@ class InfoNCELoss(Term):
         logits += [anchors @ vectors.T / self.temperature for vectors in shared]
         for (view, block), temperature in zip(hard.items(), self._negative_temperatures, strict=True):
             allowed = move(present[view], context.device).expand_as(block)
-            if self.negative_scope == "own":
-                allowed = allowed & torch.eye(len(block), dtype=torch.bool, device=block.device)
             logits.append(((block + shift) / temperature).masked_fill(~allowed, -math.inf))
         # The positives are on the diagonal of the first block.
         return LossOutput(F.cross_entropy(torch.cat(logits, dim=1)[rows], rows), reports)

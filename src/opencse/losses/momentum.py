@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.info_nce import InfoNCELoss
-from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule, truncated_embeddings
+from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
     """
 
     kind: ClassVar[str] = "momentum_contrastive"
+    compares_embeddings: ClassVar[bool] = False  # the queue has whole vectors only
 
     queue_size: int = 160
     momentum: float = 0.995
@@ -62,20 +63,15 @@ class MomentumContrastiveLoss(InfoNCELoss):
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more forward pass over one view."""
         module: MomentumQueue = context.modules[self.name]
-        if context.repeated:
-            return super().compute(embeddings, present, context)
         module.follow(context.step)
-        module.keep()
         loss = super().compute(embeddings, present, context)
-        encoded = self._encoded(module, context)[context.rows(present, self.anchor)]
-        module.enqueue(module.project(encoded), encoded)
+        module.enqueue(module.project(self._encoded(module, context)[context.rows(present, self.anchor)]))
         queued = module.vectors.new_full((), float(len(module.vectors)))
         return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
     def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
         """Return the queue as it was before this batch."""
-        queue = context.modules[self.name].negatives(context.dimension)
-        return [F.normalize(queue, dim=-1).to(anchors.dtype)]
+        return [F.normalize(context.modules[self.name].vectors, dim=-1).to(anchors.dtype)]
 
     @torch.no_grad()
     def _encoded(self, module: MomentumQueue, context: Context) -> Tensor:
@@ -108,7 +104,6 @@ class MomentumQueue(TermModule):
         self.requires_grad_(False).eval()
         self._momentum = momentum
         self.register_buffer("queue", torch.zeros(size, width))
-        self.register_buffer("encoded", torch.zeros(size, width))  # what the vectors in the queue are projected from
         self._count, self._followed = 0, 0  # kept on the host, and saved with the weights
 
     def get_extra_state(self) -> Tensor:
@@ -148,24 +143,10 @@ class MomentumQueue(TermModule):
         """Return the embeddings (n, width) of sentence vectors."""
         return self._online[1](vectors)
 
-    def keep(self) -> None:
-        """Keep what is in the queue for `negatives`; the queue changes before the gradient is computed."""
-        self._kept = self.vectors.clone(), self.get_buffer("encoded")[: self._count].clone()
-
     @torch.no_grad()
-    def negatives(self, dimension: int | None) -> Tensor:
-        """Return the embeddings that were kept, of all or of the first dimensions of their sentence vectors."""
-        projected, encoded = self._kept
-        if dimension in (None, encoded.shape[1]):
-            return projected
-        return truncated_embeddings(encoded, dimension, self._online[1])
-
-    @torch.no_grad()
-    def enqueue(self, vectors: Tensor, encoded: Tensor | None = None) -> None:
-        """Add vectors (n, width), and what they were projected from, to the queue; the oldest leave."""
-        count = self._count
-        for name, rows in (("queue", vectors), ("encoded", vectors if encoded is None else encoded)):
-            buffer = self.get_buffer(name)
-            newest = torch.cat([buffer[:count], rows.to(buffer.dtype)])[-len(buffer) :]
-            buffer[: len(newest)] = newest
-            self._count = len(newest)
+    def enqueue(self, vectors: Tensor) -> None:
+        """Add vectors (n, width) to the queue; the oldest leave."""
+        buffer = self.get_buffer("queue")
+        newest = torch.cat([self.vectors, vectors.to(buffer.dtype)])[-len(buffer) :]
+        buffer[: len(newest)] = newest
+        self._count = len(newest)

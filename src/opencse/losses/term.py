@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.tensors import move
@@ -42,7 +41,6 @@ class Context:
 
     Attributes:
         step: The optimiser step, from 0.
-        progress: Progress of the training, in [0, 1].
         teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row lacks the view.
         tokens: Token ids (b, L) and attention mask of the rows of this process, on the CPU, for the views in
             `Term.tokens`; the mask is zero if a row lacks the view.
@@ -51,12 +49,9 @@ class Context:
         processes: Communication for terms that compute on the rows of this process.
         precision: Autocast context of the encoder; losses are computed in full precision.
         teacher_weights: Teacher weights (K,) of the earlier term named in `Term.weights_from`, from the objective.
-        dimension: Numbers of the sentence vectors that the embeddings are made from; None for all.
-        repeated: Whether the term acted in this step before, on more dimensions: its module stays as it is.
     """
 
     step: int = 0
-    progress: float = 0.0
     teachers: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
     tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -64,8 +59,6 @@ class Context:
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     teacher_weights: Tensor | None = None
-    dimension: int | None = None
-    repeated: bool = False
 
     def rows(self, present: Embeddings, *views: str) -> Tensor:
         """Return the numbers (n,) of the rows that have all of these views, on the device of the embeddings.
@@ -291,27 +284,13 @@ def _at_each_dimension(
 ) -> LossOutput:
     """Return the sum of a term; what it reports and the weights of its teachers are those of the first."""
     outputs: list[LossOutput] = []
-    for size, embeddings in truncated.items():
+    for embeddings in truncated.values():
         if outputs:
-            context = replace(context, repeated=True, teacher_weights=outputs[0].teacher_weights)
-        outputs.append(term.compute(embeddings, present, replace(context, dimension=size)))
-    values = {size: output.value for size, output in zip(truncated, outputs, strict=True)}
-    total = torch.stack([*values.values()]).sum()
-    reports = {f"loss_{size}": value.detach() for size, value in values.items()}
+            context = replace(context, teacher_weights=outputs[0].teacher_weights)
+        outputs.append(term.compute(embeddings, present, context))
+    total = torch.stack([output.value for output in outputs]).sum()
+    reports = {f"loss_{size}": output.value.detach() for size, output in zip(truncated, outputs, strict=True)}
     return replace(outputs[0], value=total, reports={**outputs[0].reports, **reports})
-
-
-def truncated_embeddings(vectors: Tensor, size: int | None, projector: nn.Module) -> Tensor:
-    """Return the embeddings (..., d) of sentence vectors, or of their first `size` numbers, scaled to length 1.
-
-    A projector reads zeros in place of the others.
-    """
-    if size in (None, vectors.shape[-1]):
-        return cast(Tensor, projector(vectors))
-    cut = vectors[..., :size]
-    if not isinstance(projector, nn.Identity):
-        cut = projector(F.pad(cut, (0, vectors.shape[-1] - cut.shape[-1])))
-    return F.normalize(cut, dim=-1)
 
 
 class Frozen(nn.Module):

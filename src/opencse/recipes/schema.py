@@ -271,6 +271,8 @@ class Recipe:
         sizes = list(self.dimensions or ())
         if self.dimensions is not None and (not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1):
             raise ValueError(f"dimensions must be one or more numbers from 1, the largest first, not {sizes}")
+        if sizes and not any(term.compares_embeddings for term in self.terms):
+            raise ValueError("no term acts at these dimensions: leave them out")
         if sizes and self.block is not None:
             raise ValueError("dimensions are of an encoder that is trained, not of a meaning block: leave them out")
 

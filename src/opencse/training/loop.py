@@ -163,7 +163,7 @@ class TrainingLoop:
         share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
         batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(self.accelerator.device)
         with self.precision.forward():
-            loss, values, reports = self.model(batch, state.step, state.step / self.steps)
+            loss, values, reports = self.model(batch, state.step)
         self.precision.backward(loss)
         self._count({"loss": loss, **values, **reports})
         if self.accelerator.device.type == "cpu":

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -32,7 +33,6 @@ from opencse.encoder.prompts import TemplateDenoising
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context, Objective, Processes, Term, TermBuildContext, TermModule
-from opencse.losses.term import truncated_embeddings
 from opencse.training.batches import Batch
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class LossHead(nn.Module):
         self.auxiliary = nn.ModuleList(modules.values())
 
     def forward(
-        self, vectors: Tensor, batch: Batch, step: int = 0, progress: float = 0.0
+        self, vectors: Tensor, batch: Batch, step: int = 0
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Compute the loss over the global batch.
 
@@ -72,7 +72,6 @@ class LossHead(nn.Module):
             vectors: Sentence vectors of all views, (views, rows, width), from `encode`.
             batch: This process's part of the batch.
             step: The optimiser step, from 0.
-            progress: Progress of the training, in [0, 1].
 
         Returns:
             The weighted sum of the terms, their unweighted values by name, and their reports.
@@ -90,7 +89,6 @@ class LossHead(nn.Module):
             }
             context = Context(
                 step=step,
-                progress=progress,
                 teachers={
                     name: {view: gather_rows(rows) for view, rows in views.items()}
                     for name, views in batch.teachers.items()
@@ -105,12 +103,18 @@ class LossHead(nn.Module):
             return self.objective(embeddings, masks, context, truncated)
 
     def _project(self, vectors: Tensor, present: Tensor, size: int | None = None) -> Tensor:
-        """Return the embeddings of sentence vectors (views, rows, width), given the masks on the CPU."""
-        if isinstance(self.projector, nn.Identity):
-            return truncated_embeddings(vectors, size, self.projector)
-        flat, chosen = vectors.reshape(-1, vectors.shape[-1]), true_cells(present, vectors.device)
-        projected = truncated_embeddings(flat[chosen], size, self.projector)
-        return flat.new_zeros(len(flat), projected.shape[1]).index_copy(0, chosen, projected).view(*present.shape, -1)
+        """Return the embeddings of sentence vectors (views, rows, width), given the masks on the CPU.
+
+        Those of the first `size` numbers have length 1; a projector reads zeros in place of the others.
+        """
+        width = vectors.shape[-1]
+        cut = vectors[..., :size]
+        if not isinstance(self.projector, nn.Identity):
+            flat, chosen = cut.reshape(-1, cut.shape[-1]), true_cells(present, vectors.device)
+            projected = self.projector(F.pad(flat[chosen], (0, width - flat.shape[1])))
+            cut = flat.new_zeros(len(flat), projected.shape[1]).index_copy(0, chosen, projected)
+            cut = cut.view(*present.shape, -1)
+        return cut if size in (None, width) else F.normalize(cut, dim=-1)
 
 
 class Network(nn.Module):
@@ -147,12 +151,10 @@ class Network(nn.Module):
                 module.eval()
         return self
 
-    def forward(
-        self, batch: Batch, step: int = 0, progress: float = 0.0
-    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    def forward(self, batch: Batch, step: int = 0) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Encode this process's part of a batch, and compute the loss; see `LossHead.forward`."""
         vectors = encode(self.encoder, batch, self._denoisers, self._encode_twice)
-        return self.head(vectors, batch, step, progress)
+        return self.head(vectors, batch, step)
 
 
 def encode(
