@@ -33,8 +33,8 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
 from opencse.encoder.device import MixedPrecision, TrainingPrecision
+from opencse.encoder.embedder import plan_batches
 from opencse.encoder.packing import prepare_for_training
-from opencse.training.batches import length_groups
 from opencse.training.session import keep_freed_memory
 
 ROWS = 64
@@ -47,7 +47,7 @@ class Variant:
     name: str
     folder: str
     precision: TrainingPrecision = "bf16"
-    group_overhead: float | None = None
+    budget: int | None = None
     packed: bool = False
     compiled: bool = False
     wall: list[float] = field(default_factory=list)
@@ -64,12 +64,12 @@ class Variant:
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Mean-pooled vectors of both views, (2 x rows, d)."""
-        if self.group_overhead is None:
+        if self.budget is None:
             return self.forward(ids.repeat(2, 1), mask.repeat(2, 1))
-        lengths, order = mask.sum(1).sort(stable=True)
+        lengths = mask.sum(1)
         views: tuple[list[Tensor], list[Tensor]] = ([], [])
-        for group in length_groups(lengths.tolist(), self.group_overhead):
-            rows, width = order[group.start : group.stop], int(lengths[group[-1]])
+        for group in plan_batches(lengths.numpy(), self.budget):
+            rows, width = torch.from_numpy(group), int(lengths[group[0]])
             found = self.forward(ids[rows, :width].repeat(2, 1), mask[rows, :width].repeat(2, 1))
             for view, part in zip(views, found.chunk(2), strict=True):
                 view.append(part)
@@ -147,9 +147,9 @@ def main() -> None:
     settings: dict[str, dict] = {
         "bf16": {},
         "fp32": {"precision": "fp32"},
-        "bf16 grouped": {"group_overhead": 64},
+        "bf16 grouped": {"budget": 2048},
         "bf16 packed": {"packed": True},
-        "fp32 grouped": {"precision": "fp32", "group_overhead": 64},
+        "fp32 grouped": {"precision": "fp32", "budget": 2048},
         "fp32 packed": {"precision": "fp32", "packed": True},
     }
     if args.compile:

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
@@ -19,13 +16,14 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.text.corpus import Corpus
+from opencse.text.views.constructor import texts_hash
 from opencse.training import batches as module
 from opencse.training.batches import (
     Assembler,
     BatchSampler,
     ViewTokens,
     _with_repetitions,
-    length_groups,
+    cached_vectors,
     load_teachers,
     teacher_vectors,
 )
@@ -74,32 +72,12 @@ def test_rows_are_padded_to_the_longest_and_padding_is_masked() -> None:
     assert mask.tolist() == [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1]]
 
 
-def cost(groups, lengths, overhead):
-    return sum(len(group) * lengths[group[-1]] + overhead for group in groups)
-
-
-def every_split(count):
-    for size in range(count):
-        for cuts in itertools.combinations(range(1, count), size):
-            edges = [0, *cuts, count]
-            yield [range(a, b) for a, b in itertools.pairwise(edges)]
-
-
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=8).map(sorted), st.floats(0, 200))
-def test_is_the_cheapest_partition(lengths, overhead):
-    groups = length_groups(lengths, overhead)
-    assert [row for group in groups for row in group] == list(range(len(lengths)))
-    cheapest = min(cost(split, lengths, overhead) for split in every_split(len(lengths)))
-    assert cost(groups, lengths, overhead) == pytest.approx(cheapest)
-
-
-def test_limits_of_length_groups():
-    lengths = [3, 3, 5, 9, 9, 9]
-    assert length_groups(lengths, 0.0) == [range(0, 2), range(2, 3), range(3, 6)]
-    assert length_groups(lengths, 1e9) == [range(0, 6)]
-    assert length_groups([], 10.0) == []
-    with pytest.raises(ValueError, match="ascending"):
-        length_groups([2, 1])
+def test_rows_in_groups_of_similar_length_keep_their_slots() -> None:
+    batch = Assembler(Store(3, 30, 4, 29, 30), {"anchor": ViewTokens(0, FRAME, 40, None)}, 0, budget=70)(range(5))
+    (part,) = batch.passes
+    assert [tuple(ids.shape) for ids, _, _ in part.groups] == [(2, 32), (1, 31), (2, 6)]
+    assert part.slots.tolist() == [1, 4, 3, 2, 0]
+    assert part.lengths.tolist() == [32, 32, 31, 6, 5] == [int(m) for _, mask, _ in part.groups for m in mask.sum(1)]
 
 
 def test_every_epoch_and_every_seed_has_an_order_of_its_own():
@@ -187,6 +165,24 @@ def test_what_is_cached_is_not_computed_again(backbone, wise, corpus, tmp_path, 
     changed = write_corpus(tmp_path, 66, ("text", "other"))
     with pytest.raises(TypeError):
         vectors(made, backbone, changed)
+
+
+@pytest.mark.parametrize("change", ["weights", "prompt", "precision", "order"])
+def test_anything_that_moves_a_vector_is_another_entry(wise, tmp_path, monkeypatch, change: str) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    embedder, texts = Embedder(SentenceTransformer(str(wise), device="cpu")), ["a red house", "a dog", "the sea"]
+    first = cached_vectors(embedder, texts, texts_hash(texts))
+    assert (first.dtype, np.array_equal(first, embedder.encode(texts))) == (np.float32, True)
+    if change == "weights":
+        with torch.no_grad():
+            next(iter(embedder.model.parameters())).add_(0.1)
+    elif change == "order":
+        texts = texts[::-1]
+    else:
+        embedder = Embedder(embedder.model, **{change: {"prompt": "red: ", "precision": "bf16"}[change]})
+    found = cached_vectors(embedder, texts, texts_hash(texts))
+    assert np.array_equal(found, embedder.encode(texts))
+    assert len(list((tmp_path / "vectors").iterdir())) == 2
 
 
 def test_another_teacher_is_another_run(tmp_path, backbone, wise, corpus, monkeypatch) -> None:

@@ -20,12 +20,14 @@ from opencse.commands.reports.tables import headline_rows, shown
 from opencse.commands.train import model_line, path_line, training_line, warning_lines
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.embedder import Embedder, Precision, cached_vectors
+from opencse.encoder.embedder import Embedder, Precision
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import timed
 from opencse.foundation.result_table import Cell, Number, Table
+from opencse.text.views.constructor import texts_hash
+from opencse.training.batches import cached_vectors
 from opencse.training.session import hub_score
 from opencse.training.train import TrainingRun
 
@@ -105,7 +107,8 @@ def measure_and_report(
 
     def untouched(texts: Sequence[str]) -> np.ndarray:
         encoder = backbone.encoder(**trained.recipe.pooling)
-        return cached_vectors(Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}"), texts)
+        embedder = Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}")
+        return cached_vectors(embedder, texts, texts_hash(texts))
 
     with timed("evaluation"):
         suite = ProbeSuite(probe_data)

@@ -8,7 +8,6 @@ vectors equal those of `encode`, up to float32 rounding.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -23,7 +22,6 @@ from torch import Tensor, nn
 
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.device import Bfloat16Copy, ChosenPrecision, model_config, resolve_precision
-from opencse.foundation.cache import CachedStore
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
 
@@ -94,6 +92,10 @@ class Embedder:
         """Dimension d of the vectors."""
         width = self.model.get_embedding_dimension() or 0
         return min(width, self.model.truncate_dim or width)
+
+    def key(self) -> list[Any]:
+        """Return what the vectors depend on beside the texts, as JSON: weights, prompt, precision."""
+        return [weights_hash(self.model), self.prompt, self.precision]
 
     def prepare(self, texts: Sequence[str]) -> PreparedTexts:
         """Deduplicate and tokenise texts, for encoding them once or many times.
@@ -245,25 +247,6 @@ def _eval_mode(model: nn.Module) -> Iterator[None]:
                 stack.callback(setattr, module, "training", True)
                 module.training = False
         yield
-
-
-def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
-    """Return `embedder.encode(texts)`, float32 (n, d), from the cache if possible; it takes 4 n d bytes.
-
-    The key is a hash of the model, the prompt, the precision and the texts in order.
-    """
-    import pyarrow as pa
-
-    digest = hashlib.blake2b(digest_size=16)
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little") + data)
-    key = [weights_hash(embedder.model), embedder.prompt, embedder.precision, digest.hexdigest()]
-    cached = CachedStore("vectors", key)
-    if cached.missing:
-        with cached.writer({"vectors": pa.list_(pa.float32(), embedder.dimension)}) as writer:
-            writer.add(embedder.encode(texts))
-    return cached.open().columns["vectors"].values.copy()
 
 
 _MAX_ROWS = 4096

@@ -255,8 +255,8 @@ def prepare_for_training(encoder: nn.Module) -> bool:
         encoder: A `SentenceTransformer`, a transformers encoder or a module with such encoders.
 
     Returns:
-        Whether all transformers in `encoder` compute packed batches; if not, length groups
-        (`opencse.training.batches`) are the next best way to reduce padding.
+        Whether all transformers in `encoder` compute packed batches; if not, groups of
+        similar length (`opencse.training.batches`) are the next best way to reduce padding.
     """
     use_fast_dropout(encoder)
     encoders = [m for m in encoder.modules() if isinstance(m, PreTrainedModel) and hasattr(m, "embeddings")]

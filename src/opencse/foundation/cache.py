@@ -1,7 +1,7 @@
 """The cache that runs share, and the stores in it: columns of texts, lists, vectors or numbers, memory-mapped.
 
-A store is an Arrow file with a single record batch, so each column is one array, and reading a row touches only the
-pages of that row. The least recently used entries of the cache go first.
+A store is a folder of NumPy arrays, one or more for each column, so reading a row touches only the pages of that row.
+The least recently used entries of the cache go first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import math
-import mmap
 import os
 import re
 import shutil
@@ -20,19 +19,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import find_damage, replaced_folder, writable, write_checksums
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from opencse.foundation.reading import read_json, translate_errors
 
 GIB = 2**30
-KINDS = ("inputs", "sentences", "teachers", "tokens", "vectors")
+KINDS = ("inputs", "sentences", "tokens", "vectors")
 """The folders of the cache. Anything else in its root belongs to others and is never removed."""
 _ENTRY = re.compile(r"(^|-)[0-9a-f]{32}(\.parquet)?$")
 _KEPT = 24 * 3600
@@ -131,8 +127,8 @@ def _size(path: Path) -> int:
     return size
 
 
-_VERSION = 1
-_FILE = "store.arrow"
+_VERSION = 2
+_META = "meta.json"
 
 
 class Column(NamedTuple):
@@ -150,39 +146,35 @@ class Column(NamedTuple):
 
 
 class Store:
-    """A file of columns, memory-mapped. Pickling sends only the path.
+    """A folder of columns, memory-mapped. Pickling sends only the path.
 
     Args:
-        path: A file that `StoreWriter` wrote.
+        folder: A folder that `StoreWriter` wrote.
 
     Attributes:
         columns: The columns by name.
-        meta: What the writer noted.
+        meta: What the writer noted, and the number of `rows`.
 
     Raises:
-        OpencseError: The file is missing, incomplete, or another kind of file.
+        OpencseError: The folder is missing or incomplete.
     """
 
-    def __init__(self, path: Path) -> None:
-        import pyarrow as pa
-
-        self._path = path
-        try:
-            with path.open("rb") as file:
-                memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            batch = pa.ipc.open_file(pa.py_buffer(memory)).get_batch(0)
-            batch.validate()
-            self.columns = {name: _column(batch.column(name)) for name in batch.schema.names}
-            self.meta: dict[str, Any] = json.loads((batch.schema.metadata or {}).get(b"opencse", b"{}"))
-        except (OSError, ValueError, KeyError, NotImplementedError, pa.ArrowException) as error:
-            raise OpencseError(f"{path}: not a complete store ({error})", "Remove it.") from None
-        self._rows = batch.num_rows
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with translate_errors(folder, "not a complete store", "Remove it."):
+            self.meta = read_json(folder / _META)
+            arrays = {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")}
+        self.columns = {
+            name: Column(array, arrays.get(f"{name}.offsets"), arrays.get(f"{name}.valid"))
+            for name, array in arrays.items()
+            if "." not in name
+        }
 
     def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
-        return Store, (self._path,)
+        return Store, (self._folder,)
 
     def __len__(self) -> int:
-        return self._rows
+        return int(self.meta["rows"])
 
     def texts(self, name: str, rows: np.ndarray) -> list[str]:
         """Return some rows, int64 (m,), of a column of texts."""
@@ -196,37 +188,33 @@ class Store:
 class StoreWriter:
     """Writer of a store, chunk by chunk; memory grows by 9 bytes for each text or list.
 
-    Values are kept in unnamed files in `folder`, so a killed process leaves nothing behind.
+    Values are kept in unnamed files until the end, so a killed process leaves nothing behind.
 
     Args:
-        folder: A folder on the disk that the store is written to.
-        columns: Types by name: `large_string`, `large_list` of numbers, `list_` of numbers with a size, or a number.
+        folder: An empty folder.
+        columns: Types of the values by column; those of texts are bytes, `uint8`.
 
     Attributes:
-        rows: Number of rows added so far.
         meta: Notes that `Store.meta` gives back; JSON.
     """
 
-    def __init__(self, folder: Path, columns: Mapping[str, pa.DataType]) -> None:
-        self.rows = 0
-        self.meta: dict[str, Any] = {}
-        self._spools = {name: _Spool(kind, folder) for name, kind in columns.items()}
+    def __init__(self, folder: Path, columns: Mapping[str, Any]) -> None:
+        self.meta: dict[str, Any] = {"rows": 0}
+        self._folder = folder
+        self._spools = {name: _Spool(np.dtype(kind), folder) for name, kind in columns.items()}
 
-    def add(self, *columns: Sequence[object] | np.ndarray) -> None:
-        """Add as many rows to each column: an array of numbers or vectors, or a sequence of texts, lists and None."""
+    def add(self, *columns: Sequence[Sequence[int] | None] | np.ndarray) -> None:
+        """Add as many rows to each column: an array of numbers or vectors, or a sequence of bytes, lists and None."""
         for spool, chunk in zip(self._spools.values(), columns, strict=True):
             spool.add(chunk)
-        self.rows += len(columns[0])
+        self.meta["rows"] += len(columns[0])
 
-    def save(self, path: Path) -> None:
-        """Write the file; `opencse.foundation.files` replaces one in one step."""
-        import pyarrow as pa
-
-        batch = pa.record_batch({name: spool.array() for name, spool in self._spools.items()})
-        batch = batch.replace_schema_metadata({"opencse": json.dumps(self.meta)})
-        options = pa.ipc.IpcWriteOptions(allow_64bit=True)  # more than 2^31 tokens or components
-        with path.open("wb") as file, pa.ipc.new_file(file, batch.schema, options=options) as writer:
-            writer.write_batch(batch)
+    def save(self) -> None:
+        """Write the files; `opencse.foundation.files` replaces a folder in one step."""
+        for name, spool in self._spools.items():
+            for part, array in spool.arrays().items():
+                np.save(self._folder / f"{name}{part}.npy", array)
+        (self._folder / _META).write_text(json.dumps(self.meta), encoding="utf-8")
 
 
 class CachedStore:
@@ -242,8 +230,8 @@ class CachedStore:
     Example:
         cached = CachedStore("sentences", digest)
         if cached.missing:
-            with cached.writer({"texts": pa.large_string()}) as writer:
-                writer.add(["A sentence."])
+            with cached.writer({"texts": np.uint8}) as writer:
+                writer.add([b"A sentence."])
         store = cached.open()
     """
 
@@ -256,7 +244,7 @@ class CachedStore:
         return not self._folder.is_dir() or bool(find_damage(self._folder))
 
     @contextmanager
-    def writer(self, columns: Mapping[str, pa.DataType]) -> Iterator[StoreWriter]:
+    def writer(self, columns: Mapping[str, Any]) -> Iterator[StoreWriter]:
         """Yield a writer, with columns as in `StoreWriter`; the store is saved at the end, whole or not at all.
 
         Raises:
@@ -265,12 +253,12 @@ class CachedStore:
         with replaced_folder(self._folder) as temporary:
             writer = StoreWriter(temporary, columns)
             yield writer
-            writer.save(temporary / _FILE)
+            writer.save()
             write_checksums(temporary)
 
     def open(self) -> Store:
         """Open the store."""
-        return Store(self._folder / _FILE)
+        return Store(self._folder)
 
 
 def key_hash(key: object) -> str:
@@ -281,54 +269,30 @@ def key_hash(key: object) -> str:
 class _Spool:
     """The rows of a column that is being written."""
 
-    def __init__(self, kind: pa.DataType, folder: Path) -> None:
-        self._kind, self._item = kind, getattr(kind, "value_type", kind)
+    def __init__(self, kind: np.dtype, folder: Path) -> None:
+        self._kind, self._shape = kind, (-1,)
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed with this object
-        self._ends, self._valid = [np.zeros(1, np.int64)], [np.ones(0, bool)]
+        self._lengths: list[np.ndarray] = []
+        self._valid: list[np.ndarray] = []
 
-    def add(self, chunk: Sequence[object] | np.ndarray) -> None:
-        import pyarrow as pa
-
+    def add(self, chunk: Sequence[Sequence[int] | None] | np.ndarray) -> None:
         if isinstance(chunk, np.ndarray):
-            self._file.write(np.ascontiguousarray(chunk, self._item.to_pandas_dtype()).data)
-        elif chunk:
-            array = pa.array(chunk, self._kind)
-            values, offsets, valid = _column(array)
-            assert offsets is not None
-            self._file.write(values[: offsets[-1]].data)
-            self._ends.append(self._ends[-1][-1] + offsets[1:])
-            self._valid.append(np.ones(len(array), bool) if valid is None else valid)
+            self._shape = (-1, *chunk.shape[1:])
+            self._file.write(np.ascontiguousarray(chunk, self._kind).data)
+        else:
+            cells = [cell or b"" for cell in chunk]
+            self._file.write(b"".join(c if isinstance(c, bytes) else np.array(c, self._kind).tobytes() for c in cells))
+            self._lengths.append(np.array([len(cell) for cell in cells], np.int64))
+            self._valid.append(np.array([cell is not None for cell in chunk], bool))
 
-    def values(self) -> np.ndarray:
-        import pyarrow as pa
-
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the values, and of texts and lists the offsets and perhaps the nulls, by the ends of their names."""
         self._file.flush()
-        dtype = np.uint8 if pa.types.is_large_string(self._kind) else self._item.to_pandas_dtype()
         # An empty file cannot be mapped.
-        values = np.memmap(self._file, dtype, "r") if self._file.tell() else np.zeros(0, dtype)
-        return values.reshape(-1, self._kind.list_size) if pa.types.is_fixed_size_list(self._kind) else values
-
-    def array(self) -> pa.Array:
-        import pyarrow as pa
-
-        values, offsets = pa.array(self.values().reshape(-1)), np.concatenate(self._ends)
-        if pa.types.is_large_string(self._kind):
-            return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), values.buffers()[1])
-        if pa.types.is_large_list(self._kind):
-            return pa.LargeListArray.from_arrays(offsets, values, mask=pa.array(~np.concatenate(self._valid)))
-        return pa.FixedSizeListArray.from_arrays(values, type=self._kind) if self._item != self._kind else values
-
-
-def _column(array: pa.Array) -> Column:
-    import pyarrow as pa
-
-    kind = array.type
-    valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
-    if pa.types.is_large_string(kind):
-        _, ends, data = array.buffers()
-        return Column(np.frombuffer(data or b"", np.uint8), np.frombuffer(ends, np.int64)[: len(array) + 1], valid)
-    if pa.types.is_large_list(kind):
-        return Column(array.values.to_numpy(), array.offsets.to_numpy(), valid)
-    if pa.types.is_fixed_size_list(kind):
-        return Column(array.values.to_numpy().reshape(-1, kind.list_size), None, valid)
-    return Column(array.to_numpy(), None, valid)
+        values = np.memmap(self._file, self._kind, "r") if self._file.tell() else np.zeros(0, self._kind)
+        found: dict[str, np.ndarray] = {"": values.reshape(self._shape)}
+        if self._lengths:
+            found[".offsets"] = np.concatenate([[0], np.concatenate(self._lengths).cumsum()])
+            valid = np.concatenate(self._valid)
+            found |= {} if valid.all() else {".valid": valid}
+        return found

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from opencse.encoder import load_encoder
-from opencse.encoder.backbone import Backbone, weights_hash
-from opencse.encoder.embedder import Embedder
+from opencse.encoder.backbone import Backbone
+from opencse.encoder.embedder import Embedder, plan_batches
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
-from opencse.foundation.cache import CachedStore, key_hash
+from opencse.foundation.cache import CachedStore
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 from opencse.foundation.tensors import move
@@ -145,8 +145,7 @@ class Assembler:
         store: The tokens.
         views: Source of the tokens, by view.
         pad_id: Id of the padding token.
-        group_overhead: Cost of one more group, in tokens (`length_groups`); None for a single group, padded to the
-            longest row.
+        budget: Maximum number of tokens of a group, padding included (`plan_batches`); None for a single group.
         teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
         packed: Lay out each group without padding, for encoders that run packed on an accelerator.
         micro_batch: Largest number of rows of a group; None for no limit.
@@ -157,12 +156,12 @@ class Assembler:
         store: TokenStore,
         views: Mapping[str, ViewTokens],
         pad_id: int,
-        group_overhead: float | None = None,
+        budget: int | None = None,
         teachers: Mapping[str, Mapping[str, np.ndarray]] | None = None,
         packed: bool = False,
         micro_batch: int | None = None,
     ) -> None:
-        self._store, self._views, self._pad_id, self._overhead = store, views, pad_id, group_overhead
+        self._store, self._views, self._pad_id, self._budget = store, views, pad_id, budget
         self._teachers, self._packed, self._micro_batch = teachers or {}, packed, micro_batch
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
@@ -192,16 +191,16 @@ class Assembler:
         return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
 
     def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> EncoderPass:
-        if self._overhead is not None:
-            items = sorted(items, key=lambda item: len(item[1]))
-        lengths = [len(tokens) for _, tokens in items]
-        ranges = [range(len(items))] if self._overhead is None else length_groups(lengths, self._overhead)
+        lengths = np.array([len(tokens) for _, tokens in items])
+        planned = [np.arange(len(items))] if self._budget is None else plan_batches(lengths, self._budget)
         size = self._micro_batch or len(items)
         groups = []
-        for part in (group[i : i + size] for group in ranges for i in range(0, len(group), size)):
+        for part in (rows[i : i + size] for rows in planned for i in range(0, len(rows), size)):
             ids, mask = self._padded([items[i][1] for i in part])
             groups.append((ids, mask, Packing.of(mask) if self._packed else None))
-        return EncoderPass(dropout, groups, torch.tensor([slot for slot, _ in items]), torch.tensor(lengths))
+        order = np.concatenate(planned)
+        slots = torch.tensor([items[i][0] for i in order])
+        return EncoderPass(dropout, groups, slots, torch.from_numpy(lengths[order]))
 
     def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """Return ids and attention mask (sequences, longest), at least one token wide."""
@@ -212,42 +211,6 @@ class Assembler:
             block[i, : len(sequence)] = sequence
             mask[i, : len(sequence)] = 1
         return torch.from_numpy(block), torch.from_numpy(mask)
-
-
-def length_groups(lengths: Sequence[int], overhead_tokens: float = 64.0) -> list[range]:
-    """Split sorted rows into consecutive groups, each padded to its longest row, with the least total cost.
-
-    The cost of a group is `rows * longest + overhead_tokens`. The optimum over all splits is found by dynamic
-    programming over the distinct lengths.
-
-    Args:
-        lengths: Length of each row in tokens, in ascending order.
-        overhead_tokens: Cost of one more forward pass, in tokens.
-
-    Returns:
-        Consecutive ranges that cover all rows; `[]` for no rows.
-
-    Raises:
-        ValueError: If the lengths are not in ascending order.
-    """
-    rows = np.asarray(lengths, dtype=np.int64)
-    if (np.diff(rows) < 0).any():
-        raise ValueError("length_groups needs lengths in ascending order; sort the rows first")
-    # Rows of equal length stay together: a cut is possible only where the length changes.
-    cuts = np.concatenate([np.flatnonzero(np.diff(rows)) + 1, [len(rows)]]) if len(rows) else np.zeros(0, np.int64)
-    starts = np.concatenate([[0], cuts])
-    cost = np.zeros(len(starts))  # cost[i]: of the best split of the first starts[i] rows
-    best = np.zeros(len(starts), dtype=np.int64)
-    for i, end in enumerate(cuts, start=1):
-        candidates = cost[:i] + (end - starts[:i]) * rows[end - 1] + overhead_tokens
-        best[i] = int(candidates.argmin())
-        cost[i] = candidates[best[i]]
-    groups: list[range] = []
-    i = len(cuts)
-    while i:
-        groups.append(range(int(starts[best[i]]), int(starts[i])))
-        i = int(best[i])
-    return groups[::-1]
 
 
 def _repeated_below(share: float, length: int) -> int:
@@ -267,20 +230,7 @@ def _with_repetitions(content: np.ndarray, share: float, special: int) -> np.nda
 _CHUNK = 8192
 
 
-@dataclass(frozen=True)
-class LoadedTeacher:
-    """A teacher, ready to encode.
-
-    Attributes:
-        embedder: The encoder.
-        digest: Hash of everything that determines its vectors.
-    """
-
-    embedder: Embedder
-    digest: str
-
-
-def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, LoadedTeacher]:
+def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, Embedder]:
     """Load every teacher that the terms read.
 
     Args:
@@ -300,7 +250,7 @@ def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, LoadedTeacher
     return found
 
 
-def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> LoadedTeacher:
+def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> Embedder:
     own = teacher.model == "backbone"
     pooling: dict[str, Any] = (
         recipe.pooling if own and teacher.pooling is None else {"pooling": teacher.pooling or "backbone"}
@@ -313,17 +263,11 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> LoadedTeacher
             raise OpencseError(f"max_length is {teacher.max_length}, but {name} takes at most {limit} tokens")
         model.max_seq_length = teacher.max_length
     model.eval()
-    precision: Literal["fp32", "bf16"] = "fp32" if recipe.training.precision == "fp32" else "bf16"
-    embedder = Embedder(model, precision=precision)
-    return LoadedTeacher(embedder, key_hash([weights_hash(model), precision]))
+    return Embedder(model, precision="fp32" if recipe.training.precision == "fp32" else "bf16")
 
 
 def teacher_vectors(
-    recipe: Recipe,
-    teachers: Mapping[str, LoadedTeacher],
-    rows: UsableRows,
-    *,
-    progress: bool = True,
+    recipe: Recipe, teachers: Mapping[str, Embedder], rows: UsableRows, *, progress: bool = True
 ) -> dict[str, dict[str, np.ndarray]]:
     """Return the vectors of each teacher for its views; vectors that are not cached are computed.
 
@@ -343,25 +287,32 @@ def teacher_vectors(
             column = recipe.views[view].text
             if column not in hashes:
                 hashes[column] = texts_hash(row[column] or "" for row in rows)
-            digest, count = hashes[column]
-            cached = CachedStore("teachers", [teacher.digest, digest])
-            if cached.missing:
-                title = f"teacher {name}, {column}"
-                with Phase(title, total=count, unit="sentences", show=progress) as phase:
-                    _write_vectors(teacher, (row[column] for row in rows), cached, phase)
-            found[name][view] = cached.open().columns["vectors"].values
+            title = f"teacher {name}, {column}" if progress else ""
+            found[name][view] = cached_vectors(teacher, (row[column] for row in rows), hashes[column], title)
     return found
 
 
-def _write_vectors(teacher: LoadedTeacher, texts: Iterable[str | None], cached: CachedStore, phase: Phase) -> None:
-    import pyarrow as pa
+def cached_vectors(
+    embedder: Embedder, texts: Iterable[str | None], hashed: tuple[str, int], title: str = ""
+) -> np.ndarray:
+    """Return the vectors of texts, float32 (n, d), memory-mapped, from the cache if possible; that of None is zero.
 
-    width = teacher.embedder.dimension
-    with cached.writer({"vectors": pa.list_(pa.float32(), width)}) as writer:
-        for chunk in chunks(texts, _CHUNK):
-            block = np.zeros((len(chunk), width), dtype=np.float32)
-            present = [i for i, text in enumerate(chunk) if text is not None]
-            if present:
-                block[present] = teacher.embedder.encode([str(chunk[i]) for i in present])
-            writer.add(block)
-            phase.update(len(chunk))
+    Args:
+        embedder: The encoder.
+        texts: n texts; only read if their vectors are not in the cache yet.
+        hashed: Their hash and number, from `texts_hash`.
+        title: Label of the progress; empty for none.
+    """
+    digest, count = hashed
+    cached = CachedStore("vectors", [*embedder.key(), digest])
+    if cached.missing:
+        phase = Phase(title, total=count, unit="sentences", show=bool(title))
+        with phase, cached.writer({"vectors": np.float32}) as writer:
+            for chunk in chunks(texts, _CHUNK):
+                block = np.zeros((len(chunk), embedder.dimension), dtype=np.float32)
+                present = [i for i, text in enumerate(chunk) if text is not None]
+                if present:
+                    block[present] = embedder.encode([str(chunk[i]) for i in present])
+                writer.add(block)
+                phase.update(len(chunk))
+    return cached.open().columns["vectors"].values

@@ -19,6 +19,7 @@ from opencse.encoder.loading import add_lora, build_projector, exported_projecto
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
+from opencse.foundation.cache import key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
@@ -39,8 +40,8 @@ from opencse.training.strength import find_strength, fit_block
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# The cost of one more forward pass, in tokens: little on a CPU, much on a GPU, where launching kernels takes time.
-_GROUP_OVERHEAD = {True: 64.0, False: 8192.0}
+# Tokens of a forward pass of padded texts: few on a CPU, many on a GPU, where launching kernels takes time.
+_CPU_TOKENS, _GPU_TOKENS = 2048, 32768
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ class _TrainingText:
                 )
             with timed("teachers"):
                 self.vectors = teacher_vectors(recipe, teachers, UsableRows(corpus, model.sources), progress=bar)
-        self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
+        self.teacher_digests = {name: key_hash(teacher.key()) for name, teacher in teachers.items()}
         self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
         self.warnings = tuple(
             f"no sentence has the view '{name}': it has no effect"
@@ -294,7 +295,7 @@ class _TrainingText:
             self.store,
             model.views,
             model.encoder.tokenizer.pad_token_id or 0,
-            group_overhead=None if model.packed else _GROUP_OVERHEAD[on_cpu],
+            budget=None if model.packed else _CPU_TOKENS if on_cpu else _GPU_TOKENS,
             teachers=self.vectors,
             packed=model.packed and not on_cpu,
             micro_batch=self._recipe.training.micro_batch,

@@ -94,8 +94,8 @@ def test_an_epoch_meets_every_row_once_that_has_a_negative(rows: int, batch: int
     assert BatchSampler(rows, sampler.batch_size, seed, parts).batch(steps + steps // 2).tolist() == later
 
 
-@pytest.mark.parametrize("overhead", [None, 0.0, 64.0])
-def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, overhead) -> None:
+@pytest.mark.parametrize("budget", [None, 1, 64])
+def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, budget) -> None:
     store = open_token_store(
         Corpus(corpus), [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
     )
@@ -105,7 +105,7 @@ def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, overhead) 
         "twin": ViewTokens(0, frame, 10, None),
         "negative": ViewTokens(1, frame, 4, 0.2),
     }
-    batch = Assembler(store, views, 0, overhead)([3, 0, 2])
+    batch = Assembler(store, views, 0, budget)([3, 0, 2])
     assert [p.dropout for p in batch.passes] == [None, 0.2]
     found: dict[int, list[int]] = {}
     for part in batch.passes:

@@ -91,7 +91,7 @@ class TokenStore:
     def __init__(self, store: Store, corpus_hash: str) -> None:
         self.rows, self.corpus_hash = len(store), corpus_hash
         self.skipped: int = store.meta["skipped"]
-        self._columns = list(store.columns.values())
+        self._columns = [store.columns[str(i)] for i in range(store.meta["sources"])]
 
     def ids(self, source: int, row: int) -> np.ndarray | None:
         """Return the token ids of a row, shape (length,), read-only; None if the row lacks this source."""
@@ -133,8 +133,6 @@ def open_token_store(
     Raises:
         OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable rows.
     """
-    import pyarrow as pa
-
     columns = corpus.columns
     for source in sources:
         if source.column not in columns:
@@ -151,10 +149,9 @@ def open_token_store(
     }
     cached = CachedStore("tokens", key)
     if cached.missing:
-        ids = pa.large_list(pa.uint16() if len(tokenizer) <= 1 << 16 else pa.int32())
-        kinds = {str(i): ids for i in range(len(sources))}
+        kinds = dict.fromkeys(map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
         with cached.writer(kinds) as writer, Phase("tokenising", unit="sentences", show=progress) as phase:
-            writer.meta["skipped"] = 0
+            writer.meta |= {"skipped": 0, "sources": len(sources)}
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
                 usable = [row for row in chunk if row is not None]
                 writer.add(*(_tokenise(usable, source, tokenizer, max_length) for source in sources))

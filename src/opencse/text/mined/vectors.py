@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from opencse.foundation.cache import Store, StoreWriter, cache_place, key_hash
-from opencse.foundation.errors import OpencseError
+from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.files import replaced_file
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
@@ -43,7 +42,7 @@ Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last"]
 
 CHUNK = 8192  # texts embedded in one call; shards hold a multiple
 _SHARDS = 256  # maximum number of shards, as each is an open file
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -82,19 +81,14 @@ class Vectors:
         """Return whether a shard was written, and is of the right size."""
         start, stop = self.span(shard)
         try:
-            return self._store(shard).columns["vectors"].values.shape == (stop - start, self.dimension)
-        except (OpencseError, KeyError):
+            return self._shard(shard).shape == (stop - start, self.dimension)
+        except (OSError, ValueError, EOFError):
             return False
 
     def write(self, shard: int, vectors: np.ndarray) -> None:
         """Write a shard, whole or not at all."""
-        import pyarrow as pa
-
-        columns = {"vectors": pa.list_(pa.float16(), self.dimension)}
-        with replaced_file(self._path(shard)) as temporary:
-            writer = StoreWriter(self.folder, columns)
-            writer.add(vectors)
-            writer.save(temporary)
+        with replaced_file(self._path(shard)) as temporary, temporary.open("wb") as file:
+            np.save(file, vectors)
 
     def take(self, ids: np.ndarray) -> np.ndarray:
         """Return the vectors with the given numbers, float32 (n, d)."""
@@ -105,19 +99,19 @@ class Vectors:
         for shard in np.unique(shard_of).tolist():
             first, last = np.searchsorted(shard_of, [shard, shard + 1])
             rows = ordered[first:last] - self.span(shard)[0]
-            out[order[first:last]] = self._store(shard).columns["vectors"].values[rows]
+            out[order[first:last]] = self._shard(shard)[rows]
         return out
 
     def _path(self, shard: int) -> Path:
-        return self.folder / f"shard-{shard:05d}.arrow"
+        return self.folder / f"shard-{shard:05d}.npy"
 
     @cached_property
-    def _open(self) -> dict[int, Store]:
+    def _open(self) -> dict[int, np.ndarray]:
         return {}
 
-    def _store(self, shard: int) -> Store:
+    def _shard(self, shard: int) -> np.ndarray:
         if shard not in self._open:
-            self._open[shard] = Store(self._path(shard))
+            self._open[shard] = np.load(self._path(shard), mmap_mode="r")
         return self._open[shard]
 
 
@@ -185,12 +179,10 @@ def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedd
 
 def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
     """Return the vectors of a corpus in the cache, of which shards may be missing; `embedder` is the loaded model."""
-    from opencse.encoder.backbone import weights_hash
-
-    weights, rows = weights_hash(embedder.model), len(sentences)
+    rows, encoder = len(sentences), embedder.key()
     shard_rows = CHUNK * -(-rows // (CHUNK * _SHARDS))
-    key = [_VERSION, weights, sentences.texts_hash, embedder.precision, embedder.prompt, rows, shard_rows]
-    return Vectors(cache_place("vectors", key_hash(key)), weights, embedder.dimension, rows, shard_rows)
+    key = [_VERSION, *encoder, sentences.texts_hash, rows, shard_rows]
+    return Vectors(cache_place("vectors", key_hash(key)), encoder[0], embedder.dimension, rows, shard_rows)
 
 
 class _EmbedShard:

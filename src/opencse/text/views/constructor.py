@@ -255,11 +255,9 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
         texts: All texts, in order; only read if they are not in the cache yet.
         texts_hash: Hash of the texts, from `texts_hash`.
     """
-    import pyarrow as pa
-
     cached = CachedStore("sentences", texts_hash)
     if cached.missing:
-        with cached.writer({"texts": pa.large_string(), "keys": pa.uint64()}) as writer:
+        with cached.writer({"texts": np.uint8, "keys": np.uint64}) as writer:
             for chunk in chunks(texts, _CHUNK):
                 writer.add([text.encode("utf-8", "replace") for text in chunk], _keys(chunk))
     return SentenceStore(cached.open(), texts_hash)
