@@ -97,7 +97,7 @@ def overlaps(data: Path, views: Path | None) -> None:
     if views is not None:
         import pyarrow.parquet as pq
 
-        from opencse.text.views.storage import built_columns
+        from opencse.text.views.builder import built_columns
 
         table = pq.read_table(sorted(views.glob("part-*.parquet")))
         for name in built_columns(next(views.glob("part-*.parquet"))):

@@ -22,7 +22,7 @@ from opencse.encoder.backbone import weights_hash
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.foundation.errors import OpencseError
 from opencse.recipes.load import RecipeFile
-from opencse.text.views.storage import read_header
+from opencse.text.views.builder import read_header
 from opencse.training.strength import StrengthCurve
 from tests.tiny import WORDS, tiny_bert
 

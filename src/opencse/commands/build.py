@@ -21,9 +21,8 @@ from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
-from opencse.text.views.builder import build_views
+from opencse.text.views.builder import build_views, built_columns
 from opencse.text.views.constructor import ConstructorSpec
-from opencse.text.views.storage import built_columns
 
 _SCORES = {"mer": "match error rate", "overlap": "lexical overlap", "cosine": "cosine"}
 

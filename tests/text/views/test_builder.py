@@ -15,7 +15,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local
 from opencse.text.generated import paraphrases
 from opencse.text.views import builder
-from opencse.text.views.builder import UNIT
+from opencse.text.views.builder import UNIT, build_order, read_header
 from opencse.text.views.registry import (
     CONSTRUCTORS,
     AntonymSwap,
@@ -30,7 +30,6 @@ from opencse.text.views.registry import (
     WordSubstitution,
     build_views,
 )
-from opencse.text.views.storage import build_order, read_header
 
 SPECS = {"shorter": Deletion(), "less": Deletion(share=0.2), "other": RandomSentence()}
 
@@ -91,7 +90,7 @@ def _build(corpus: Path, out: Path, started: object) -> None:
 
 def test_killed_at_twenty_points(corpus, tmp_path):
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["opencse.text.views.storage", "opencse.text.corpus", "tqdm"])
+    context.set_forkserver_preload(["opencse.text.views.builder", "opencse.text.corpus", "tqdm"])
     expected = hashes(build(corpus, tmp_path / "expected", rows=UNIT))
     chance, cut = random.Random(1), 0
     for point in range(20):

@@ -26,9 +26,8 @@ from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
 from opencse.text.mined.hard_negatives import HardNegatives
 from opencse.text.mined.vectors import EmbeddingSpec, Pooling
-from opencse.text.views.builder import build_views
+from opencse.text.views.builder import build_views, column_makers
 from opencse.text.views.constructor import ConstructorSpec
-from opencse.text.views.storage import column_makers
 
 
 def missing_specs(
