@@ -153,7 +153,7 @@ def cluster(_environment):
 def specs(encoder: str) -> dict:
     return {
         "shorter": Deletion(),
-        "less": Deletion(words=2),
+        "less": Deletion(share=0.2),
         "negative": DebiasedNegatives(model=encoder, window=(0.3, 0.95), pool=50, block=500),
     }
 
@@ -206,7 +206,7 @@ from opencse.foundation.workers import Ray
 from opencse.text.views import builder
 from opencse.text.views.registry import Deletion, build_views
 builder.PART_ROWS = 1
-specs = {"shorter": Deletion(), "less": Deletion(words=2)}
+specs = {"shorter": Deletion(), "less": Deletion(share=0.2)}
 build_views(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2))
 print("finished")
 """
@@ -215,7 +215,7 @@ print("finished")
 @needs_ray
 @pytest.mark.slow
 def test_driver_killed(corpus, cluster, tmp_path):
-    plain = {"shorter": Deletion(), "less": Deletion(words=2)}
+    plain = {"shorter": Deletion(), "less": Deletion(share=0.2)}
     build_views(corpus, plain, tmp_path / "expected", engine=Local(processes=1))
     out, command = tmp_path / "views", [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)

@@ -54,6 +54,7 @@ def build(corpus: Path, out: Path, *, processes: int = 1, rows: int = 2 * UNIT, 
     """Build in files of so many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "PART_ROWS", rows)
+        patch.setattr(builder, "_PARTS", 1)
         return build_views(corpus, specs, out, engine=Local(processes=processes), **options)
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
 
 
-PART_ROWS = 16 * UNIT
-"""Rows per file, rounded down to whole units, and so the maximum that each worker loses when it is killed."""
+PART_ROWS, _PARTS = 16 * UNIT, 64
+"""Maximum number of rows per file, and the number of files from which on they have as many."""
 
 
 def build_views(
@@ -82,92 +82,70 @@ def build_views(
     out_dir = Path(out_dir)
     with locked(out_dir):
         check_seed(seed)
-        ordered = {name: specs[name] for name in build_order(specs)}
-        specs = _with_precision(ordered, begun_columns(out_dir) if resume else {})
+        specs = _with_precision({name: specs[name] for name in build_order(specs)})
         digest, rows = texts_hash(Corpus(corpus_path).texts())
         if rows == 0:
             raise OpencseError(
                 f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank."
             )
         sentences = open_sentence_store(Corpus(corpus_path).texts(), digest)
-        builder = _UnitBuilder(specs, sentences, seed)
+        unit = max((spec.unit for spec in specs.values()), default=UNIT)
+        part_rows = unit * max(1, min(PART_ROWS, rows // _PARTS) // unit)
         engine = engine or Local()
-        if isinstance(engine, Local):  # no more processes than units
-            engine = Local(processes=min(-(-rows // builder.size), engine.workers))
+        if isinstance(engine, Local):  # no more processes than files
+            engine = Local(processes=min(-(-rows // part_rows), engine.workers))
+        builder = _PartBuilder(specs, sentences, seed)
         if any(spec.needs_corpus for spec in specs.values()):
             access = CorpusAccess(sentences, engine, {model.name: model for model in models})
             with timed("mining"):
                 builder.prepared = {name: spec.prepare(access) for name, spec in specs.items()}
-        builder.open()
-        part_rows = max(1, PART_ROWS // builder.size) * builder.size
-        source = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
-        files = ViewFiles(out_dir, specs, builder.digests, resume=resume, **source)
-        if files.missing:
-            _build_missing(files, builder, engine)
+        header = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
+        columns = {name: _parameters(specs[name]) | {"weights_sha256": weights} for name, weights in builder.open()}
+        builder.files = ViewFiles(out_dir.absolute(), specs, header | {"columns": columns}, resume=resume)
+        if builder.files.missing:
+            _build_missing(builder, engine)
     return out_dir
 
 
-def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, Any]) -> dict[str, ConstructorSpec]:
-    """Return the specifications with the faster precision of this machine for "auto", so that all workers use the same.
-
-    Columns of a build that is resumed keep the precision in their options, `begun`.
-    """
+def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
+    """Return the specifications with this machine's precision for "auto", so that all workers use the same."""
     from opencse.encoder.backbone import Backbone
     from opencse.encoder.device import choose_device, resolve_precision
 
     out = dict(specs)
     for name, spec in specs.items():
-        if getattr(spec, "precision", None) != "auto":
-            continue
-        before, model = begun.get(name, {}), spec.model  # type: ignore[attr-defined]
-        precision = before.get("precision") if before.get("kind") == spec.kind else None
-        if precision not in ("bf16", "fp32"):
-            precision = resolve_precision("auto", Backbone(model).config, choose_device())
-        out[name] = replace(spec, precision=precision)  # type: ignore[call-arg]
+        if getattr(spec, "precision", None) == "auto":
+            config = Backbone(spec.model).config  # type: ignore[attr-defined]
+            out[name] = replace(spec, precision=resolve_precision("auto", config, choose_device()))  # type: ignore[call-arg]
     return out
 
 
-def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> None:
+def _build_missing(builder: _PartBuilder, engine: Engine) -> None:
     """Build and write the files that are missing, and show the progress."""
+    files = builder.files
     if engine.workers > 1:
         builder.close()  # each process opens its own
     done = files.rows - sum(len(files.rows_of(part)) for part in files.missing)
-    size = builder.size
     built = [] if engine.remote else builder.count_rows()
     count = None if engine.remote else lambda: done + round(sum(built))
     phase = Phase("building", total=files.rows, unit="sentences", initial=done, count=count)
     with timed("parsing and rewriting"), phase:
-        if engine.remote:
-            files.paths = [path.absolute() for path in files.paths]
-            for _, rows in engine.map(_PartBuilder(builder, files), files.missing):
-                phase.update(rows)
-            return
-        units = [unit for part in files.missing for unit in files.units_of(part, size)]
-        pieces: list[BuiltColumns] = []
-        for unit, columns in engine.map(builder, units):
-            pieces.append(columns)
-            part = unit * size // files.rows_per_part
-            if unit + 1 == files.units_of(part, size).stop:
-                files.write(part, builder.texts(files.rows_of(part)), _joined(pieces))
-                pieces = []
+        for _, rows in engine.map(builder, files.missing):
+            phase.update(rows)
 
 
-def _joined(pieces: Sequence[BuiltColumns]) -> BuiltColumns:
-    """Return the columns of consecutive units as one."""
-    return {name: [view for columns in pieces for view in columns[name]] for name in pieces[0]}
-
-
-class _UnitBuilder:
-    """The task of a worker: build all columns of a unit of rows, by constructors that each process opens itself.
+class _PartBuilder:
+    """The task of a worker: build and write one file, by constructors that each process opens itself.
 
     Attributes:
-        size: Number of rows that are built together.
+        files: The files of the build.
         prepared: What the specifications prepared, by name.
     """
 
+    files: ViewFiles
+
     def __init__(self, specs: Mapping[str, ConstructorSpec], sentences: SentenceStore, seed: int) -> None:
-        self.specs, self.size = dict(specs), max((spec.unit for spec in specs.values()), default=UNIT)
-        self.prepared: dict[str, Any] = {}
+        self.specs, self.prepared = dict(specs), dict[str, Any]()
         self._sentences, self._seed = sentences, seed
         self._constructors: dict[str, Constructor] = {}
         self._built: Any = None
@@ -175,91 +153,63 @@ class _UnitBuilder:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_constructors": {}}
 
-    def open(self) -> None:
-        """Open the constructors."""
+    def open(self) -> list[tuple[str, str]]:
+        """Open the constructors, and return their names with the hashes of their weights."""
         if not self._constructors:
             self._constructors = {
                 name: spec.open(seed=self._seed, prepared=self.prepared.get(name)) for name, spec in self.specs.items()
             }
+        return [(name, constructor.digest) for name, constructor in self._constructors.items()]
 
     def close(self) -> None:
         """Release the models."""
         self._constructors = {}
 
-    @property
-    def digests(self) -> dict[str, str]:
-        """Hash of the weights of each constructor."""
-        return {name: constructor.digest for name, constructor in self._constructors.items()}
-
     def count_rows(self) -> Any:
-        """Return the number of rows built of each unit, counted from now on in memory that local workers share.
+        """Return the number of rows built of each file, counted from now on in memory that local workers share.
 
-        A row of which half of the columns are built counts half. No worker waits for another, as each unit has a place
+        A row of which half of the columns are built counts half. No worker waits for another, as each file has a place
         of its own.
         """
-        units = -(-len(self._sentences) // self.size)
-        self._built = multiprocessing.get_context("spawn").RawArray("d", units)
+        self._built = multiprocessing.get_context("spawn").RawArray("d", len(self.files.paths))
         return self._built
 
-    def texts(self, rows: range) -> list[str]:
-        """Return the sentences with these numbers."""
-        return self._sentences.range(rows.start, rows.stop)
-
-    def __call__(self, unit: int) -> BuiltColumns:
-        """Build the columns of a unit."""
-        built: BuiltColumns = {}
-        numbers = range(unit * self.size, (unit + 1) * self.size)
-        rows = [SourceRow(id=i, text=text) for i, text in zip(numbers, self.texts(numbers), strict=False)]
+    def __call__(self, part: int) -> int:
+        """Build and write one file, and return the number of its rows."""
+        numbers = self.files.rows_of(part)
+        texts = self._sentences.range(numbers.start, numbers.stop)
+        rows = [SourceRow(id=i, text=text) for i, text in zip(numbers, texts, strict=True)]
+        built: dict[str, Sequence[BuiltView]] = {}
         for name, constructor in self._constructors.items():
             spec = self.specs[name]
             columns = spec.columns(name)
-            views: list[Any] = []
+            views: list[list[BuiltView]] = []
             for start in range(0, len(rows), spec.unit):
                 chunk = rows[start : start + spec.unit]
                 views += _views(constructor, chunk, spec)
                 if self._built is not None:
-                    self._built[unit] += len(chunk) / len(self._constructors)
-            for k, column in enumerate(columns):
-                built[column] = views if columns == (name,) else [row_views[k] for row_views in views]
+                    self._built[part] += len(chunk) / len(self._constructors)
+            built |= zip(columns, zip(*views, strict=True), strict=True)
             rows = [
-                replace(row, views={**row.views, **{column: built[column][i].text for column in columns}})
-                for i, row in enumerate(rows)
+                replace(row, views={**row.views, **{name: one.text for name, one in zip(columns, each, strict=True)}})
+                for row, each in zip(rows, views, strict=True)
             ]
-        return built
+        self.files.write(part, texts, built)
+        return len(rows)
 
 
-def _views(constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec) -> list[Any]:
-    """Return the views of some rows, built from the column `spec.of`; rows where it is null get none."""
-    if spec.of == "text":
-        return constructor(rows)
-    valid = [row for row in rows if row.views[spec.of] is not None]
-    built = constructor([replace(row, text=str(row.views[spec.of])) for row in valid])
-    views = dict(zip((row.id for row in valid), built, strict=True))
+def _views(constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec) -> list[list[BuiltView]]:
+    """Return the views of some rows, one for each column; rows where the column `spec.of` is null get none."""
+    sources = rows
+    if spec.of != "text":
+        sources = [replace(row, text=text) for row in rows if (text := row.views[spec.of]) is not None]
+    built = dict(zip((row.id for row in sources), constructor(sources), strict=True))
     missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
-    return [views.get(row.id, missing) for row in rows]
+    views = [built.get(row.id, [missing] * len(spec.columns(""))) for row in rows]
+    return [each if isinstance(each, list) else [each] for each in views]
 
 
-class _PartBuilder:
-    """The task of a worker on any machine: build and write one file."""
-
-    def __init__(self, builder: _UnitBuilder, files: ViewFiles) -> None:
-        self._builder, self._files = builder, files
-
-    def open(self) -> None:
-        self._builder.open()
-
-    def __call__(self, part: int) -> int:
-        builder, files = self._builder, self._files
-        columns = _joined([builder(unit) for unit in files.units_of(part, builder.size)])
-        files.write(part, builder.texts(files.rows_of(part)), columns)
-        return len(files.rows_of(part))
-
-
-FORMAT = 1
-HEADER = b"opencse.text.views.registry"
-RESERVED = ("id", "text")
-BuiltColumns = dict[str, list[BuiltView]]
-"""The views of some rows, by column."""
+_HEADER = b"opencse.text.views.registry"
 _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
@@ -270,7 +220,7 @@ def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
         OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns need each other.
     """
     for name in specs:
-        if name in RESERVED or not name or "." in name:
+        if name in ("id", "text", "") or "." in name:
             remedy = "Choose a name without a dot, other than id and text."
             raise OpencseError(f"build.{name}: not a valid name of a column", remedy)
         if specs[name].of != "text" and specs[name].needs_corpus:
@@ -319,17 +269,11 @@ def read_header(path: str | Path) -> dict[str, Any]:
         OpencseError: The file was not written by `build_views`.
     """
     try:
-        return json_object(parquet_metadata(path)[HEADER].decode(), str(path), "")
+        return json_object(parquet_metadata(path)[_HEADER].decode(), str(path), "")
     except (KeyError, ValueError, OpencseError) as error:
         raise OpencseError(
             f"{path} is not a complete file of built views", "Build it again, with --overwrite."
         ) from error
-
-
-def begun_columns(folder: Path) -> dict[str, Any]:
-    """Return the options of each column in a folder of views, complete or not; empty if there are no files."""
-    parts = sorted(folder.glob("part-*-of-*.parquet"))
-    return dict(read_header(parts[0])["columns"]) if parts else {}
 
 
 def built_columns(path: str | Path) -> list[str]:
@@ -343,61 +287,41 @@ class ViewFiles:
     Args:
         folder: Folder of the files; it is created, and leftovers of a killed build are removed.
         specs: The specifications, in build order.
-        digests: Hash of the weights of each.
-        resume: Keep finished files; if false, they are removed.
-        **source: What else determines the output, for the header of every file: `texts_sha256`, `rows`, `seed` and
+        header: What determines the output: the options of the columns, and `texts_sha256`, `rows`, `seed` and
             `rows_per_part`.
+        resume: Keep finished files; if false, they are removed.
 
     Raises:
         OpencseError: There are finished files with another header.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        specs: Mapping[str, ConstructorSpec],
-        digests: Mapping[str, str],
-        *,
-        resume: bool,
-        **source: Any,
+        self, folder: Path, specs: Mapping[str, ConstructorSpec], header: Mapping[str, Any], *, resume: bool
     ) -> None:
-        columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
-        header = {"format": FORMAT, "tool": f"opencse {__version__}", **source, "columns": columns}
-        self.folder, self.specs, self.header = folder, specs, json.loads(json.dumps(header))
-        self.rows, self.rows_per_part = int(source["rows"]), int(source["rows_per_part"])
+        self.specs = specs
+        self.header = json.loads(json.dumps({"format": 1, "tool": f"opencse {__version__}", **header}))
+        self.rows, self.rows_per_part = int(header["rows"]), int(header["rows_per_part"])
         count = -(-self.rows // self.rows_per_part)
         self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
         make_folder(folder)
-        finished = self._finished(resume=resume)
-        self.missing = [i for i, path in enumerate(self.paths) if path not in finished]
-
-    def _finished(self, *, resume: bool) -> set[Path]:
-        present = sorted(self.folder.glob("part-*-of-*.parquet"))
-        for leftover in self.folder.glob(".part-*.tmp"):
+        for leftover in folder.glob(".part-*.tmp"):
             leftover.unlink(missing_ok=True)
-        if not resume:
-            for path in present:
+        for path in sorted(folder.glob("part-*-of-*.parquet")):
+            if not resume:
                 path.unlink()
-            return set()
-        for path in present:
-            header = read_header(path)
-            if header != self.header or path not in self.paths:
-                differing = [key for key in self.header if header.get(key) != self.header[key]] or ["number of parts"]
+            elif (found := read_header(path)) != self.header:
                 raise OpencseError(
-                    f"{self.folder} holds views that were built with other settings ({', '.join(differing)} differ)",
+                    f"{folder} holds views that were built with other settings "
+                    f"({', '.join(key for key in self.header if found.get(key) != self.header[key])} differ)",
                     "Build into another folder, or add --overwrite to replace them.",
                 )
-        return set(present)
+        self.missing = [i for i, path in enumerate(self.paths) if not path.is_file()]
 
     def rows_of(self, part: int) -> range:
         """Return the numbers of the rows of one file."""
         return range(part * self.rows_per_part, min((part + 1) * self.rows_per_part, self.rows))
 
-    def units_of(self, part: int, size: int) -> range:
-        """Return the numbers of the units of `size` rows that one file consists of."""
-        return range(part * self.rows_per_part // size, -(-self.rows_of(part).stop // size))
-
-    def write(self, part: int, texts: Sequence[str], built: BuiltColumns) -> None:
+    def write(self, part: int, texts: Sequence[str], built: Mapping[str, Sequence[BuiltView]]) -> None:
         """Write one file, whole or not at all: `id`, `text`, and the text, rule and scores of each built column."""
         import pyarrow.parquet as pq
 
@@ -411,7 +335,7 @@ class ViewFiles:
             columns[pa.field(f"{name}.rule", pa.string(), nullable=False)] = [view.rule for view in views]
             for score, kind in self.specs[maker].scores.items():
                 columns[pa.field(f"{name}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in views]
-        schema = pa.schema([*columns], metadata={HEADER: json.dumps(self.header).encode()})
+        schema = pa.schema([*columns], metadata={_HEADER: json.dumps(self.header).encode()})
         with replaced_file(self.paths[part]) as temporary:
             table = pa.table({field.name: values for field, values in columns.items()}, schema=schema)
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
