@@ -65,9 +65,9 @@ def prepared(data: Path, size: int, largest: int):
     if size < largest:
         _, big = prepared(data, largest, largest)
         vectors = find_vectors(store, embedder)
-        for shard in range(vectors.shards):
+        for shard, rows in enumerate(vectors.shards):
             if not vectors.has(shard):
-                vectors.write(shard, big.take(np.arange(*vectors.span(shard))))
+                vectors.write(shard, big.take(np.array(rows)))
     return path, open_vectors(store, spec, embedder, Local())
 
 

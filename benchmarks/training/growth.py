@@ -97,11 +97,10 @@ def mining(corpus: Path, _: Path) -> Work:
     vectors = find_vectors(sentences, embedder)
     distinct = unit_rows(embedder.encode(sentences.range(0, DISTINCT)))
     generator = np.random.default_rng(0)
-    for shard in range(vectors.shards):
-        start, stop = vectors.span(shard)
+    for shard, rows in enumerate(vectors.shards):
         noise = generator.normal(scale=0.01, size=(DISTINCT, distinct.shape[1]))
         noisy = unit_rows(distinct + noise).astype(np.float16)
-        vectors.write(shard, noisy[np.arange(start, stop) % DISTINCT])
+        vectors.write(shard, noisy[np.array(rows) % DISTINCT])
     miner = spec.open(prepared=CorpusIndex(sentences=sentences, vectors=vectors))
     units = np.linspace(0, len(sentences) // spec.unit - 1, UNITS).astype(int).tolist()
 

@@ -20,7 +20,9 @@ from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local
 from opencse.recipes import dump_recipe, load_recipe
-from opencse.text.mined.debiased import _softmax, draw, gumbel_noise, selection_scores
+from opencse.text.mined import debiased
+from opencse.text.mined.candidate_pools import draw, gumbel_noise
+from opencse.text.mined.debiased import _softmax, selection_scores
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views import builder
 from opencse.text.views.constructor import SourceRow, row_seed
@@ -175,9 +177,10 @@ def test_columns_and_scores(corpus, lines, encoder, tmp_path):
     np.testing.assert_allclose([p[2]["negative_1.overlap"] for p in pairs], lexical_overlap(texts, others), atol=1e-6)
 
 
-def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path):
+def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path, monkeypatch):
     """With all pairs scored, every candidate in the pool and temperature 0, the draw is the literal arg-max."""
-    rows = mine(corpus, tmp_path / "v", encoder, count=1, pool=700, block=700, temperature=0.0, window=(0.3, 0.8))
+    monkeypatch.setitem(debiased._TEMPERATURE, "sound", 0.0)
+    rows = mine(corpus, tmp_path / "v", encoder, count=1, pool=700, block=700, window=(0.3, 0.8))
     matrix = vectors(encoder, lines)
     for i in range(0, 700, 7):
         cosine = matrix @ matrix[i]
@@ -206,7 +209,7 @@ def test_two_processes(corpus, encoder, tmp_path, monkeypatch):
 
 
 def test_seed_changes_the_draw(corpus, encoder, tmp_path):
-    spec = DebiasedNegatives(model=encoder, window=(0.2, 0.99), temperature=1.0)
+    spec = DebiasedNegatives(model=encoder, window=(0.2, 0.99))
     for seed in (0, 1):
         build_views(corpus, {"negative": spec}, tmp_path / str(seed), seed=seed)
     a, b = (pq.read_table(tmp_path / str(seed))["negative_1"].to_pylist() for seed in (0, 1))
@@ -264,7 +267,6 @@ def test_impossible_options(tmp_path):
     refused("window = [0.8, 0.2]", "window must be a range")
     refused("count = 0", "count must be at least 1")
     refused("weight = 1.5", "weight must lie in")
-    refused("temperature = -1.0", "temperature must be at least 0")
     refused("pool = 0", "pool must be at least 1")
     refused('mode = "literal"', "'sound' or 'faithful'")
 
@@ -319,7 +321,8 @@ def test_drawn_from_the_rows_own_candidates(texts, table, encoder, tmp_path):
     assert rows[2]["positive_1.rule"] == "no candidate"
 
 
-def test_probabilities(texts, table, encoder, tmp_path):
+def test_probabilities(texts, table, encoder, tmp_path, monkeypatch):
+    monkeypatch.setitem(debiased._TEMPERATURE, "sound", 0.7)
     text, pool = "the dog runs", TABLE["the dog runs"][1:]
     matrix = vectors(encoder, [text, *pool, *(["x"] * 6)])
     cosine = matrix[1 : 1 + len(pool)] @ matrix[0]
@@ -328,7 +331,7 @@ def test_probabilities(texts, table, encoder, tmp_path):
     expected = np.exp(score / 0.7) / np.exp(score / 0.7).sum()
     many = tmp_path / "many.txt"
     many.write_text("the dog runs\n" * 300)
-    rows = drawn(many, table, encoder, tmp_path / "v", temperature=0.7, count=1)
+    rows = drawn(many, table, encoder, tmp_path / "v", count=1)
     found = [row["positive_1"] for row in rows]
     assert chisquare([found.count(one) for one in pool], 300 * expected).pvalue > 0.001
 

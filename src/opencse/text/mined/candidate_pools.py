@@ -1,4 +1,4 @@
-"""The candidate pool of each row: the sentences of a corpus that it may draw from, by cosine similarity.
+"""The candidate pool of each row, the sentences of a corpus that it may draw from by cosine similarity, and the draw.
 
 A pool holds the first n candidates, in random order, whose cosine lies in a window (`in_window`), or the k nearest
 candidates in it (`nearest`). Rows are scored against chunks of candidates by matrix products, so memory does
@@ -7,7 +7,7 @@ not grow with the corpus.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,53 @@ class CandidatePools:
         return CandidatePools(ids=ids, cosine=np.take_along_axis(self.cosine, places, axis=1))
 
 
+def draw(scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int, temperature: float) -> np.ndarray:
+    """Draw candidates without replacement, with probability ∝ exp(score / temperature) (Gumbel top-k).
+
+    The `count` highest values of score + temperature x noise are such a draw; temperature 0 takes the highest scores,
+    and the first of equal ones.
+
+    Args:
+        scores: Selection scores.
+        valid: Mask of the candidates that exist.
+        noise: Standard Gumbel noise.
+        count: m, the number of candidates to draw.
+        temperature: Temperature; 0 for the arg-max.
+
+    Returns:
+        int64 (a, count): positions in the pool in the order of the draw; -1 if the pool is exhausted.
+    """
+    rows, n = scores.shape
+    key = scores + temperature * noise
+    key[~valid] = -np.inf
+    out = np.full((rows, count), -1, dtype=np.int64)
+    for k in range(min(count, n)):
+        best = key.argmax(axis=1)
+        drawn = np.flatnonzero(key[np.arange(rows), best] > -np.inf)
+        out[drawn, k] = best[drawn]
+        key[drawn, best[drawn]] = -np.inf
+    return out
+
+
+def gumbel_noise(row_seeds: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """Return standard Gumbel noise that depends only on a row's seed and a candidate's number.
+
+    Args:
+        row_seeds: Well-mixed seeds of the rows (`opencse.text.views.constructor.row_seed`), uint64 (a,).
+        candidates: Numbers of the candidates, int64 (a, n).
+
+    Returns:
+        float64 (a, n), finite.
+    """
+    bits = row_seeds[:, None] + (candidates.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
+        bits ^= bits >> np.uint64(shift)
+        bits *= np.uint64(factor)
+    bits ^= bits >> np.uint64(31)
+    uniform = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # within (0, 1)
+    return -np.log(-np.log(uniform))
+
+
 def random_block(rows: int, size: int, seed: int) -> np.ndarray:
     """Return min(size, rows) distinct numbers below `rows` in random order, int64."""
     return np.random.default_rng(seed).choice(rows, size=min(size, rows), replace=False)
@@ -75,28 +122,20 @@ def in_window(
         size: n, the maximum size of a pool.
         window: Minimum and maximum cosine.
     """
-    anchors, anchor_keys = take(rows), keys[rows]
     low, high = np.float32(window[0]), np.float32(window[1])
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.zeros((len(rows), size), dtype=np.float32)
     filled = np.zeros(len(rows), dtype=np.int64)
-    active = np.arange(len(rows))
-    for start in range(0, len(candidates), CHUNK):
-        if not len(active):
-            break
-        numbers = candidates[start : start + CHUNK]
-        other_keys, vectors = keys[numbers], take(numbers)
-        for first in range(0, len(active), TILE):
-            tile = active[first : first + TILE]
-            scores = anchors[tile] @ vectors.T
-            row, column = _found((scores >= low) & (scores <= high), anchor_keys[tile], other_keys)
-            place = filled[tile[row]] + _rank(row)
-            fits = place < size
-            row, column, place = row[fits], column[fits], place[fits]
-            ids[tile[row], place] = numbers[column]
-            cosine[tile[row], place] = scores[row, column]
-            filled[tile] += np.bincount(row, minlength=len(tile))
-        active = active[filled[active] < size]
+    active = np.ones(len(rows), dtype=bool)
+    for tile, numbers, scores in _scored(rows, candidates, take, active):
+        row, column = _found((scores >= low) & (scores <= high), keys[rows[tile]], keys[numbers])
+        place = filled[tile[row]] + _rank(row)
+        fits = place < size
+        row, column, place = row[fits], column[fits], place[fits]
+        ids[tile[row], place] = numbers[column]
+        cosine[tile[row], place] = scores[row, column]
+        filled[tile] += np.bincount(row, minlength=len(tile))
+        active[tile] = filled[tile] < size
     return CandidatePools(ids=ids, cosine=cosine)
 
 
@@ -124,33 +163,41 @@ def nearest(
     Returns:
         The candidates, and how many in the window were skipped because of the limit, int64 (a,).
     """
-    anchors, anchor_keys = take(rows), keys[rows]
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.full((len(rows), size), -np.inf, dtype=np.float32)
     low, high = np.nextafter(np.float32(window[0]), np.float32(-np.inf)), np.float32(window[1])
     tops = np.full(len(rows), high) if limits is None else np.minimum(high, limits)
     skipped = np.zeros(len(rows), dtype=np.int64)
-    for start in range(0, len(candidates), CHUNK):
-        numbers = candidates[start : start + CHUNK]
-        other_keys, vectors = keys[numbers], take(numbers)
-        for first in range(0, len(rows), TILE):
-            tile = slice(first, first + TILE)
-            scores = anchors[tile] @ vectors.T
-            if limits is not None:
-                over = (scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high)
-                skipped[tile] += np.bincount(_found(over, anchor_keys[tile], other_keys)[0], minlength=len(scores))
-            bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]  # the cosine that a candidate has to exceed
-            row, column = _found((scores > bar) & (scores <= tops[tile][:, None]), anchor_keys[tile], other_keys)
-            if len(row):
-                more = np.pad(ids[tile], width := ((0, 0), (0, int(_rank(row).max()) + 1)), constant_values=-1)
-                more_cosine = np.pad(cosine[tile], width, constant_values=-np.inf)
-                more[row, size + _rank(row)] = numbers[column]
-                more_cosine[row, size + _rank(row)] = scores[row, column]
-                best = np.argpartition(-more_cosine, size - 1, axis=1)[:, :size]
-                ids[tile] = np.take_along_axis(more, best, axis=1)
-                cosine[tile] = np.take_along_axis(more_cosine, best, axis=1)
+    for tile, numbers, scores in _scored(rows, candidates, take, np.ones(len(rows), dtype=bool)):
+        both = keys[rows[tile]], keys[numbers]
+        if limits is not None:
+            over = (scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high)
+            skipped[tile] += np.bincount(_found(over, *both)[0], minlength=len(scores))
+        bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]  # the cosine that a candidate has to exceed
+        row, column = _found((scores > bar) & (scores <= tops[tile][:, None]), *both)
+        if len(row):
+            more = np.pad(ids[tile], width := ((0, 0), (0, int(_rank(row).max()) + 1)), constant_values=-1)
+            more_cosine = np.pad(cosine[tile], width, constant_values=-np.inf)
+            more[row, size + _rank(row)] = numbers[column]
+            more_cosine[row, size + _rank(row)] = scores[row, column]
+            best = np.argpartition(-more_cosine, size - 1, axis=1)[:, :size]
+            ids[tile] = np.take_along_axis(more, best, axis=1)
+            cosine[tile] = np.take_along_axis(more_cosine, best, axis=1)
     found = CandidatePools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
     return found.at(np.lexsort((ids, -cosine), axis=1)), skipped
+
+
+def _scored(
+    rows: np.ndarray, candidates: np.ndarray, take: Take, active: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield indices of active rows, numbers of candidates, and their cosines; what is active is read for each chunk."""
+    anchors = take(rows)
+    for start in range(0, len(candidates), CHUNK):
+        numbers, tiles = candidates[start : start + CHUNK], np.flatnonzero(active)
+        vectors = take(numbers) if len(tiles) else anchors
+        for first in range(0, len(tiles), TILE):
+            tile = tiles[first : first + TILE]
+            yield tile, numbers, anchors[tile] @ vectors.T
 
 
 def _found(mask: np.ndarray, row_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

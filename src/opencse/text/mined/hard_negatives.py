@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from opencse.foundation.numbers import check_least, unit_rows
-from opencse.text.mined.candidate_pools import CandidatePools, nearest
-from opencse.text.mined.debiased import draw, gumbel_noise
-from opencse.text.mined.vectors import CorpusIndex, Counts, MinedSpec, check_cosine_window, open_bounds
+from opencse.foundation.numbers import unit_rows
+from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, nearest
+from opencse.text.mined.vectors import CorpusIndex, Counts, MinedSpec
 from opencse.text.views.constructor import SourceRow
 
 if TYPE_CHECKING:
@@ -29,10 +28,7 @@ class HardNegatives(MinedSpec):
     Attributes:
         ranks: First rank and the one after the last; the nearest has rank 0, so [10, 50] skips the ten nearest. [0, 0]
             stands for [0, count].
-        window: Minimum and maximum cosine.
         pick: "top" for the nearest of the ranks, "random" for random ones.
-        block: Size of the random block of the corpus that is searched, and that 4,096 rows share. If it is at least the
-            size of the corpus, all pairs are scored, in quadratic time.
         positive: A column that is built before, with the positive of each sentence, for `max_ratio`.
         max_ratio: Candidates whose cosine exceeds this share of the positive's are skipped as likely false negatives,
             and have no rank (`relative_margin` of sentence-transformers is 1 minus it; TopK-PercPos of NV-Retriever,
@@ -57,18 +53,14 @@ class HardNegatives(MinedSpec):
     scores: ClassVar[Mapping[str, str]] = {**MinedSpec.scores, "skipped": "int"}
 
     ranks: tuple[int, int] = (0, 0)
-    window: tuple[float, float] = (-1.0, 1.0)
     pick: Literal["top", "random"] = "top"
-    block: int = 10_000
     positive: str = ""
     max_ratio: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_cosine_window(self.window)
         if self.ranks != (0, 0) and not 0 <= self.ranks[0] <= self.ranks[1] - self.count:
             raise ValueError(f"ranks {list(self.ranks)} must be a range that holds at least count = {self.count}")
-        check_least(self, 1, "block")
         if bool(self.positive) != (self.max_ratio is not None):
             raise ValueError("max_ratio and positive, the column whose cosine it is a share of, go together")
         if self.max_ratio is not None and not 0 < self.max_ratio <= 1:
@@ -96,11 +88,10 @@ class HardNegatives(MinedSpec):
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         ids, keys, take = np.array([row.id for row in rows]), index.sentences.keys, index.vectors.take
-        candidates = self.random_block(self.block, rows, index, seed)
+        candidates = self.random_block(rows, index, seed)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
         limits = self._limits(rows, take(ids))
-        window = open_bounds(self.window)
-        found, skipped = nearest(ids, candidates, keys, take, size=last, window=window, limits=limits)
+        found, skipped = nearest(ids, candidates, keys, take, size=last, window=self.bounds, limits=limits)
         pools = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
         if self.pick == "random":
             even, noise = np.zeros(pools.ids.shape), gumbel_noise(self.row_seeds(seed, rows), pools.ids)

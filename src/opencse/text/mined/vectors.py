@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last"]
 
-CHUNK = 8192  # texts embedded in one call; shards hold a multiple
-_SHARDS = 256  # maximum number of shards, as each is an open file
+CHUNK = 8192  # texts embedded in one call, and vectors in a file
 _VERSION = 3
 
 
@@ -56,63 +55,46 @@ class Vectors:
         weights_hash: Hash of the model.
         dimension: d.
         rows: Number of vectors.
-        shard_rows: Number of vectors in each shard but the last.
     """
 
     folder: Path
     weights_hash: str
     dimension: int
     rows: int
-    shard_rows: int
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open": {}}
 
     @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return -(-self.rows // self.shard_rows)
-
-    def span(self, shard: int) -> tuple[int, int]:
-        """Return the numbers of the first row of a shard and of the one after its last."""
-        return shard * self.shard_rows, min((shard + 1) * self.shard_rows, self.rows)
+    def shards(self) -> list[range]:
+        """The numbers of the rows of each shard."""
+        return [range(start, min(start + CHUNK, self.rows)) for start in range(0, self.rows, CHUNK)]
 
     def has(self, shard: int) -> bool:
         """Return whether a shard was written, and is of the right size."""
-        start, stop = self.span(shard)
         try:
-            return self._shard(shard).shape == (stop - start, self.dimension)
+            return _load(self._path(shard)).shape == (len(self.shards[shard]), self.dimension)
         except (OSError, ValueError, EOFError):
             return False
 
     def write(self, shard: int, vectors: np.ndarray) -> None:
         """Write a shard, whole or not at all."""
         with replaced_file(self._path(shard)) as temporary, temporary.open("wb") as file:
-            np.save(file, vectors)
+            np.save(file, np.asarray(vectors, dtype=np.float16))
 
     def take(self, ids: np.ndarray) -> np.ndarray:
         """Return the vectors with the given numbers, float32 (n, d)."""
         out = np.empty((len(ids), self.dimension), dtype=np.float32)
         order = np.argsort(ids, kind="stable")  # reads the disk sequentially
-        ordered = ids[order]
-        shard_of = ordered // self.shard_rows
+        shard_of, rows = np.divmod(ids[order], CHUNK)
         for shard in np.unique(shard_of).tolist():
-            first, last = np.searchsorted(shard_of, [shard, shard + 1])
-            rows = ordered[first:last] - self.span(shard)[0]
-            out[order[first:last]] = self._shard(shard)[rows]
+            places = slice(*np.searchsorted(shard_of, [shard, shard + 1]))
+            out[order[places]] = _opened(self._path(shard))[rows[places]]
         return out
 
     def _path(self, shard: int) -> Path:
         return self.folder / f"shard-{shard:05d}.npy"
 
-    @cached_property
-    def _open(self) -> dict[int, np.ndarray]:
-        return {}
 
-    def _shard(self, shard: int) -> np.ndarray:
-        if shard not in self._open:
-            self._open[shard] = np.load(self._path(shard), mmap_mode="r")
-        return self._open[shard]
+_load = partial(np.load, mmap_mode="r")
+_opened = lru_cache(maxsize=256)(_load)  # each is an open file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +122,37 @@ class EmbeddingSpec(ConstructorSpec):
         """Return NAME_1, …, NAME_m."""
         return tuple(f"{name}_{k + 1}" for k in range(self.count))
 
+    def views(
+        self,
+        rows: Sequence[SourceRow],
+        row: np.ndarray,
+        chosen: Sequence[tuple[str, str]],
+        cosine: np.ndarray,
+        counts: Sequence[Mapping[str, int]],
+        *,
+        empty: str,
+    ) -> list[list[BuiltView]]:
+        """Return the views of a rows: what was drawn for each, with its scores, and null where the pool has no more.
+
+        Args:
+            rows: The rows.
+            row: Index of the row of each text drawn, int64 (n,).
+            chosen: The texts and their rules.
+            cosine: Cosine similarity of row and text, (n,).
+            counts: Scores of each row; `candidates` is the size of its pool.
+            empty: Why there is no view if there is no candidate.
+        """
+        out: list[list[BuiltView]] = [[] for _ in rows]
+        anchors, texts = [rows[i].text for i in row.tolist()], [text for text, _ in chosen]
+        scores = cosine.tolist(), match_error_rate(anchors, texts).tolist(), lexical_overlap(anchors, texts).tolist()
+        for i, (text, rule), values in zip(row.tolist(), chosen, zip(*scores, strict=True), strict=True):
+            scored = dict(zip(("cosine", "mer", "overlap"), values, strict=True))
+            out[i].append(BuiltView(text=text, rule=rule, scores={**scored, **counts[i]}))
+        for views, counted in zip(out, counts, strict=True):
+            none = BuiltView(text=None, rule="pool exhausted" if counted["candidates"] else empty, scores=counted)
+            views += [none] * (self.count - len(views))
+        return out
+
     def embedder(self, opened: Mapping[str, Backbone] = MappingProxyType({})) -> Embedder:
         """Return the encoder, ready to encode; it is loaded unless it is open already."""
         from opencse.encoder.backbone import Backbone
@@ -166,9 +179,9 @@ def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedd
         engine: Runs the embedding of shards.
     """
     vectors = find_vectors(sentences, embedder)
-    missing = [shard for shard in range(vectors.shards) if not vectors.has(shard)]
+    missing = [shard for shard in range(len(vectors.shards)) if not vectors.has(shard)]
     if missing:
-        done = len(sentences) - sum(stop - start for start, stop in map(vectors.span, missing))
+        done = len(sentences) - sum(len(vectors.shards[shard]) for shard in missing)
         task = _EmbedShard(sentences, vectors, spec, embedder)
         with Phase("embedding", total=len(sentences), unit="sentences", initial=done) as phase:
             results = engine.map(task, missing) if engine.remote else ((shard, task(shard)) for shard in missing)
@@ -179,10 +192,9 @@ def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedd
 
 def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
     """Return the vectors of a corpus in the cache, of which shards may be missing; `embedder` is the loaded model."""
-    rows, encoder = len(sentences), embedder.key()
-    shard_rows = CHUNK * -(-rows // (CHUNK * _SHARDS))
-    key = [_VERSION, *encoder, sentences.texts_hash, rows, shard_rows]
-    return Vectors(cache_place("vectors", key_hash(key)), encoder[0], embedder.dimension, rows, shard_rows)
+    encoder = embedder.key()
+    key = [_VERSION, *encoder, sentences.texts_hash]
+    return Vectors(cache_place("vectors", key_hash(key)), encoder[0], embedder.dimension, len(sentences))
 
 
 class _EmbedShard:
@@ -200,13 +212,9 @@ class _EmbedShard:
 
     def __call__(self, shard: int) -> int:
         assert self._embedder is not None
-        start, stop = self._vectors.span(shard)
-        rows = np.empty((stop - start, self._vectors.dimension), dtype=np.float16)
-        for first in range(start, stop, CHUNK):
-            texts = self._sentences.range(first, min(first + CHUNK, stop))
-            rows[first - start : first - start + len(texts)] = unit_rows(self._embedder.encode(texts))
-        self._vectors.write(shard, rows)
-        return stop - start
+        rows = self._vectors.shards[shard]
+        self._vectors.write(shard, unit_rows(self._embedder.encode(self._sentences.range(rows.start, rows.stop))))
+        return len(rows)
 
 
 Counts = Mapping[str, np.ndarray]
@@ -222,9 +230,29 @@ class CorpusIndex:
 
 @dataclass(frozen=True, kw_only=True)
 class MinedSpec(EmbeddingSpec):
-    """Base class of the kinds that draw from the sentences of the whole corpus; the rows of a unit share a block."""
+    """Base class of the kinds that draw from the sentences of the whole corpus.
+
+    Attributes:
+        window: Minimum and maximum cosine of a candidate.
+        block: Number of sentences that are scored for each row; 4,096 rows share a block. If it is at least the size
+            of the corpus, all pairs are scored, in quadratic time.
+    """
 
     unit: ClassVar[int] = 4096
+
+    window: tuple[float, float] = (-1.0, 1.0)
+    block: int = 10_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "block")
+        if not -1 <= self.window[0] <= self.window[1] <= 1:
+            raise ValueError(f"window must be a range within [-1, 1], not {list(self.window)} (DebCSE: [0.25, 0.75])")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The window with its ends at -1 and 1 opened, as a rounded cosine may lie just beyond."""
+        return (self.window[0] if self.window[0] > -1 else -np.inf, self.window[1] if self.window[1] < 1 else np.inf)
 
     def prepare(self, corpus: CorpusAccess) -> CorpusIndex:
         """Embed the corpus, unless its vectors are in the cache."""
@@ -247,10 +275,10 @@ class MinedSpec(EmbeddingSpec):
         """
         raise NotImplementedError
 
-    def random_block(self, size: int, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> np.ndarray:
+    def random_block(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> np.ndarray:
         """Return the numbers of random sentences, without copies, that the rows of a unit share as candidates."""
         keys, unit = index.sentences.keys, SourceRow(id=rows[0].id // self.unit, text="")
-        return without_copies(random_block(len(keys), size, row_seed(seed, f"{self.kind} block", unit)), keys)
+        return without_copies(random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit)), keys)
 
     def _mined(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> list[list[BuiltView]]:
         """Draw for each row."""
@@ -258,38 +286,5 @@ class MinedSpec(EmbeddingSpec):
         row, place = np.nonzero(drawn.valid)  # positions are filled from the first
         ids = drawn.ids[row, place]
         counted = [dict(zip(counts, each, strict=True)) for each in np.stack([*counts.values()], axis=1).tolist()]
-        texts = index.sentences.take(ids)
-        out: list[list[BuiltView]] = [[] for _ in rows]
-        scored = surface_scores([rows[i].text for i in row.tolist()], texts, drawn.cosine[row, place])
-        for i, number, text, values in zip(row.tolist(), ids.tolist(), texts, scored, strict=True):
-            out[i].append(BuiltView(text=text, rule=f"row {number}", scores={**values, **counted[i]}))
-        for views, scores in zip(out, counted, strict=True):
-            rule = "pool exhausted" if scores["candidates"] else "empty pool"
-            none = BuiltView(text=None, rule=rule, scores=scores)
-            views += [none] * (self.count - len(views))
-        return out
-
-
-def surface_scores(anchors: Sequence[str], others: Sequence[str], cosine: np.ndarray) -> list[dict[str, float]]:
-    """Return the scores of each drawn text: cosine, match error rate and lexical overlap.
-
-    Args:
-        anchors: n texts.
-        others: The text that was drawn for each.
-        cosine: Their cosine similarity, (n,).
-    """
-    rates = match_error_rate(anchors, others)
-    overlaps = lexical_overlap(anchors, others)
-    values = zip(cosine.tolist(), rates.tolist(), overlaps.tolist(), strict=True)
-    return [{"cosine": c, "mer": rate, "overlap": overlap} for c, rate, overlap in values]
-
-
-def check_cosine_window(window: tuple[float, float]) -> None:
-    """Raise ValueError if a window of cosines is not a range within [-1, 1]."""
-    if not -1 <= window[0] <= window[1] <= 1:
-        raise ValueError(f"window must be a range within [-1, 1], not {list(window)} (DebCSE: [0.25, 0.75])")
-
-
-def open_bounds(window: tuple[float, float]) -> tuple[float, float]:
-    """Return the window with its ends at -1 and 1 opened, as a rounded cosine may lie just beyond."""
-    return (window[0] if window[0] > -1 else -np.inf, window[1] if window[1] < 1 else np.inf)
+        chosen = [(text, f"row {i}") for text, i in zip(index.sentences.take(ids), ids.tolist(), strict=True)]
+        return self.views(rows, row, chosen, drawn.cosine[row, place], counted, empty="empty pool")
