@@ -114,19 +114,16 @@ def test_noise():
     assert len(FREQUENT) > 90
 
 
-def test_noise_of_both_kinds_is_one_of_them_by_chance(marian, rows):
+def test_noise_of_both_kinds_is_one_of_them_by_chance():
     """DebCSE §4.2: one or two frequent words are put in, or one or two words are masked."""
-    opened = BackTranslation(models=((marian, marian),), noise="insert_or_mask", **WIDE).open(seed=0)
-    (row,) = rows("one two three four")
-    there = opened._pairs[0][0]
-    noisy = [opened._noisy(row, str(salt), there).split() for salt in range(60)]
-    masks = sum(there.unknown in words for words in noisy)
-    assert 15 < masks < 45
-    assert all((there.unknown in words) == (len(words) == 4) for words in noisy)
+    spec = BackTranslation(models=(("there", "back"),), noise="insert_or_mask")
+    noisy = [spec.noisy("one two three four", "[UNK]", random.Random(seed)).split() for seed in range(60)]
+    assert 15 < sum("[UNK]" in words for words in noisy) < 45
+    assert all(("[UNK]" in words) == (len(words) == 4) for words in noisy)
 
 
 def test_weights_as_a_pickle_are_refused_and_the_way_out_is_named(marian, tmp_path):
     folder = shutil.copytree(marian, tmp_path / "pickle")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(OpencseError, match=r"only as pytorch_model.bin, a pickle, which is refused.*save_pretrained"):
+    with pytest.raises(OpencseError, match=r"pickled weights, which can run code.*safetensors"):
         BackTranslation(models=((str(folder), str(folder)),)).open()

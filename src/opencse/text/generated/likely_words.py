@@ -179,9 +179,16 @@ class LikelyWordEditor:
         places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
         results: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
         live = [i for i, chosen in enumerate(places) if chosen]
-        masked = {i: self._masked(encoded["input_ids"][i], places[i], insert) for i in live}
-        where = [np.array(masked[i][1]) for i in live]
-        for k, scores in self._predictor.scores([masked[i][0] for i in live], where):
+        masked, where = [], []
+        for i in live:
+            ids, mask = np.array(encoded["input_ids"][i]), self._predictor.tokenizer.mask_token_id
+            if insert:
+                ids = np.insert(ids, places[i], mask)
+            else:
+                ids[places[i]] = mask
+            masked.append(ids.tolist())
+            where.append(np.array(places[i]) + insert * np.arange(len(places[i])))
+        for k, scores in self._predictor.scores(masked, where):
             i = live[k]
             ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
             edits: list[Edit] = []
@@ -210,32 +217,13 @@ class LikelyWordEditor:
         room = self._predictor.max_length - len(words)
         return sorted(rng.sample(single, max(0, min(wanted, len(single), room))))
 
-    def _masked(self, ids: Sequence[int], places: Sequence[int], insert: bool) -> tuple[list[int], list[int]]:
-        """Return the ids with masks, and the positions of the masks."""
-        mask = self._predictor.tokenizer.mask_token_id
-        out: list[int] = []
-        positions: list[int] = []
-        for k, token in enumerate(ids):
-            if k in places:
-                positions.append(len(out))
-                out.append(mask)
-                if not insert:
-                    continue
-            out.append(token)
-        return out, positions
-
     def _most_likely(self, scores: np.ndarray, original: int, previous: str | None) -> str:
         """Return the most likely alphabetic word other than the original and the word before it."""
         tokenizer = self._predictor.tokenizer
-        for index in _best(scores, 50):
+        best = np.argpartition(-scores, min(50, len(scores)) - 1)[:50].tolist()
+        for index in sorted(best, key=lambda i: (-scores[i], i)):
             piece = tokenizer.convert_ids_to_tokens(index)
             word = tokenizer.convert_tokens_to_string([piece]).strip()
             if index != original and not piece.startswith("##") and word.isalpha() and word != previous:
                 return word
         return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()
-
-
-def _best(scores: np.ndarray, count: int) -> list[int]:
-    """Return the indices of the highest scores, the highest first."""
-    best = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]
-    return sorted(best.tolist(), key=lambda i: (-scores[i], i))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import file_extension, regular_file
 from opencse.foundation.tables import TABLES, column_rows
 from opencse.text.corpus import chunks
+from opencse.text.english.lexicon import lexicon_rows
 from opencse.text.surface import match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random
 
@@ -67,14 +69,13 @@ class CandidateSource:
         spec: The kind and its options.
         seed: Seed of a random choice.
         digest: Hash of the candidates, or of the models that make them.
+        candidates: Returns all candidates of each row.
     """
 
-    def __init__(self, spec: Any, seed: int, digest: str) -> None:
-        self._spec, self._seed, self.digest = spec, seed, digest
-
-    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
-        """Return all candidates of each row."""
-        raise NotImplementedError
+    def __init__(
+        self, spec: Any, seed: int, digest: str, candidates: Callable[[Sequence[SourceRow]], list[list[Candidate]]]
+    ) -> None:
+        self._spec, self._seed, self.digest, self.candidates = spec, seed, digest, candidates
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Choose one candidate for each row."""
@@ -136,45 +137,24 @@ class CandidateTable(_ChosenCandidate):
         if not self.path:
             raise OpencseError("paraphrases are chosen from a table", "Name it: --set build.paraphrase.path=TABLE.")
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> TableChooser:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> CandidateSource:
         """Read the table."""
-        return TableChooser(self, seed=seed)
-
-
-class TableChooser(CandidateSource):
-    """An opened `CandidateTable`."""
-
-    def __init__(self, spec: CandidateTable, *, seed: int = 0) -> None:
-        spec.check()
-        path = regular_file(spec.path)
-        super().__init__(spec, seed, hashlib.sha256(path.read_bytes()).hexdigest())
-        self._candidates: dict[str, list[Candidate]] = {}
-        for text, value, *labels in _rows(path, (spec.text_column, spec.candidate_column, *spec.label_columns)):
-            label = "/".join(map(str, labels))
+        self.check()
+        path = regular_file(self.path)
+        if file_extension(path) not in (".parquet", *TABLES):
+            raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
+        table: dict[str, list[Candidate]] = {}
+        for _, _, cells in column_rows(path, (self.text_column, self.candidate_column, *self.label_columns)):
+            text, value, *labels = cells
             for one in value if isinstance(value, list) else [value]:
                 if text is not None and one is not None:
-                    self._candidates.setdefault(str(text).strip(), []).append(Candidate(text=str(one), label=label))
-
-    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
-        """Look up each row's text."""
-        return [self._candidates.get(row.text.strip(), []) for row in rows]
-
-
-def _rows(path: Path, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yield the cells of every row of a table, in the given columns."""
-    if file_extension(path) not in (".parquet", *TABLES):
-        raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
-    for _, _, cells in column_rows(path, columns):
-        yield cells
+                    candidate = Candidate(text=str(one), label="/".join(map(str, labels)))
+                    table.setdefault(str(text).strip(), []).append(candidate)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return CandidateSource(self, seed, digest, lambda rows: [table.get(row.text.strip(), []) for row in rows])
 
 
-FREQUENT = tuple(
-    """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
-    one you were her all she there would their we him been has when who will more no if out so said what up its
-    about into than them can only other new some could time these two may then do first any my now such like our
-    over man me even most made after also did many before must through back years where much your way well down
-    should because each just those""".split()
-)
+FREQUENT = dict(lexicon_rows("classes"))["frequent"].split()
 """A hundred frequent English words, for the noise that DebCSE inserts before translation."""
 
 _BATCH = 32  # sentences in one forward pass
@@ -232,45 +212,38 @@ class BackTranslation(_ChosenCandidate):
                     f"Bring paraphrases of your own (--paraphrases TABLE), or fetch it with `hf download {name}`.",
                 )
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> BackTranslator:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> CandidateSource:
         """Load the translation models."""
-        self.check()
-        return BackTranslator(self, seed=seed)
-
-
-class BackTranslator(CandidateSource):
-    """An opened `BackTranslation`."""
-
-    def __init__(self, spec: BackTranslation, *, seed: int = 0) -> None:
         from opencse.foundation.tensors import tensors_hash
 
-        self._pairs = [tuple(Translator(name, spec.beams) for name in pair) for pair in spec.models]
-        weights = (tensors_hash(one.model.state_dict()) for pair in self._pairs for one in pair)
-        super().__init__(spec, seed, bundle_digest(*weights))
+        self.check()
+        pairs = [(Translator(forward, self.beams), Translator(back, self.beams)) for forward, back in self.models]
+        digest = bundle_digest(*(tensors_hash(one.model.state_dict()) for pair in pairs for one in pair))
+        return CandidateSource(self, seed, digest, partial(self._translated, pairs=pairs, seed=seed))
 
-    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
+    def _translated(
+        self, rows: Sequence[SourceRow], pairs: Sequence[tuple[Translator, Translator]], seed: int
+    ) -> list[list[Candidate]]:
         """Translate each row's text to every pivot and back, in every variant."""
-        spec = self._spec
         pools: list[list[Candidate]] = [[] for _ in rows]
         live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= _MAX_CHARACTERS]
-        for pivot, (forward, back) in enumerate(self._pairs):
-            for variant in range(spec.variants):
-                sources = [self._noisy(rows[i], f"{pivot}.{variant}", forward) for i in live]
+        for pivot, (forward, back) in enumerate(pairs):
+            for variant in range(self.variants):
+                rngs = [row_random(seed, f"noise.{pivot}.{variant}", rows[i]) for i in live]
+                sources = [self.noisy(rows[i].text, forward.unknown, rng) for i, rng in zip(live, rngs, strict=True)]
                 for i, text in zip(live, back(forward(sources)), strict=True):
-                    pools[i].append(Candidate(text=text, label=spec.models[pivot][0]))
+                    pools[i].append(Candidate(text=text, label=self.models[pivot][0]))
         return pools
 
-    def _noisy(self, row: SourceRow, salt: str, translator: Translator) -> str:
-        """Insert frequent words, or mask words, at random places (DebCSE §4.2)."""
-        spec = self._spec
-        if spec.noise == "none":
-            return row.text
-        rng = row_random(self._seed, f"noise.{salt}", row)
-        count = rng.randint(*spec.noise_words)
-        kind = rng.choice(("insert", "mask")) if spec.noise == "insert_or_mask" else spec.noise
+    def noisy(self, text: str, mask: str, rng: random.Random) -> str:
+        """Return a text with frequent words inserted, or words masked, at random places (DebCSE §4.2)."""
+        if self.noise == "none":
+            return text
+        count = rng.randint(*self.noise_words)
+        kind = rng.choice(("insert", "mask")) if self.noise == "insert_or_mask" else self.noise
         if kind == "insert":
-            return insert_words(row.text, [rng.choice(FREQUENT) for _ in range(count)], rng)
-        return mask_words(row.text, count, translator.unknown, rng)
+            return insert_words(text, [rng.choice(FREQUENT) for _ in range(count)], rng)
+        return mask_words(text, count, mask, rng)
 
 
 def insert_words(text: str, words: Sequence[str], rng: random.Random) -> str:
@@ -290,20 +263,6 @@ def mask_words(text: str, count: int, mask: str, rng: random.Random) -> str:
     return text
 
 
-def _check_weights(folder: Path) -> None:
-    """Refuse weights in a pickle, as in FSMT's repositories, because reading a pickle can run code.
-
-    Raises:
-        OpencseError: There is `pytorch_model.bin`, but no safetensors file.
-    """
-    if (folder / "pytorch_model.bin").is_file() and not any(folder.glob("*.safetensors")):
-        raise OpencseError(
-            f"{folder} has its weights only as pytorch_model.bin, a pickle, which is refused",
-            "Reading it can run code. If you trust it, convert it once: transformers' AutoModelForSeq2SeqLM reads it "
-            "(from_pretrained) and writes model.safetensors (save_pretrained).",
-        )
-
-
 class Translator:
     """A translation model in evaluation mode.
 
@@ -316,12 +275,12 @@ class Translator:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         from opencse.encoder.device import choose_device
-        from opencse.encoder.model_folder import quiet
+        from opencse.encoder.model_folder import check_model_folder, quiet
 
         name = resolve(name)
         local = Path(name).is_dir()  # never looked up on the hub
         if local:
-            _check_weights(Path(name))
+            check_model_folder(Path(name))
         try:
             with quiet():
                 self.tokenizer: Any = AutoTokenizer.from_pretrained(

@@ -123,10 +123,11 @@ class Substituter:
         unchanged = lexical_overlap(sources, texts) == 1.0
         results: list[tuple[str | None, str]] = []
         for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
-            if spec.short_filter and not passes_filter(text):
-                results.append(_fallback(row, spec.fallback, "rejected"))
-            elif spec.drop_unchanged and same:
-                results.append(_fallback(row, spec.fallback, "unchanged"))
+            rejected = spec.short_filter and not passes_filter(text)
+            if rejected or (spec.drop_unchanged and same):
+                other = row.views.get(spec.fallback) if spec.fallback else None
+                rule = "rejected" if rejected else "unchanged"
+                results.append((other, rule if other is None else f"{rule}, {spec.fallback}"))
             else:
                 results.append((text, "substituted"))
         views = with_error_rate(rows, results)
@@ -137,14 +138,22 @@ class Substituter:
         ]
 
     def cycle(self, texts: Sequence[str], rngs: Sequence[np.random.Generator]) -> list[str]:
-        """Mask and predict n texts once, each by the generator of its row."""
+        """Mask and predict n texts once, each by the generator of its row.
+
+        Predicted are the tokens at all positions, the masked ones and the others, as published.
+        """
         encoded, tokenizer = self._predictor.encode(texts), self._predictor.tokenizer
-        ids = encoded["input_ids"]
+        ids = [np.asarray(row) for row in encoded["input_ids"]]
         probability = self.mask_probabilities(encoded)
-        masked = [rng.random(len(row)) < p for row, p, rng in zip(ids, probability, rngs, strict=True)]
-        predicted = self._predict(ids, masked)
+        inputs = [
+            np.where(rng.random(len(row)) < p, tokenizer.mask_token_id, row).tolist()
+            for row, p, rng in zip(ids, probability, rngs, strict=True)
+        ]
+        where = [np.flatnonzero(~np.isin(row, self._predictor.special)) for row in ids]
+        for i, scores in self._predictor.scores(inputs, where):
+            ids[i][where[i]] = scores.argmax(-1)
         options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": True}
-        return [tokenizer.decode(row, **options).strip() for row in predicted]
+        return [tokenizer.decode(row.tolist(), **options).strip() for row in ids]
 
     def mask_probabilities(self, encoded: Any) -> list[np.ndarray]:
         """Return the probability with which each token is masked; 0 for special tokens.
@@ -158,22 +167,6 @@ class Substituter:
             p = np.where(inner, SAN_SCORES["X"] / self.spec.divisor, self._of_id[np.asarray(ids)])
             out.append(np.where(np.isin(ids, self._predictor.special), 0.0, p))
         return out
-
-    def _predict(self, ids: Sequence[list[int]], masked: Sequence[np.ndarray]) -> list[list[int]]:
-        """Return the most likely tokens at all positions, the masked ones and the others, as published."""
-        special, mask = self._predictor.special, self._predictor.tokenizer.mask_token_id
-        out = [np.asarray(row) for row in ids]
-        inputs = [np.where(m, mask, row).tolist() for row, m in zip(out, masked, strict=True)]
-        where = [np.flatnonzero(~np.isin(row, special)) for row in out]
-        for i, scores in self._predictor.scores(inputs, where):
-            out[i][where[i]] = scores.argmax(-1)
-        return [row.tolist() for row in out]
-
-
-def _fallback(row: SourceRow, column: str, rule: str) -> tuple[str | None, str]:
-    """Return the text of another column, or None, and the rule."""
-    text = row.views.get(column) if column else None
-    return text, f"{rule}, {column}" if text is not None else rule
 
 
 def passes_filter(text: str) -> bool:
@@ -215,9 +208,9 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
         if isinstance(cached, list) and len(cached) == len(entries):
             return cached
     words = ["" if index in special else _word(tokenizer, entry) for index, entry in enumerate(entries)]
-    parsed = parser.parse([word for word in words if word])
-    parsed_tags = (tokens[0].pos if tokens else "X" for tokens in parsed)
-    tags = ["" if index in special else (next(parsed_tags) or "X") if word else "X" for index, word in enumerate(words)]
+    spelled = [word for word in words if word]
+    tag_of = {word: tokens[0].pos for word, tokens in zip(spelled, parser.parse(spelled), strict=True) if tokens}
+    tags = ["" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)]
     with suppress(OSError, OpencseError):  # without a writable cache the next call is only slower
         write_text(make_folder(path.parent) / path.name, json.dumps(tags))
     return tags
