@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Literal
 
 from opencse.encoder.names import on_this_machine, resolve
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import file_extension, regular_file
+from opencse.foundation.reading import ASSETS, file_extension, regular_file
 from opencse.foundation.tables import TABLES, column_rows
 from opencse.text.corpus import chunks
-from opencse.text.english.lexicon import lexicon_rows
 from opencse.text.surface import match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random
 
@@ -154,7 +153,7 @@ class CandidateTable(_ChosenCandidate):
         return CandidateSource(self, seed, digest, lambda rows: [table.get(row.text.strip(), []) for row in rows])
 
 
-FREQUENT = dict(lexicon_rows("classes"))["frequent"].split()
+FREQUENT = (ASSETS / "lexicon" / "frequent.txt").read_text(encoding="utf-8").split()
 """A hundred frequent English words, for the noise that DebCSE inserts before translation."""
 
 _BATCH = 32  # sentences in one forward pass
