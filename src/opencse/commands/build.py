@@ -50,7 +50,7 @@ def build(options: BuildOptions) -> Path:
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
     text = UserText(options.corpus, options.column).corpus()
-    language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS), loaded.corpus.syntax)
+    language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS))
     if line := language.line(specs):
         options.notify(line)
     localised = language.pack.localise(with_models(specs, {"backbone": backbone}))

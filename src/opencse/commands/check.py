@@ -60,7 +60,7 @@ def check(options: CheckOptions) -> TextCheck:
         options.notify(
             f"{documents:,} of {len(found):,} texts are searched, to keep within {options.minutes:g} minutes"
         )
-    language = choose_language(options.language, (passage.text for passage in found[:500]), options.syntax)
+    language = choose_language(options.language, (passage.text for passage in found[:500]))
     options.notify(language.line(CONTRADICTIONS | REWORDINGS))
     measured = check_texts(
         embedder,

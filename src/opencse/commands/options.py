@@ -263,7 +263,6 @@ class CheckOptions:
     words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
     minutes: float = option("Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1)
     language: str = option("Language whose rules rewrite the texts: `auto`, `en`, …", default="auto")
-    syntax: str = option("A spaCy pipeline for this language, by name or folder.", default="")
     seed: int = option("Seed of all sampling.", default=0)
     notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
 

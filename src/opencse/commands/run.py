@@ -62,7 +62,7 @@ def run(options: RunOptions) -> RunResult:
         # Documents are split into sentences, unless they are a table with columns that the recipe's views read.
         corpus = text.corpus(set(recipe.columns) - {"text"})
         few = few_sentences(corpus.texts()) if table is None else []
-        language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
+        language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS))
         # Read before any training, so that a mistake in a path costs nothing.
         probe_data = load_probe_data(data=options.data, pairs=[] if options.pairs is None else [options.pairs])
         if not options.resume:

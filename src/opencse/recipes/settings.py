@@ -182,7 +182,6 @@ class CorpusSettings:
         paraphrases: Sentences of a table of paraphrases used at most, drawn at random; all where absent.
         language: Code of the language whose rules build the views (`opencse.text.languages`); `auto` for the likeliest
             one of the text.
-        syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
         parts: The sorts of rows that training mixes, by name; where absent, every sentence is one row with all its
             views.
     """
@@ -192,7 +191,6 @@ class CorpusSettings:
     opposites: int = 0
     paraphrases: int | None = None
     language: str = "auto"
-    syntax: str = ""
     parts: dict[str, MixturePart] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

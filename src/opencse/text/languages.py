@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
@@ -229,7 +229,7 @@ class ChosenLanguage:
         return f"{line}; left out: {', '.join(lacking)}" if lacking else line
 
 
-def choose_language(language: str, texts: Iterable[str], syntax: str = "") -> ChosenLanguage:
+def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
     """Return the rules for some texts.
 
     Texts in a language without a pack get a rule for numbers only. Texts in no known language (lists, tables, product
@@ -238,7 +238,6 @@ def choose_language(language: str, texts: Iterable[str], syntax: str = "") -> Ch
     Args:
         language: Code of a language, or `AUTO`.
         texts: Some of the texts; a hundred sentences are enough.
-        syntax: A spaCy pipeline for this language, by name or folder; by default the pack's own.
 
     Raises:
         OpencseError: The language is unknown.
@@ -251,6 +250,4 @@ def choose_language(language: str, texts: Iterable[str], syntax: str = "") -> Ch
             known = ", ".join([AUTO, *language_packs()])
             raise OpencseError(f"no rules for the language {code!r}", f"Choose one of {known}, or write a pack for it.")
         pack = LanguagePack(code=code, name=LANGUAGES[code], rules={CountSwap.kind: CountSwap}, syntax="blank:xx")
-    if syntax:
-        pack = replace(pack, syntax=syntax)
     return ChosenLanguage(pack, likely, asked=language != AUTO)

@@ -1,8 +1,8 @@
-"""Surface similarity of n pairs of texts: word alignment, match error rate, lexical overlap, and splits by them.
+"""Surface similarity of n pairs of texts: match error rate, lexical overlap, edit distance, and splits by them.
 
 | measure | source |
 |---|---|
-| `align` (S, D, I, C), `match_error_rate` | OssCSE eq. 1 |
+| `match_error_rate` | OssCSE eq. 1 |
 | `lexical_overlap` | DebCSE Tables 1 and 4 |
 | `consistency_opposition` | OssCSE Tables 1 and 2 |
 """
@@ -13,42 +13,23 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
 
-__all__ = ["Alignment", "Split", "align", "consistency_opposition", "lexical_overlap", "match_error_rate"]
+__all__ = ["Split", "consistency_opposition", "lexical_overlap", "match_error_rate"]
 
 _ERROR = 1 << 24  # cost of an edit, to which the number of substitutions is added, so more than the words of any text
-
-
-class Alignment(NamedTuple):
-    """Counts of words for n pairs, each int64 (n,).
-
-    Attributes:
-        substitutions: S, aligned words that differ.
-        deletions: D, words of the reference without a counterpart.
-        insertions: I, words of the hypothesis without a counterpart.
-        correct: C, aligned words that are equal.
-    """
-
-    substitutions: np.ndarray
-    deletions: np.ndarray
-    insertions: np.ndarray
-    correct: np.ndarray
-
-    @property
-    def errors(self) -> np.ndarray:
-        """S + D + I, the word edit distance."""
-        return self.substitutions + self.deletions + self.insertions
 
 
 def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
     """Return the match error rate of each pair, (S + D + I) / (S + D + I + C): 0 for equal words, 1 for none in common.
 
-    Source: Morris et al. (Interspeech 2004); OssCSE, Eq. 1. Words and alignment are those of `align`.
+    S aligned words differ, D words of the reference and I of the hypothesis have no counterpart, and C are equal. Words
+    are those of `str.split()`, lower-cased, as SentEval's sentences are in OssCSE. Of several shortest alignments, the
+    one is taken that prefers, from the end of both texts, matches and substitutions to insertions, and these to
+    deletions. Source: Morris et al. (Interspeech 2004); OssCSE, Eq. 1.
 
     Args:
         references: n texts.
@@ -57,13 +38,27 @@ def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np
     Returns:
         float64 (n,); 0 for two empty texts.
 
+    Raises:
+        ValueError: The numbers of references and hypotheses differ.
+
     Example:
         >>> match_error_rate(["the road is safe"], ["the road is not safe"])
         array([0.2])
     """
-    found = align(references, hypotheses)
-    total = found.errors + found.correct
-    return np.divide(found.errors, total, out=np.zeros(len(total)), where=total > 0)
+    from rapidfuzz.distance import Levenshtein
+
+    _check_columns(references, hypotheses)
+    rates = np.zeros(len(references))
+    for i, pair in enumerate(zip(references, hypotheses, strict=True)):
+        a, b = edit_units(pair)
+        most, fewest = (Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + one)) for one in (-1, 1))
+        errors, substitutions = divmod(fewest, _ERROR)
+        if errors:
+            if most + substitutions != errors * _ERROR:
+                substitutions = _substitutions(a, b)
+            correct = (len(a) + len(b) - errors - substitutions) // 2  # as S + D + C and S + I + C are the lengths
+            rates[i] = errors / (errors + correct)
+    return rates
 
 
 def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
@@ -150,35 +145,8 @@ def pool_distance(texts: Sequence[str], anchors: np.ndarray, pools: np.ndarray) 
     return out
 
 
-def align(references: Sequence[str], hypotheses: Sequence[str]) -> Alignment:
-    """Align the words of each hypothesis with those of its reference.
-
-    Words are those of `str.split()`, lower-cased, as SentEval's sentences are in OssCSE. Of several shortest
-    alignments, the one is taken that prefers, from the end of both texts, matches and substitutions to insertions, and
-    these to deletions.
-
-    Args:
-        references: n texts.
-        hypotheses: n texts.
-
-    Raises:
-        ValueError: The numbers of references and hypotheses differ.
-    """
-    from rapidfuzz.distance import Levenshtein
-
-    _check_columns(references, hypotheses)
-    m, n, distance, substitutions = counts = np.zeros((4, len(references)), dtype=np.int64)
-    for i, pair in enumerate(zip(references, hypotheses, strict=True)):
-        a, b = edit_units(pair)
-        most, fewest = (Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + one)) for one in (-1, 1))
-        errors, least = divmod(fewest, _ERROR)
-        counts[:, i] = len(a), len(b), errors, least if most + least == errors * _ERROR else _substitutions(a, b)
-    correct = (m + n - distance - substitutions) // 2  # from S + D + C = m, S + I + C = n, S + D + I = distance
-    return Alignment(substitutions, m - substitutions - correct, n - substitutions - correct, correct)
-
-
 def _substitutions(a: str, b: str) -> int:
-    """Return the number of substitutions in the alignment that `align` prefers, by the whole matrix of distances."""
+    """Return the number of substitutions in the alignment that is preferred, by the whole matrix of distances."""
     matrix = [list(range(len(b) + 1))]
     for i, one in enumerate(a):
         row = [i + 1]

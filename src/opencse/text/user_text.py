@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opencse.foundation.cache import cache_place
+from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.progress import note
@@ -21,7 +20,7 @@ from opencse.text.corpus import Corpus, Row, content_hash, query_column, text_co
 from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
 
 _QUERIES = 200
-_VERSION = "5"
+_VERSION = 6
 _LEAST = 3  # words below which a sentence of a document is a heading
 
 
@@ -177,8 +176,7 @@ def _is_text(corpus: Corpus, column: str) -> bool:
 
 def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
     """Write a table to the cache, unless it is there already."""
-    digest = hashlib.blake2b("\0".join([_VERSION, how, *key]).encode(), digest_size=16).hexdigest()
-    out = cache_place("inputs", f"{source.stem[:40]}-{digest}.parquet")
+    out = cache_place("inputs", f"{source.stem[:40]}-{key_hash([_VERSION, how, *key])}.parquet")
     if not out.is_file():
         table = {name: list(cells) for name, cells in columns().items()}
         if not table or not table["text"]:
@@ -237,12 +235,7 @@ def _table_file(table: pa.Table, column: str | None) -> Path:
     name = text_column(texts, "the table", column, option="column=")
     names = [each for each in texts if each == name or each != "text"]
     columns = {"text" if each == name else each: table[each].to_pylist() for each in names}
-    digest = hashlib.blake2b(digest_size=16)
-    for key, cells in columns.items():
-        digest.update(f"{key}\0{len(cells)}\0".encode())
-        for cell in cells:
-            digest.update(b"\1" if cell is None else cell.encode("utf-8", "surrogatepass") + b"\0")
-    return _written("table", [digest.hexdigest()], lambda: columns, Path("texts"))
+    return _written("table", [key_hash(columns)], lambda: columns, Path("texts"))
 
 
 def _is_string(kind: pa.DataType) -> bool:

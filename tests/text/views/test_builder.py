@@ -172,7 +172,7 @@ BY_RULES = [name for name, kind in CONSTRUCTORS.items() if kind.__module__.start
 HOSTILE = [
     "word", "", " ", ".", "not", "'s n't", "Is?", "do do do does did not", "🙂🙃 👩‍👩‍👧 is 🇫🇷",
     "هذا الدواء ليس آمنا.", "זה לא בטוח", "the\x00drug \x07is\x1b[0m safe\x7f.", "a\u2028b\u0085c\xa0d",
-    "\ufeff\u200bis\u202e not", "((((is) not]", "e\u0301" * 50, "\ud83d is half",
+    "\ufeff\u200bis\u202e not", "((((is) not]", "e\u0301" * 50,
     "[MASK] is [SEP] </s> <mask> not", "the old dog sits in the garden . " * 715, "x" * 5000, "IS IT NOT?",
     "!" * 300,
 ]  # fmt: skip
@@ -212,8 +212,7 @@ def test_a_valid_row_or_a_null(specs, rows):
 
 def test_they_survive_a_build(tmp_path):
     path = tmp_path / "corpus.jsonl"
-    # A corpus with half a surrogate pair or a NUL is refused.
-    texts = [text for text in HOSTILE if "\ud83d" not in text and "\0" not in text]
+    texts = [text for text in HOSTILE if "\0" not in text]  # a corpus with a NUL is refused
     path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
     table = pq.read_table(build_views(path, {"negation": Negation(), "deletion": Deletion()}, tmp_path / "views"))
     assert table.num_rows == sum(bool(text.strip()) for text in texts)

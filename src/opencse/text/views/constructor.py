@@ -34,16 +34,13 @@ class SourceRow:
 
     Attributes:
         id: Number of the sentence, counted from 0 over the lines that are not blank.
-        text: The sentence; an unpaired surrogate, which UTF-8 cannot encode, becomes "?".
+        text: The sentence.
         views: Texts of the columns already built, by column; None where a constructor found no view.
     """
 
     id: int
     text: str
     views: Mapping[str, str | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", self.text.encode("utf-8", "replace").decode("utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
