@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -43,8 +44,8 @@ def test_the_language_comes_from_the_texts_or_from_the_user() -> None:
         choose_language("tlh", ENGLISH_TEXT)
 
 
-def test_a_pipeline_of_the_user_replaces_that_of_the_pack_but_not_that_of_one_view() -> None:
-    pack = choose_language("en", (), "en_core_web_sm").pack
+def test_the_pipeline_of_one_view_is_kept() -> None:
+    pack = replace(ENGLISH, syntax="en_core_web_sm")
     assert pack.localised(Negation()) == Negation(syntax="en_core_web_sm")
     assert pack.localised(Negation(syntax="folder")) == Negation(syntax="folder")
 

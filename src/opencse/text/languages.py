@@ -92,9 +92,9 @@ class NoRule(ConstructorSpec):
         parts: Endings of the columns, if the kind builds several.
     """
 
-    kind: ClassVar[str] = "no_rule"
+    kind = "no_rule"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
-    digest: ClassVar[str] = ""
+    digest = ""
 
     parts: tuple[str, ...] = ()
 
@@ -112,7 +112,6 @@ class NoRule(ConstructorSpec):
         return [[empty] * len(self.parts) if self.parts else empty for _ in rows]
 
 
-@dataclass(frozen=True, kw_only=True)
 class CountSwap(NumberSwap):
     """Change one number of up to four digits before a word in small letters: "12 salles".
 

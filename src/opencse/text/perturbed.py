@@ -28,7 +28,6 @@ _WORD = re.compile(r"\S+")
 _PASSAGE_WORDS = 120  # of the other sentences
 
 
-@dataclass(frozen=True, kw_only=True)
 class _RandomChange(ConstructorSpec):
     """A kind that changes each row by a generator of its own."""
 
@@ -63,7 +62,7 @@ class Deletion(_RandomChange):
         ['The sells bread.']
     """
 
-    kind: ClassVar[str] = "deletion"
+    kind = "deletion"
 
     share: float = 0.0
 
@@ -104,7 +103,7 @@ class SpanMask(_RandomChange):
         ['The bakery [MASK] [MASK] bread.']
     """
 
-    kind: ClassVar[str] = "span_mask"
+    kind = "span_mask"
 
     share: float
     token: str = "[MASK]"
@@ -127,7 +126,6 @@ class SpanMask(_RandomChange):
         return _WORD.sub(lambda word: self.token if next(numbers) in masked else word[0], row.text), "masked"
 
 
-@dataclass(frozen=True, kw_only=True)
 class RandomSentence(_RandomChange):
     """Draw another sentence at random from the rows that are built together (OssCSE §3.2), excluding copies.
 
@@ -139,7 +137,7 @@ class RandomSentence(_RandomChange):
         ['We swim.', 'It rains.']
     """
 
-    kind: ClassVar[str] = "random"
+    kind = "random"
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Draw another row's text."""
@@ -160,7 +158,6 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.lower().split())
 
 
-@dataclass(frozen=True, kw_only=True)
 class NextSentence(ConstructorSpec):
     """Take the next sentence of the corpus, which must list its sentences in document order (DiffCSE, Table 4).
 
@@ -174,7 +171,7 @@ class NextSentence(ConstructorSpec):
         ['We swim.', None]
     """
 
-    kind: ClassVar[str] = "next_sentence"
+    kind = "next_sentence"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
     def prepare(self, corpus: CorpusAccess) -> SentenceStore:
@@ -216,7 +213,7 @@ class Passage(ConstructorSpec):
         [None]
     """
 
-    kind: ClassVar[str] = "passage"
+    kind = "passage"
     scores: ClassVar[Mapping[str, str]] = {"position": "int"}
 
     around: tuple[str, ...]

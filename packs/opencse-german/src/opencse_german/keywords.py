@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from opencse.text.english.parse import Rewrite
 from opencse.text.english.questions import Keywords
@@ -15,7 +14,6 @@ _KEPT = frozenset("nicht kein keine keinen ohne nie".split())
 _FEWEST, _MOST = 3, 7
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanKeywords(Keywords):
     """Keep nouns, numbers, participles and main verbs, with the negative words.
 

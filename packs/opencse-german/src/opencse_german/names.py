@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from opencse.text.english.entities import EntitySwap
-from opencse.text.english.lexicon import LexiconTable
 from opencse.text.english.parse import Rewrite
 from opencse.text.syntax import Token, apply_edits
 from opencse_german import words as w
@@ -19,11 +16,10 @@ from opencse_german.lexicon import NAMES, german_names
 _LATE = ("29.", "30.", "31.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanEntitySwap(EntitySwap):
     """Change the month or weekday of an event that happens once, or the city or country where one thing is."""
 
-    tables: ClassVar[tuple[LexiconTable, ...]] = (NAMES,)
+    tables = (NAMES,)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one name."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from opencse.text.english.negation import Negation
 from opencse.text.english.parse import Rewrite
@@ -35,7 +34,6 @@ _FEMININE_E = frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanNegation(Negation):
     """Negate the main clause, or remove its negation; of the options, only `remove` has an effect."""
 

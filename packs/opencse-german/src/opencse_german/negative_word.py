@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from opencse.text.english.one_word import NegativeWord
 from opencse.text.english.parse import Rewrite
@@ -25,7 +24,6 @@ _PAIRS = {
 _AROUND = frozenset("noch wieder nur mehr so wie auf fast nicht wenn".split())
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanNegativeWord(NegativeWord):
     """Deny a sentence by "kein", "niemand", "nie" and the like, or replace these by their opposites."""
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from opencse.text.english.entities import NumberSwap
-from opencse.text.english.lexicon import LexiconTable
 from opencse.text.english.parse import Rewrite
 from opencse.text.syntax import Token, apply_edits, match_case
 from opencse_german import words as w
@@ -34,11 +31,10 @@ _LIMITS = frozenset("bis zwischen innerhalb binnen spätestens frühestens minde
 """Words anywhere in the sentence that make a number a limit."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanNumberSwap(NumberSwap):
     """Change one number that says exactly how many, how much or when: "30 Tabletten", "am 3. Mai", "um 8 Uhr"."""
 
-    tables: ClassVar[tuple[LexiconTable, ...]] = (NAMES,)
+    tables = (NAMES,)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one number."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from opencse.text.english.lexicon import LexiconTable
 from opencse.text.english.one_word import AntonymSwap
@@ -30,11 +28,10 @@ _NO_OPPOSITE_BEFORE = frozenset("allem dem der die das ein sich wie so noch wied
 """Behind "vor", "mit", "immer" these begin another meaning: "vor allem", "immer noch"."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanAntonymSwap(AntonymSwap):
     """Replace one word by its opposite: the predicate, an attribute, a verb, a separated prefix or a preposition."""
 
-    tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
+    tables = _TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Replace one word."""
@@ -49,22 +46,20 @@ class GermanAntonymSwap(AntonymSwap):
         return apply_edits(text, edits), rule
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanNegatedAntonym(NegatedAntonym):
     """Negate the opposite of the predicate: "ist sicher" becomes "ist nicht unsicher"."""
 
-    tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
+    tables = _TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposite of the predicate of one sentence."""
         return _quadruple(text, tokens)[0]
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanAntonymQuadruple(AntonymQuadruple):
     """Build a paraphrase and two contradictions of the predicate."""
 
-    tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
+    tables = _TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from opencse.text.english.order import Reordering
 from opencse.text.english.parse import Rewrite
@@ -22,7 +21,6 @@ _LONGEST = 24  # words of a question
 _ASKING = ("Warum", "Wie", "Wann")
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanReordering(Reordering):
     """Move a subordinate clause or a time to the other side of the main clause, or exchange two nouns."""
 
@@ -35,7 +33,6 @@ class GermanReordering(Reordering):
         return rng.choice(orders) if orders else (None, "nothing to move")
 
 
-@dataclass(frozen=True, kw_only=True)
 class GermanQuestion(Question):
     """Turn a statement into a yes-or-no question, or one with "warum", "wie" or "wann"."""
 

@@ -61,7 +61,6 @@ _FIXED_PREPOSITIONS = {"include": "in", "exclude": "in", "enable": "in", "absent
 _COORDINATED = ("and", "or", "nor", "but", "/")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExclusiveNumberSwap(NumberSwap):
     """Change one number that says how many there are of something, and no more or less.
 
@@ -86,7 +85,6 @@ def _is_exact(tokens: Sequence[Token], i: int) -> bool:
     return not of_subject and not any(token.lemma.lower() in _NUMBERED for token in before[-1:])
 
 
-@dataclass(frozen=True, kw_only=True)
 class NegatedComplement(NegatedAntonym):
     """Negate the opposite of a predicate, only where there is no third possibility between the two.
 
@@ -101,7 +99,6 @@ class NegatedComplement(NegatedAntonym):
         return prefixed or "/".join(sorted(opposite.pair)) in _COMPLEMENTARY
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExclusiveOpposite(AntonymSwap):
     """Replace a predicate by its opposite: an adjective, a noun or a verb that leaves no third possibility.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-from opencse.text.english.lexicon import LexiconTable, lexicon_rows
+from opencse.text.english.lexicon import lexicon_rows
 from opencse.text.english.parse import GrammarView, Rewrite, base_relation, word_at
 from opencse.text.syntax import Token, apply_edits, match_case
 
@@ -30,7 +29,6 @@ _MODIFIERS = ("RB", "RBR", "NN", "NNS", "CD")
 """Tags of words after which "not as … as" cannot stand: "a bit larger than", "two years older than"."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Claim(GrammarView):
     """Rewrite an expression that decides what a sentence claims, by a table.
 
@@ -53,9 +51,9 @@ class Claim(GrammarView):
         [['The soup includes nuts.', 'The soup is free of nuts.', 'The soup lacks nuts.', None]]
     """
 
-    kind: ClassVar[str] = "claim"
-    parts: ClassVar[tuple[str, ...]] = ("reworded", "opposed", "opposed_reworded", "exchanged")
-    tables: ClassVar[tuple[LexiconTable, ...]] = ("claims", "units", "hyponyms")
+    kind = "claim"
+    parts = ("reworded", "opposed", "opposed_reworded", "exchanged")
+    tables = ("claims", "units", "hyponyms")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Rewrite one expression: a kind is drawn first, so that frequent kinds don't crowd out the others."""

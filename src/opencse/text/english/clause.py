@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from opencse.text.english.lexicon import base_form, is_past, word_class
 from opencse.text.english.parse import (
@@ -186,7 +185,6 @@ _KEPT = frozenset("the this that these those his her its their our my your".spli
 _MAX_OF = 4  # tokens of "of the lake" that are kept
 
 
-@dataclass(frozen=True, kw_only=True)
 class MainClause(GrammarView):
     """Cut each sentence to its main clause, without its subordinate clauses, appositions and brackets.
 
@@ -200,7 +198,7 @@ class MainClause(GrammarView):
         ['The shop opened early.']
     """
 
-    kind: ClassVar[str] = "main_clause"
+    kind = "main_clause"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Cut one sentence."""

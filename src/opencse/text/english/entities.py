@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.text.english.lexicon import LexiconTable, article_edits, names
@@ -30,7 +29,6 @@ _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)$")
 _GLUE = "-–—/:.,'’°"
 
 
-@dataclass(frozen=True, kw_only=True)
 class EntitySwap(GrammarView):
     """Change one name to another of its kind: a country, a nationality, a city, a first name, a month, a weekday, ...
 
@@ -45,7 +43,7 @@ class EntitySwap(GrammarView):
         ['She moved to Japan.']
     """
 
-    kind: ClassVar[str] = "entity_swap"
+    kind = "entity_swap"
     tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
@@ -101,7 +99,6 @@ def _part_of_name(text: str, tokens: Sequence[Token], i: int, kind: str) -> bool
     return before or after or of_name or (listed and kind == "city")  # "Paris, Texas" stays a pair of places
 
 
-@dataclass(frozen=True, kw_only=True)
 class NumberSwap(GrammarView):
     """Change one number, year, amount or ordinal to another of similar size. Null if the sentence has none.
 
@@ -113,7 +110,7 @@ class NumberSwap(GrammarView):
         ['The museum opened in 1980.']
     """
 
-    kind: ClassVar[str] = "number_swap"
+    kind = "number_swap"
     tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:

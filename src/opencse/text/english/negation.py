@@ -11,10 +11,10 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, SENTENTIAL, Clause, main_clause
-from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, base_form, inflect, is_past, word_class
+from opencse.text.english.lexicon import OPPOSITE_TABLES, base_form, inflect, is_past, word_class
 from opencse.text.english.one_word import AntonymSwap
 from opencse.text.english.parse import (
     GrammarView,
@@ -60,9 +60,9 @@ class Negation(GrammarView):
         ['The drug is not safe.', 'The drug is safe.']
     """
 
-    kind: ClassVar[str] = "negation"
-    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
-    random_stream: ClassVar[str] = "antonym"
+    kind = "negation"
+    tables = OPPOSITE_TABLES
+    random_stream = "antonym"
 
     mode: Literal["sound", "faithful"] = "sound"
     by: Literal["not", "not-antonym"] = "not"

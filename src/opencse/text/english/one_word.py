@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from opencse.text.english.clause import BE, FINITE, NEGATIVE, NOT, SENTENTIAL, Clause, main_clause
-from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, base_form, inflect, lexicon_rows, word_class
+from opencse.text.english.lexicon import OPPOSITE_TABLES, base_form, inflect, lexicon_rows, word_class
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
 from opencse.text.english.parse import GrammarView, Rewrite, base_relation, children, is_question, replaced, word_at
 from opencse.text.syntax import Edit, Token, apply_edits, match_case
@@ -38,8 +37,8 @@ class AntonymSwap(GrammarView):
         ['The new drug is safe.']
     """
 
-    kind: ClassVar[str] = "antonym_swap"
-    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
+    kind = "antonym_swap"
+    tables = OPPOSITE_TABLES
 
     predicate_first: bool = False
 
@@ -127,7 +126,6 @@ _DO = ("do", "does", "did")
 _STATES = word_class("states")
 
 
-@dataclass(frozen=True, kw_only=True)
 class NegativeWord(GrammarView):
     """Contradict a sentence by a negative word other than "not", or by undoing such a word.
 
@@ -142,7 +140,7 @@ class NegativeWord(GrammarView):
         ['No nurse smiled.']
     """
 
-    kind: ClassVar[str] = "negative_word"
+    kind = "negative_word"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Apply one of the possible edits, drawn at random."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import ClassVar
 
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.lexicon import SYMMETRIC_VERBS, indefinite_article, word_class
@@ -39,7 +37,6 @@ _CLASSES = {"NN": "noun", "NNS": "noun", "NNP": "name", "NNPS": "name", "JJ": "a
 _MAX_CONJUNCTS = 6
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reordering(GrammarView):
     """Move an adverbial to the front, behind the subject or to the end, or exchange conjuncts: the same meaning.
 
@@ -53,7 +50,7 @@ class Reordering(GrammarView):
         ['The king, in 1990, left.']
     """
 
-    kind: ClassVar[str] = "reordering"
+    kind = "reordering"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Apply one of the possible moves or exchanges, drawn at random."""
@@ -265,7 +262,6 @@ _WITHIN = ("compound", "flat", "goeswith", "fixed", "nummod", "nn", "appos")  # 
 _ARGUMENTS = ("nsubj", "obj", "dobj", "iobj", "obl", "nmod", "pobj")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PhraseSwap(GrammarView):
     """Exchange two noun phrases, names, numbers or adjectives of the same form: same words, another meaning.
 
@@ -279,7 +275,7 @@ class PhraseSwap(GrammarView):
         ['The dog saw the cat.']
     """
 
-    kind: ClassVar[str] = "phrase_swap"
+    kind = "phrase_swap"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Exchange one pair of phrases, drawn by weight."""

@@ -10,10 +10,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
 
 from opencse.text.english.clause import NOT, SENTENTIAL, Clause, clause_at
-from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
+from opencse.text.english.lexicon import OPPOSITE_TABLES, word_class
 from opencse.text.english.negation import Negated, negation_edits
 from opencse.text.english.one_word import find_copula, shares_predicate
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
@@ -26,7 +25,6 @@ _ALL_THREE = ((True, True), (False, True), (True, False))  # (swap, deny) of par
 _CONTRACTED = 0.5  # share of the sentences with "isn't" for "is not"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NegatedAntonym(GrammarView):
     """Negate the opposite ("is safe" becomes "is not dangerous"): a paraphrase that looks like a negation.
 
@@ -45,8 +43,8 @@ class NegatedAntonym(GrammarView):
         ['The drug is not dangerous.']
     """
 
-    kind: ClassVar[str] = "negated_antonym"
-    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
+    kind = "negated_antonym"
+    tables = OPPOSITE_TABLES
 
     def accepts(self, opposite: Opposite) -> bool:
         """Return whether the negated opposite of a word says the same as the word."""
@@ -75,7 +73,6 @@ class NegatedAntonym(GrammarView):
         return apply_edits(text, edits), rules[0] if len(rules) == 1 else f"{len(rules)} predicates"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AntonymQuadruple(GrammarView):
     """Build three views that turn on one predicate with an opposite, in any clause of a sentence.
 
@@ -102,9 +99,9 @@ class AntonymQuadruple(GrammarView):
         [["They didn't reject the offer.", "They didn't accept the offer.", 'They rejected the offer.']]
     """
 
-    kind: ClassVar[str] = "antonym_quadruple"
-    parts: ClassVar[tuple[str, ...]] = ("paraphrase", "negation", "antonym")
-    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
+    kind = "antonym_quadruple"
+    parts = ("paraphrase", "negation", "antonym")
+    tables = OPPOSITE_TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""

@@ -7,10 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 from opencse.text.english.clause import BE, FINITE, NOT, Clause, main_clause
-from opencse.text.english.lexicon import ACTORS, LexiconTable, base_form, inflect, lexicon_rows, names, word_class
+from opencse.text.english.lexicon import ACTORS, base_form, inflect, lexicon_rows, names, word_class
 from opencse.text.english.parse import (
     GrammarView,
     Rewrite,
@@ -59,8 +58,8 @@ class Question(GrammarView):
         ['Are refunds allowed?']
     """
 
-    kind: ClassVar[str] = "question"
-    tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
+    kind = "question"
+    tables = ("names",)
 
     adverbs: float = 0.0
 
@@ -198,7 +197,6 @@ def _patterns() -> dict[str, list[str]]:
     return {kind: [pattern for other, pattern in rows if other == kind] for kind, _ in rows}
 
 
-@dataclass(frozen=True, kw_only=True)
 class TopicQuestion(GrammarView):
     """Ask a short question about one thing that the sentence mentions.
 
@@ -214,7 +212,7 @@ class TopicQuestion(GrammarView):
         ['What happened to the old bridge?']
     """
 
-    kind: ClassVar[str] = "topic_question"
+    kind = "topic_question"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
@@ -251,7 +249,6 @@ _EMPTY = word_class("light words")
 _NEGATIVE = (*NOT, "no", "without", "never")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Keywords(GrammarView):
     """Keep the words of a sentence that a search would name: its predicate, subject, objects and names.
 
@@ -266,7 +263,7 @@ class Keywords(GrammarView):
         ['bakery street sells bread Sundays']
     """
 
-    kind: ClassVar[str] = "keywords"
+    kind = "keywords"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""

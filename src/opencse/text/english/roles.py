@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from opencse.text.english.lexicon import (
     OPPOSITE_TABLES,
     SYMMETRIC_VERBS,
-    LexiconTable,
     base_form,
     inflect,
     verb_base,
@@ -52,7 +49,6 @@ RolePair = tuple[str | None, str]
 """The paraphrase (None if there is none), and the sentence with exchanged roles."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class RolePairs(GrammarView):
     """Build two views of one clause: the same roles in other words, and its roles exchanged.
 
@@ -77,9 +73,9 @@ class RolePairs(GrammarView):
         [['The baker was sued by the lawyer.', 'The baker sued the lawyer.']]
     """
 
-    kind: ClassVar[str] = "role_pair"
-    parts: ClassVar[tuple[str, ...]] = ("kept", "exchanged")
-    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
+    kind = "role_pair"
+    parts = ("kept", "exchanged")
+    tables = OPPOSITE_TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return both views of one pattern, drawn at random; one with a paraphrase if there is any."""

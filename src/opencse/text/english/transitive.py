@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 from opencse.text.english.clause import FINITE, NOT, Clause, clause_at, main_clause
 from opencse.text.english.lexicon import ACTORS, inflect, is_past, participle, verb_base, word_class
@@ -45,7 +44,6 @@ _TO_SINGULAR = {"are": "is", "am": "is", "were": "was", "have": "has", "do": "do
 _TO_FIRST_PERSON = {"is": "am", "are": "am", "were": "was", "has": "have", "does": "do"}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Passive(GrammarView):
     """Turn the main clause into the other voice: "A wrote B" becomes "B was written by A", and back.
 
@@ -59,7 +57,7 @@ class Passive(GrammarView):
         ['The letter was written by the lawyer.']
     """
 
-    kind: ClassVar[str] = "passive"
+    kind = "passive"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change the voice of one sentence."""

@@ -128,7 +128,6 @@ class _LikelyWords(ConstructorSpec):
         return LikelyWordEditor(self, seed=seed)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Insertion(_LikelyWords):
     """Insert likely words between the words of the sentence.
 
@@ -143,10 +142,9 @@ class Insertion(_LikelyWords):
         ['then The bakery sells bread.']
     """
 
-    kind: ClassVar[str] = "insertion"
+    kind = "insertion"
 
 
-@dataclass(frozen=True, kw_only=True)
 class WordSubstitution(_LikelyWords):
     """Replace words by other likely words.
 
@@ -161,7 +159,7 @@ class WordSubstitution(_LikelyWords):
         ['a bakery sells bread.']
     """
 
-    kind: ClassVar[str] = "word_substitution"
+    kind = "word_substitution"
 
 
 class LikelyWordEditor:

@@ -120,7 +120,7 @@ class CandidateTable(_ChosenCandidate):
         ['There is rain.', None]
     """
 
-    kind: ClassVar[str] = "candidate_table"
+    kind = "candidate_table"
 
     path: str
     text_column: str = "text"
@@ -181,7 +181,7 @@ class BackTranslation(_ChosenCandidate):
         >>> BackTranslation(models=(("en-de", "de-en"),)).preview("It rains.")  # doctest: +SKIP
     """
 
-    kind: ClassVar[str] = "back_translation"
+    kind = "back_translation"
 
     models: tuple[tuple[str, str], ...]
     beams: int = 5

@@ -68,7 +68,7 @@ class Substitution(ConstructorSpec):
         ['the wey is a to in our life.']
     """
 
-    kind: ClassVar[str] = "substitution"
+    kind = "substitution"
     scores: ClassVar[Mapping[str, str]] = {"overlap": "float", "mer": "float"}
 
     model: str

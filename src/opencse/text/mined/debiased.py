@@ -166,7 +166,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
         [['We swim.'], ['We swim.'], ['It rains.']]
     """
 
-    kind: ClassVar[str] = "debiased_negatives"
+    kind = "debiased_negatives"
 
     window: tuple[float, float] = (0.25, 0.75)
     pool: int = 200
@@ -214,8 +214,8 @@ class DebiasedPositives(DebiasedDraw):
         [['There is rain.']]
     """
 
-    kind: ClassVar[str] = "debiased_positives"
-    role: ClassVar[Role] = "positive"
+    kind = "debiased_positives"
+    role = "positive"
 
     source: ConstructorSpec
 

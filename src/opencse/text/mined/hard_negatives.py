@@ -49,7 +49,7 @@ class HardNegatives(MinedSpec):
         [['It snows.'], ['It rains.'], ['It snows.']]
     """
 
-    kind: ClassVar[str] = "hard_negatives"
+    kind = "hard_negatives"
     scores: ClassVar[Mapping[str, str]] = {**MinedSpec.scores, "skipped": "int"}
 
     ranks: tuple[int, int] = (0, 0)
