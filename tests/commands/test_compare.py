@@ -211,10 +211,10 @@ def test_what_a_run_says_is_read_and_bad_folders_are_named(tmp_path):
         seed_folders(tmp_path / "a", [1])
 
 
-@pytest.mark.parametrize("text", ["", "1,,2", "a", "1,1", "1-2,2", "-3", "3-1"])
-def test_seeds_are_numbers_and_ranges_without_repetition(text):
-    assert [parse_seeds(good) for good in ("1,2,3", "1-3, 7", "42")] == [[1, 2, 3], [1, 2, 3, 7], [42]]
-    with pytest.raises(OpencseError, match="1,2,3 or 1-5"):
+@pytest.mark.parametrize("text", ["", "1,,2", "a", "1,1", "1-2", "-3"])
+def test_seeds_are_numbers_without_repetition(text):
+    assert [parse_seeds(good) for good in ("1,2, 3", "42")] == [[1, 2, 3], [42]]
+    with pytest.raises(OpencseError, match="not a seed"):
         parse_seeds(text)
 
 

@@ -43,12 +43,6 @@ def test_table_on_screen_and_json_in_a_file(model, pairs, tmp_path):
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["scores.json"]
 
 
-def test_json_on_screen_is_nothing_but_json(model, pairs):
-    result = run(model, "--pairs", pairs, "--format", "json", "--precision", "bf16")
-    document = json.loads(result.stdout)
-    assert (document["precision"], document["text"], document["suite"]) == ("bf16", "given", "pairs")
-
-
 def test_without_data_it_says_how_to_get_some(model):
     error = run(model).exception
     assert isinstance(error, OpencseError)

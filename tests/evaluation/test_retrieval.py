@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from opencse.evaluation import RetrievalTask, evaluate_tasks
-from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, measures, relevant_ranks, search
+from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, measures, search
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 
@@ -85,12 +85,17 @@ def test_equal_to_trec_eval_on_random_runs(count, seed, graded):
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 2)), min_size=1, max_size=12))
 @settings(max_examples=100, deadline=None)
-def test_ranks_against_sorting_with_ties_against_the_model(items):
+def test_ties_are_ranked_against_the_model(items):
+    assume(any(grade > 0 for _, grade in items))
     scores, grades = (np.array(column) for column in zip(*items, strict=True))
     order = sorted(range(len(items)), key=lambda i: (-scores[i], max(grades[i], 0)))
-    expected = [(place, grades[i]) for place, i in enumerate(order, 1) if grades[i] > 0]
-    ranks, found = relevant_ranks(scores, grades)
-    assert list(zip(ranks.tolist(), found.tolist(), strict=True)) == expected
+    places = [place for place, i in enumerate(order, 1) if grades[i] > 0]
+    found = measures(scores, grades)
+    assert found["mrr"] == pytest.approx(1 / places[0])
+    assert found["map"] == pytest.approx(np.mean([count / place for count, place in enumerate(places, 1)]))
+    gains = [max(grades[i], 0) / np.log2(place + 1) for place, i in enumerate(order[:10], 1)]
+    best = [grade / np.log2(place + 1) for place, grade in enumerate(-np.sort(-grades[grades > 0])[:10], 1)]
+    assert found["ndcg@10"] == pytest.approx(sum(gains) / sum(best))
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -115,7 +115,7 @@ def _commands(world: World) -> list[Command]:
         Command("build", ["build", str(world.building), str(world.corpus), "--workers", "1", "-o", "out"]),
         Command("train", train),
         Command("run", ["run", str(world.building), *where, *pairs]),
-        Command("evaluate", ["evaluate", str(world.encoder), *pairs, "--format", "json", "-o", "out/scores.json"]),
+        Command("evaluate", ["evaluate", str(world.encoder), *pairs, "-o", "out/scores.json"]),
         Command("train, 2 processes", train, processes=2),
     ]
 

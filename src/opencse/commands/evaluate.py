@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-import typer
 
 from opencse.commands.command_line import takes
 from opencse.commands.integrations.mteb import OF_MTEB, load_mteb
@@ -59,13 +56,9 @@ def command(options: EvaluateCommand) -> None:
     """Evaluate one model or several, and print or write the scores."""
     suites = _suites(options)
     found = [_score(replace(options, model=model), suites) for model in options.model]
-    documents = [as_json(result, {"suite": ",".join(suites)}) for result in found]
-    document = documents[0] if len(found) == 1 else {"models": documents}
     tables = found if len(found) == 1 else [comparison_table(found)]
+    show(*tables)
     if options.output is not None:
-        write_json(options.output, document)
-        show(*tables, f"written to {options.output}")
-    elif options.format == "json":
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        show(*tables)
+        documents = [as_json(result, {"suite": ",".join(suites)}) for result in found]
+        write_json(options.output, documents[0] if len(found) == 1 else {"models": documents})
+        show(f"written to {options.output}")

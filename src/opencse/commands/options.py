@@ -76,7 +76,7 @@ class TrainOptions(RecipeOptions):
 class TrainCommand(TrainOptions):
     """The options of `opencse train` on the command line."""
 
-    seeds: str | None = option("Several runs, in OUT/seed-1 and so on: 1,2,3 or 1-5.", default=None)
+    seeds: str | None = option("Several runs, in OUT/seed-1 and so on: 1,2,3.", default=None)
 
 
 @options_class
@@ -159,7 +159,7 @@ class EvaluateOptions:
 
     opencse evaluate minilm --data eval/
 
-    opencse evaluate out/model --data eval/ --tasks sts,transfer,geometry --format json -o scores.json
+    opencse evaluate out/model --data eval/ --tasks sts,transfer,geometry -o scores.json
 
     opencse evaluate bert-base-uncased --pooling first_last --data eval/
 
@@ -191,11 +191,8 @@ class EvaluateCommand(EvaluateOptions):
     """The options of `opencse evaluate` on the command line."""
 
     model: Sequence[str] = option(f"{_MODEL} Several are compared.", metavar="MODEL...", shown=list[str], kw_only=False)
-    format: Literal["table", "json"] = option(
-        "`table`, or `json` with all settings that the scores depend on.", default="table"
-    )
     output: Path | None = option(
-        "JSON file to write; by default it is printed.", default=None, flags=("-o", "--output")
+        "JSON file to write, with all settings that the scores depend on.", default=None, flags=("-o", "--output")
     )
 
 

@@ -21,24 +21,6 @@ from opencse.foundation.numbers import unit_rows
 from opencse.foundation.tables import parse_score
 
 
-def relevant_ranks(scores: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ranks (from 1, ascending) and grades of the relevant items.
-
-    Args:
-        scores: Scores (n,), higher is better.
-        relevance: Grades (n,); an item is relevant if its grade is above 0.
-
-    Returns:
-        Two vectors (r,), with r the number of relevant items.
-    """
-    scores, relevance = np.asarray(scores), np.asarray(relevance, dtype=np.float64)
-    relevant = np.flatnonzero(relevance > 0)
-    relevant = relevant[np.lexsort((relevance[relevant], -scores[relevant]))]
-    others = np.sort(scores[relevance <= 0])
-    above = len(others) - np.searchsorted(others, scores[relevant], side="left")
-    return above + np.arange(1, len(relevant) + 1), relevance[relevant]
-
-
 def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
     """Return the measures of one query, in [0, 1]; trec_eval's names are in brackets.
 
@@ -47,10 +29,15 @@ def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
     first k. `ndcg@10` (`ndcg_cut_10`): normalised discounted cumulative gain, with linear gain.
 
     Args:
-        scores: Scores (n,).
-        relevance: Grades (n,), at least one above 0.
+        scores: Scores (n,), higher is better.
+        relevance: Grades (n,), at least one above 0; those items are relevant.
     """
-    ranks, grades = relevant_ranks(scores, relevance)
+    scores, relevance = np.asarray(scores), np.asarray(relevance, dtype=np.float64)
+    relevant = np.flatnonzero(relevance > 0)
+    relevant = relevant[np.lexsort((relevance[relevant], -scores[relevant]))]
+    others, grades = np.sort(scores[relevance <= 0]), relevance[relevant]
+    above = len(others) - np.searchsorted(others, scores[relevant], side="left")
+    ranks = above + np.arange(1, len(relevant) + 1)
     first, best, reciprocal = ranks <= 10, -np.sort(-grades)[:10], 1 / ranks[0]
     precision = np.arange(1, len(ranks) + 1) / ranks
     gain = (grades[first] / np.log2(ranks[first] + 1)).sum()

@@ -126,26 +126,16 @@ def test_reads_a_table_of_which_a_limit_draws_rows(tmp_path):
     assert read_sentences(path, limit=2) == drawn
 
 
-def test_another_row_is_taken_for_random_and_is_never_a_copy_of_the_sentence(tmp_path):
+def test_reads_built_views(tmp_path):
     table = {
         "id": [0, 1, 2],
         "text": ["a b", "c d", "e f"],
         "negation": ["not a b", None, None],
         "negation.rule": ["x", "y", "z"],
     }
-    folder = tmp_path / "views"
-    folder.mkdir()
-    pq.write_table(pa.table(table), folder / "part-00000.parquet")
-    found = read_sentences(folder)
-    assert set(found.versions) == {"negation", "random"}
-    assert found.pairs("negation")[2] == ["not a b"]
-    assert all(other != own for own, other in zip(found.anchors, found.versions["random"], strict=True))
-    texts = ["the sun rises", "The sun  rises", "rain falls", "the sun rises"]
-    pq.write_table(pa.table({"text": texts, "negation": ["no"] * 4}), tmp_path / "mine.parquet")
-    found = read_sentences(tmp_path / "mine.parquet", seed=3)
-    assert [found.versions["random"][i] for i in (0, 1, 3)] == ["rain falls"] * 3
-    pq.write_table(pa.table({"text": texts[:2], "negation": ["no"] * 2}), tmp_path / "copies.parquet")
-    assert "random" not in read_sentences(tmp_path / "copies.parquet").versions
+    pq.write_table(pa.table(table), tmp_path / "part-00000.parquet")
+    found = read_sentences(tmp_path)
+    assert (found.kinds, found.pairs("negation")[2]) == (("negation",), ["not a b"])
 
 
 def test_a_substitution_of_san_is_no_transformation(tmp_path):

@@ -57,15 +57,14 @@ class ProbeSentences:
         return np.array(rows, dtype=np.int64), [self.anchors[r] for r in rows], [str(cells[r]) for r in rows]
 
 
-def read_sentences(path: str | Path | None = None, *, limit: int = 2000, seed: int = 0) -> ProbeSentences:
+def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> ProbeSentences:
     """Read sentences and their versions.
 
     Args:
         path: Any format of `opencse.text.corpus` that has columns, or a folder of built views. The column `sentence` or
-            `text` holds the sentences, and columns named as in `KINDS` their transformations. Without a column
-            `random`, another sentence of the file takes its place. None is the sentences that come with the package.
+            `text` holds the sentences, and columns named as in `KINDS` their transformations. None is the sentences
+            that come with the package.
         limit: Maximum number of rows; more are sampled at random.
-        seed: Seed of the sampling.
 
     Raises:
         OpencseError: There is no such file, it has no column of sentences, no version of them, or no usable row.
@@ -88,27 +87,14 @@ def read_sentences(path: str | Path | None = None, *, limit: int = 2000, seed: i
         raise OpencseError(f"{path}: holds no sentence", "Give at least one row.")
     total = len(rows)
     if total > limit:
-        rows = [rows[i] for i in np.sort(np.random.default_rng(seed).choice(total, limit, replace=False))]
+        rows = [rows[i] for i in np.sort(np.random.default_rng(0).choice(total, limit, replace=False))]
     anchors, *cells = zip(*rows, strict=True)
-    versions: dict[str, Sequence[str | None]] = dict(zip(columns, cells, strict=True))
-    if "random" not in versions and len(anchors) > 1:
-        versions["random"] = _another_row(anchors, seed)
-    found = {column: cells for column, cells in versions.items() if any(cell is not None for cell in cells)}
-    if not {*columns} & {*found}:
+    found = {
+        column: each for column, each in zip(columns, cells, strict=True) if any(cell is not None for cell in each)
+    }
+    if not found:
         raise OpencseError(f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them.")
     return ProbeSentences(name=path.name, anchors=anchors, versions=found, total=total)
-
-
-def _another_row(anchors: Sequence[str], seed: int) -> list[str | None]:
-    """Return another sentence for each row, like an in-batch negative; None if all others are copies of it."""
-    count, words = len(anchors), [anchor.lower().split() for anchor in anchors]
-    shifts = np.random.default_rng(seed).integers(1, count, count).tolist()
-
-    def other(row: int, shift: int) -> str | None:
-        places = ((row + shift + k) % count for k in range(count))
-        return next((anchors[place] for place in places if words[place] != words[row]), None)
-
-    return [other(row, shift) for row, shift in enumerate(shifts)]
 
 
 @dataclass(frozen=True, kw_only=True)
