@@ -12,9 +12,8 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ProbeOptions
-from opencse.commands.reports.outcome import Outcome, compare_outcome
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import headline_rows, triplet_rows
+from opencse.commands.reports.tables import Outcome, compare_outcome, headline_rows, triplet_rows
 from opencse.commands.train import path_line
 from opencse.encoder.backbone import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data

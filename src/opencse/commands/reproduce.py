@@ -13,9 +13,15 @@ from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ReproduceOptions
 from opencse.commands.reports.figures import NO_FIGURES, can_draw, draw_curves, save
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
-from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
+from opencse.commands.reproduction.entries import (
+    Entry,
+    ReproducedTable,
+    entry_names,
+    load_entry,
+    scores_table,
+    splits_table,
+)
 from opencse.commands.reproduction.runs import Reproduction, Start, StoredRun, entry_measure
-from opencse.commands.reproduction.tables import ReproducedTable, scores_table, splits_table
 from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.foundation.errors import OpencseError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import RunOptions
-from opencse.commands.reports.outcome import compare_outcome
 from opencse.commands.reports.page import write_report
+from opencse.commands.reports.tables import compare_outcome
 from opencse.commands.run_report import UPGRADE, RunResult, measure_and_report
 from opencse.commands.train import first_stage_measures, read_validation, resolve_recipe, run_control, train_on_rows
 from opencse.encoder import save_encoder

@@ -14,9 +14,8 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.commands.compare_search import EMBED_AGAIN
-from opencse.commands.reports.outcome import Outcome, cache_line, compare_outcome
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import headline_rows, shown
+from opencse.commands.reports.tables import Outcome, cache_line, compare_outcome, headline_rows, shown
 from opencse.commands.train import model_line, path_line, training_line, warning_lines
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone

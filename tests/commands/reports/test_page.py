@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.commands.reports.figures import short
-from opencse.commands.reports.outcome import cache_line, compare_outcome
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import shown, triplet_rows
+from opencse.commands.reports.tables import cache_line, compare_outcome, shown, triplet_rows
 from opencse.commands.run_report import add_scores, card_table
 from opencse.evaluation import TaskResult, Triplet, TripletSet
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, ProbeSuite, Transformations

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 from opencse.commands.reproduction.details import SentencePairs, pair_cosines, project
-from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
-from opencse.commands.reproduction.tables import PARTS, Cell, scores_table, splits_table
+from opencse.commands.reproduction.entries import (
+    PARTS,
+    Cell,
+    Entry,
+    System,
+    entry_names,
+    load_entry,
+    scores_table,
+    splits_table,
+)
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED

@@ -10,8 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from opencse.commands.reports.figures import NO_FIGURES, can_draw, pictures
-from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.tables import headline_rows, shown, tables
+from opencse.commands.reports.tables import Outcome, headline_rows, shown, tables
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.sentence_versions import RetrievedText
 from opencse.foundation.errors import OpencseError

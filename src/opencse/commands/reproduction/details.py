@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opencse.commands.reports.figures import WIDTH, Draw, draw_histogram, draw_scatter, short
-from opencse.commands.reproduction.entries import Entry, PairGroup, Query
+from opencse.commands.reproduction.entries import Entry, Listing, PairGroup, Query
 from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.probes import ProbeData
 from opencse.evaluation.sts import paired_cosine
@@ -24,9 +24,6 @@ from opencse.text.surface import lexical_overlap, match_error_rate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-Listing = tuple[tuple[str, ...], ...]
-"""Rows of texts to be read, the headings first."""
 
 TOP = 3
 """Nearest sentences that are listed."""
