@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from rich.text import Text
 from opencse.commands.compare_search import EMBED_AGAIN
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import Outcome, cache_line, compare_outcome, headline_rows, shown
-from opencse.commands.train import model_line, path_line, training_line, warning_lines
+from opencse.commands.train import model_lines, path_line, training_line
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, Precision
@@ -35,6 +35,7 @@ _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
     "model is still as good as before."
 )
+_NO_PAIRS = "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
 UPGRADE = (
     "Stored vectors of the model before stay in use: opencse.encoder.meaning_block.upgrade appends numbers to them, "
     "and the ranking stays as it was until you send whole queries (docs/guides/upgrade-index.md)."
@@ -116,29 +117,23 @@ def measure_and_report(
         scores = dict(zip(names, (before, after), strict=True))
     curve = trained.outcome.curve
     with timed("report"):
-        remarks_after = (*few, *_unmeasured(trained, scores), *cache_line(scores), UPGRADE if curve else EMBED_AGAIN)
-        outcome = compare_outcome(scores, curve, remarks_after)
-        notes = [*_training_notes(trained), *probe_data.notes]
+        remarks = [*few]
+        if curve is None and trained.outcome.first_score is None:
+            remarks.append(_UNGUARDED)
+        if not after.sts:
+            remarks.append(_NO_PAIRS)
+        remarks += [*cache_line(scores), UPGRADE if curve else EMBED_AGAIN]
+        outcome = compare_outcome(scores, curve, remarks)
+        notes = [f"Training: {training_line(trained)}.", *trained.warnings]
+        published = trained.recipe.published.get(trained.recipe.family)
+        if published is not None:
+            notes.append(
+                f"Published STS average for {trained.recipe.family}: {published:.2f} (one run of the authors')."
+            )
+        notes += probe_data.notes
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
     add_scores(trained.model / "README.md", scores, made_of=made_of)
     return scores, outcome, report
-
-
-def _unmeasured(trained: TrainingRun, scores: Mapping[str, ProbeScores]) -> Iterator[str]:
-    """Yield a line for each missing measurement, with the option that adds it."""
-    if trained.outcome.curve is None and trained.outcome.first_score is None:
-        yield _UNGUARDED
-    if not any(found.sts for found in scores.values()):
-        yield "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
-
-
-def _training_notes(trained: TrainingRun) -> Iterator[str]:
-    """Yield the steps and the score of the kept weights, warnings, scores of the guards, and the published average."""
-    yield f"Training: {training_line(trained)}."
-    yield from trained.warnings
-    published = trained.recipe.published.get(trained.recipe.family)
-    if published is not None:
-        yield f"Published STS average for {trained.recipe.family}: {published:.2f} (one run of the authors')."
 
 
 def add_scores(readme: Path, models: Mapping[str, ProbeScores], made_of: str) -> None:
@@ -192,9 +187,8 @@ def outcome_lines(outcome: Outcome, run: TrainingRun, report: Path) -> Renderabl
     )
     return Group(
         outcome.table(),
-        *warning_lines(run),
         Text(""),
-        model_line(run),
+        *model_lines(run),
         path_line(f"report: {report}"),
         Text("next, with your own model and texts:"),
         steps,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
 from opencse.encoder.loading import require_peft
-from opencse.evaluation import PairsTask, ScoredPairs, Task, load_development, load_guard
+from opencse.evaluation import PairsTask, load_development, load_guard
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.evaluation.sts import development_sets
 from opencse.foundation.errors import OpencseError
@@ -144,42 +144,29 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
     trained = read_record(begun.parent)["precision"] if resumed else recipe.training.precision
     precision: Precision = "auto" if trained == "fp16" else trained
     sets = development_sets(options.dev, options.data, selection.tasks)
-    guards = _guards(recipe, options.guard, corpus.texts)
+    if recipe.block is None and options.guard is not None:
+        raise OpencseError(f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block.")
     if recipe.block is not None:  # pairs guard what the untouched model knows; what the block learns, they don't show
+        own = [] if options.guard is None else load_guard(options.guard, prefix="own", documents=corpus.texts())
         return Measures(
-            guards=TaskScores([*guards, *(PairsTask(pairs=pairs) for pairs in sets)], precision),
+            guards=TaskScores([*load_guard(), *own, *(PairsTask(pairs=pairs) for pairs in sets)], precision),
             meaning=TaskScores(load_development(), precision),
         )
     return Measures(
-        development=_development(sets, precision),
+        development=TaskScores([PairsTask(pairs=pairs) for pairs in sets], precision) if sets else None,
         watch=[PairGeometry(sets[0], selection.watch, precision)] if sets and selection.watch else [],
     )
 
 
 def first_stage_measures(dev: str | Path | None, data: str | Path | None) -> Measures:
     """Return the measures of a model that builds text columns: one development score, with arguments as above."""
-    return Measures(development=_development(development_sets(dev, data), "auto"))
-
-
-def _development(sets: Sequence[ScoredPairs], precision: Precision) -> TaskScores | None:
-    """Return Spearman's correlation x 100 on each set; None without sets."""
-    return TaskScores([PairsTask(pairs=pairs) for pairs in sets], precision) if sets else None
-
-
-def _guards(recipe: Recipe, own: str | Path | None, texts: Callable[[], Iterator[str]]) -> list[Task]:
-    """Return the guards of a run: those that come with opencse, and the user's own."""
-    if recipe.block is None:
-        if own is not None:
-            raise OpencseError(f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block.")
-        return []
-    if own is None:
-        return load_guard()
-    return [*load_guard(), *load_guard(own, prefix="own", documents=texts())]
+    tasks = [PairsTask(pairs=pairs) for pairs in development_sets(dev, data)]
+    return Measures(development=TaskScores(tasks) if tasks else None)
 
 
 def run_lines(run: TrainingRun) -> RenderableType:
     """Return steps, time, the score of the kept weights, warnings that are new, and how to load the model."""
-    return Group(Text(training_line(run)), *warning_lines(run), model_line(run))
+    return Group(Text(training_line(run)), *model_lines(run))
 
 
 def training_line(run: TrainingRun) -> str:
@@ -192,15 +179,13 @@ def training_line(run: TrainingRun) -> str:
     return line
 
 
-def warning_lines(run: TrainingRun) -> list[Text]:
-    """Return the warnings that were not shown before training."""
-    return [Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings]
-
-
-def model_line(run: TrainingRun) -> Text:
-    """Return where the model is, and how to load it."""
+def model_lines(run: TrainingRun) -> list[Text]:
+    """Return the warnings that were not shown before training, where the model is, and how to load it."""
     trust = "" if run.recipe.block is None else ", trust_remote_code=True"
-    return path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})')
+    return [
+        *(Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings),
+        path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})'),
+    ]
 
 
 def path_line(text: str) -> Text:

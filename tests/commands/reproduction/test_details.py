@@ -7,7 +7,6 @@ import pytest
 
 from opencse.commands.reproduction.details import (
     PairGroup,
-    SentencePairs,
     detail_figures,
     detail_listing,
     find_neighbours,
@@ -24,8 +23,8 @@ from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 
 GROUPS = {
-    "paraphrase": SentencePairs(first=["a b", "a b"], second=["c d", "a d"], scores=[5.0, 4.5]),
-    "negation": SentencePairs(first=["a b"], second=["not a b"]),
+    "paraphrase": [("a b", "c d", 5.0), ("a b", "a d", 4.5)],
+    "negation": [("a b", "not a b", None)],
 }
 VECTORS = {"a b": [1, 0], "c d": [0, 1], "a d": [1, 1], "not a b": [1, 0]}
 
@@ -120,20 +119,19 @@ PAIRS = ScoredPairs(
 
 def test_pairs_that_say_the_same_in_other_words_are_chosen_once_the_highest_score_first() -> None:
     group = PairGroup(name="x", least_score=4.0, below_overlap=0.6)
-    found = load_group(group, ProbeData(sts=[PAIRS, replace(PAIRS, name="STS-B")]))
-    assert list(zip(found.first, found.second, found.scores, strict=True)) == [
+    assert load_group(group, ProbeData(sts=[PAIRS, replace(PAIRS, name="STS-B")])) == [
         ("e f g h", "e x y z", 4.8),
         ("a b c d", "w x y z", 4.0),
     ]
-    assert len(load_group(PairGroup(name="x", least_score=4.0), ProbeData(sts=[PAIRS])).first) == 3
+    assert len(load_group(PairGroup(name="x", least_score=4.0), ProbeData(sts=[PAIRS]))) == 3
 
 
 def test_a_transformation_is_that_of_the_probe_and_versions_belong_to_one_sentence() -> None:
     data = load_probe_data()
     negations = load_group(PairGroup(name="x", transformation="negation"), data)
-    assert len(negations.first) == len(negations.second) > 100
+    assert len(negations) > 100
     written = load_group(PairGroup(name="x", sentence="s", versions=("t", "u")), data)
-    assert (list(written.first), list(written.second)) == (["s", "s"], ["t", "u"])
+    assert written == [("s", "t", None), ("s", "u", None)]
     with pytest.raises(OpencseError, match="'rumour'"):
         load_group(PairGroup(name="x", transformation="rumour"), data)
 
@@ -141,8 +139,9 @@ def test_a_transformation_is_that_of_the_probe_and_versions_belong_to_one_senten
 def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
     other = replace(PAIRS, name="STS-B", sentence1=["q", *PAIRS.sentence1[1:]])
     group = PairGroup(name="x", least_score=5.0, below_score=5.01, task="STS-B")
-    assert load_group(group, ProbeData(sts=[PAIRS, other])).first == ["q"]
-    assert load_group(PairGroup(name="x", least_score=4.0, below_score=4.5), ProbeData(sts=[PAIRS])).scores == [4.0]
+    assert load_group(group, ProbeData(sts=[PAIRS, other]))[0][0] == "q"
+    ((*_, score),) = load_group(PairGroup(name="x", least_score=4.0, below_score=4.5), ProbeData(sts=[PAIRS]))
+    assert score == 4.0
     shares = ScoredPairs(name="own", sentence1=["a", "b"], sentence2=["c", "d"], scores=[0.2, 1.0])
     with pytest.raises(OpencseError, match="no pair has a score of at least 4"):
         load_group(PairGroup(name="x", least_score=4.0), ProbeData(pairs=[shares]))
@@ -151,8 +150,7 @@ def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
 def test_a_pair_is_looked_up_by_its_place(monkeypatch) -> None:
     monkeypatch.setattr("opencse.commands.reproduction.details.load_sts", lambda *_, **options: [PAIRS])
     group = PairGroup(name="x", place=("STS12", "test", 3))
-    found = load_group(group, ProbeData(), "data")
-    assert (found.first, found.second, found.scores) == (["e f g h"], ["e x y z"], [4.8])
+    assert load_group(group, ProbeData(), "data") == [("e f g h", "e x y z", 4.8)]
     with pytest.raises(OpencseError, match="a pair of STS12"):
         load_group(group, ProbeData())
 
@@ -165,7 +163,7 @@ def rows(tmp_path, *lines: str) -> Corpus:
 
 def pairs(recipe: str, corpus: Corpus, limit: int = 10) -> dict[str, list[tuple[str, str]]]:
     found = training_pairs(load_recipe(recipe), corpus, limit)
-    return {role: list(zip(each.first, each.second, strict=True)) for role, each in found.items()}
+    return {role: [(first, second) for first, second, _ in each] for role, each in found.items()}
 
 
 def test_training_pairs_are_those_of_the_columns_of_each_row(tmp_path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.reproduction.details import SentencePairs, pair_cosines, project
+from opencse.commands.reproduction.details import pair_cosines, project
 from opencse.commands.reproduction.entries import (
     PARTS,
     Cell,
@@ -30,7 +30,7 @@ FOLDERS = (
     *("AskUbuntuDupQuestions", "SciDocsRR", "StackOverflowDupQuestions", "QuoraRetrieval"),
 )
 
-PAIR = SentencePairs(first=["a"], second=["a"])
+PAIR = [("a", "a", None)]
 
 
 def columns_of(kind: str) -> set[str]:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,23 +95,15 @@ def short(text: str, limit: int = 56) -> str:
     return shown(text if len(text) <= limit else text[: limit - 1] + "…")[: 2 * limit]
 
 
-class Picture(NamedTuple):
-    """A figure with its title and caption; `source` is the SVG as a `data:` address."""
+def pictures(models: Models) -> Iterator[tuple[str, str, str]]:
+    """Yield title, caption and SVG, as a `data:` address, of the figures for which the first of the models has data.
 
-    title: str
-    caption: str
-    source: str
-
-
-def pictures(models: Models) -> Iterator[Picture]:
-    """Yield the figures for which the first of the models has data, the most informative first.
-
-    Without matplotlib there are none.
+    The most informative comes first. Without matplotlib there are none.
     """
     for title, caption, draw in _drawings(models) if can_draw() else ():
         stream = io.BytesIO()
         save(draw, stream)
-        yield Picture(title, caption, f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}")
+        yield title, caption, f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
 def _drawings(models: Models) -> Iterator[tuple[str, str, Draw]]:

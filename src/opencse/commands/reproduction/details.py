@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+Pair = tuple[str, str, float | None]
+"""A sentence pair with its human score, if there is one."""
+
 TOP = 3
 """Nearest sentences that are listed."""
 
@@ -121,7 +124,7 @@ def draw_projections(projections: Mapping[str, Projection]) -> Figure:
 class PairCosines:
     """Cosines under one model, and match error rates (the share of words that changed), of groups of pairs."""
 
-    pairs: Mapping[str, SentencePairs]
+    pairs: Mapping[str, Sequence[Pair]]
     cosines: Mapping[str, np.ndarray]
     error_rates: Mapping[str, np.ndarray]
 
@@ -129,25 +132,28 @@ class PairCosines:
         """Return by `GROUP: MEASURE` the mean cosine, its deviation, the mean wording and the number of pairs."""
         found: dict[str, float] = {}
         for name, pairs in self.pairs.items():
-            cosines = self.cosines[name]
+            cosines, (first, second, _) = self.cosines[name], zip(*pairs, strict=True)
             found |= {
                 f"{name}: count": float(len(cosines)),
                 f"{name}: cosine": float(cosines.mean()),
                 f"{name}: deviation": float(cosines.std(ddof=1)) if len(cosines) > 1 else 0.0,
                 f"{name}: error rate": float(self.error_rates[name].mean()),
-                f"{name}: overlap": float(lexical_overlap(pairs.first, pairs.second).mean()),
+                f"{name}: overlap": float(lexical_overlap(first, second).mean()),
             }
         return found
 
 
-def pair_cosines(groups: Mapping[str, SentencePairs], encode: Encode) -> PairCosines:
+def pair_cosines(groups: Mapping[str, Sequence[Pair]], encode: Encode) -> PairCosines:
     """Measure groups of pairs by the vectors of their sentences."""
-    texts = list(dict.fromkeys(text for pairs in groups.values() for text in (*pairs.first, *pairs.second)))
+    texts = list(
+        dict.fromkeys(text for pairs in groups.values() for first, second, _ in pairs for text in (first, second))
+    )
     embeddings = TextEmbeddings(texts, encode(texts))
+    sides = {name: ([a for a, _, _ in pairs], [b for _, b, _ in pairs]) for name, pairs in groups.items()}
     return PairCosines(
         pairs=groups,
-        cosines={name: paired_cosine(embeddings(p.first), embeddings(p.second)) for name, p in groups.items()},
-        error_rates={name: match_error_rate(p.first, p.second) for name, p in groups.items()},
+        cosines={name: paired_cosine(embeddings(first), embeddings(second)) for name, (first, second) in sides.items()},
+        error_rates={name: match_error_rate(first, second) for name, (first, second) in sides.items()},
     )
 
 
@@ -156,42 +162,32 @@ def list_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
     cosines: dict[tuple[str, ...], dict[str, str]] = {}
     for label, each in measured.items():
         for name, pairs in each.pairs.items():
-            for row in range(min(count, len(pairs.first))):
-                score = f"{pairs.scores[row]:g}" if pairs.scores else ""
-                key = (name, pairs.first[row], pairs.second[row], score)
-                cosines.setdefault(key, {})[label] = f"{each.cosines[name][row]:.4f}"
+            for (first, second, score), cosine in zip(pairs[:count], each.cosines[name], strict=False):
+                key = (name, first, second, "" if score is None else f"{score:g}")
+                cosines.setdefault(key, {})[label] = f"{cosine:.4f}"
     rows = [(*key, *(found.get(label, "") for label in measured)) for key, found in cosines.items()]
     return (("", "sentence", "compared with", "human score", *measured), *rows)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SentencePairs:
-    """n sentence pairs, with human scores if there are some."""
-
-    first: Sequence[str]
-    second: Sequence[str]
-    scores: Sequence[float] = ()
-
-
-def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = None) -> SentencePairs:
+def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = None) -> Sequence[Pair]:
     """Return the pairs of a group, each distinct pair once; scored pairs with the highest scores first.
 
     Raises:
         OpencseError: There is no such pair.
     """
     if group.versions:
-        return SentencePairs(first=[group.sentence] * len(group.versions), second=group.versions)
+        return [(group.sentence, version, None) for version in group.versions]
     if group.transformation:
         if data.sentences is None or group.transformation not in data.sentences.kinds:
             raise OpencseError(f"no sentences with the transformation {group.transformation!r}")
         _, first, second = data.sentences.pairs(group.transformation)
-        return SentencePairs(first=first, second=second)
+        return [(a, b, None) for a, b in zip(first, second, strict=True)]
     if group.place is not None:
         task, split, row = group.place
         if source is None:
             raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
         (pairs,) = load_sts(source, tasks=[task], split=split)
-        return _pairs([(pairs.sentence1[row], pairs.sentence2[row])], [pairs.scores[row]])
+        return [(pairs.sentence1[row], pairs.sentence2[row], pairs.scores[row])]
     found: dict[tuple[str, str], float] = {}
     for each in data.sts or data.pairs:
         if 1 < each.gold.max() <= 5 and (not group.task or group.task == each.name or not data.sts):
@@ -201,24 +197,19 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
                 found[each.sentence1[row], each.sentence2[row]] = each.scores[row]
     if not found:
         raise OpencseError(f"no pair has a score of at least {group.least_score:g} and so little overlap")
-    ranked = sorted(found, key=lambda pair: -found[pair])
-    return _pairs(ranked, [found[pair] for pair in ranked])
-
-
-def _pairs(pairs: Sequence[tuple[str, str]], scores: Sequence[float] = ()) -> SentencePairs:
-    return SentencePairs(first=[a for a, _ in pairs], second=[b for _, b in pairs], scores=scores)
+    return [(*pair, found[pair]) for pair in sorted(found, key=lambda pair: -found[pair])]
 
 
 PAIRS = 2000
 """Pairs of each group: those of the first rows."""
 
 
-def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str, SentencePairs]:
+def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str, list[Pair]]:
     """Return the `positive` and `negative` pairs of a system, as its terms name them.
 
     Without views of negatives, the negative of a sentence is the next sentence, as of a batch.
     """
-    found: dict[str, list[tuple[str, str]]] = {"positive": [], "negative": []}
+    found: dict[str, list[Pair]] = {"positive": [], "negative": []}
     columns = {role: _columns(recipe, role) for role in found}
     anchor = recipe.views[next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))].text
     wanted = list(dict.fromkeys([anchor, *columns["positive"], *columns["negative"]]))
@@ -229,13 +220,13 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
         if not sentence:
             continue
         for role, names in columns.items():
-            found[role] += [(sentence, text) for name in names if (text := cells[name])]
+            found[role] += [(sentence, text, None) for name in names if (text := cells[name])]
         if not columns["negative"] and previous:
-            found["negative"].append((previous, sentence))
+            found["negative"].append((previous, sentence, None))
         previous = sentence
         if all(len(pairs) >= limit for pairs in found.values()):
             break
-    return {role: _pairs(pairs[:limit]) for role, pairs in found.items() if pairs}
+    return {role: pairs[:limit] for role, pairs in found.items() if pairs}
 
 
 def _columns(recipe: Recipe, role: str) -> list[str]:

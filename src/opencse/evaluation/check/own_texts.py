@@ -9,7 +9,7 @@ The result of `opencse check`: how often a model ranks a contradiction above a r
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -142,15 +142,11 @@ class TextCheck(JupyterMixin):
         if self.threshold is not None and self.accepted.value is not None:
             yield (
                 f"as a semantic cache: at cosine {self.threshold:.2f}, which nine of ten rewordings reach, "
-                f"{_of(self.accepted)} contradictions are false hits"
+                f"{self.accepted.percent().figure} of {self.accepted.rows:,} contradictions are false hits"
             )
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
-            yield f"within passages: {_of(share)} sentences"
-
-
-def _of(share: Estimate) -> str:
-    return f"{share.percent().figure} of {share.rows:,}"
+            yield f"within passages: {share.percent().figure} of {share.rows:,} sentences"
 
 
 def _example_lines(examples: Sequence[SearchExample]) -> Iterator[Text]:
@@ -199,7 +195,8 @@ def check_texts(
         text for s in (*both, *contradicted) for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
     ]
     inside = [_in_passage(case, searched) for case in cases if len(searched[case[0].passage].sentences) > 1]
-    vectors = _encoded(encode, [*texts, *versions, *(text for each in inside for text in each[1:])])
+    distinct = list(dict.fromkeys([*texts, *versions, *(text for each in inside for text in each[1:])]))
+    vectors = TextEmbeddings(distinct, unit_rows(encode(distinct)))
     examples = _searches(cases, searched, vectors)
     reworded = {kind: [(s.text, s.rewordings[kind]) for s in both if kind in s.rewordings] for kind in REWORDINGS}
     same = {kind: _paired(vectors, *zip(*each, strict=True)) for kind, each in reworded.items() if each}
@@ -209,14 +206,18 @@ def check_texts(
     if threshold is not None:
         cosines = _paired(vectors, *zip(*opposed, strict=True))
         accepted = rate_estimate(int((cosines >= threshold).sum()), len(cosines))
-    several = any(len(passage.sentences) > 1 for passage in searched)
+    in_passages = None
+    if any(len(passage.sentences) > 1 for passage in searched):  # with one version of its passage, or with the other
+        sentences, *passages_of = ([each[side] for each in inside] for side in range(3))
+        contradicted_first, reworded_first = (_paired(vectors, sentences, each) for each in passages_of)
+        in_passages = _per_sentence(sentences, (contradicted_first >= reworded_first).tolist())
     first = [example.contradiction_first for example in examples]
     return TextCheck(
         texts=len(searched),
         sentences=parsed,
         language=rewriter.language.found,
         contradiction_first=_per_sentence([example.sentence for example in examples], first),
-        contradiction_first_in_passages=_first_in_passages(inside, vectors) if several else None,
+        contradiction_first_in_passages=in_passages,
         accepted=accepted,
         threshold=threshold,
         reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
@@ -268,12 +269,6 @@ def _in_passage(case: _Case, searched: Sequence[DocumentPassage]) -> tuple[str, 
     return sentence.text, contradicted, reworded
 
 
-def _encoded(encode: Encode, texts: Iterable[str]) -> TextEmbeddings:
-    """Encode each distinct text once, as a unit vector."""
-    distinct = list(dict.fromkeys(texts))
-    return TextEmbeddings(distinct, unit_rows(encode(distinct)) if distinct else np.zeros((0, 1)))
-
-
 def _paired(vectors: TextEmbeddings, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
     """Return the cosines of n pairs, (n,)."""
     return (vectors(first) * vectors(second)).sum(axis=1)
@@ -304,13 +299,6 @@ def _searches(
         )
         for i, (sentence, kind, rewording) in enumerate(cases)
     ]
-
-
-def _first_in_passages(inside: Sequence[tuple[str, str, str]], vectors: TextEmbeddings) -> Estimate:
-    """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
-    sentences, contradicted, reworded = ([each[side] for each in inside] for side in range(3))
-    first = _paired(vectors, sentences, contradicted) >= _paired(vectors, sentences, reworded)
-    return _per_sentence(sentences, first.tolist())
 
 
 def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool]) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +49,7 @@ class Estimate:
         return Number(value, 0, " %", self.interval(0, scale=100))
 
 
-def mean_estimate(values: np.ndarray, *, empty: str = "no row") -> Estimate:
+def mean_estimate(values: np.ndarray | Sequence[float], *, empty: str = "no row") -> Estimate:
     """Return the mean of n values with its 95 % percentile bootstrap interval.
 
     A rate is the mean of zeros and ones. Two calls on vectors of one length resample the same rows.

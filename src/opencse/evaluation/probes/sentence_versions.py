@@ -154,7 +154,11 @@ class TransformationProbe:
             kind: paired_cosine(embeddings(first), embeddings(second))
             for kind, (_, first, second) in self._pairs.items()
         }
-        margin = self._margin(cosines)
+        above = np.zeros(0, dtype=bool)  # of sentences that have both
+        if {"paraphrase", "negation"} <= cosines.keys():
+            rows = self._pairs["paraphrase"][0], self._pairs["negation"][0]
+            _, first, second = np.intersect1d(*rows, return_indices=True)
+            above = cosines["paraphrase"][first] > cosines["negation"][second]
         kinds = (
             TransformationCosines(
                 kind=kind,
@@ -167,17 +171,9 @@ class TransformationProbe:
         )
         return Transformations(
             kinds=tuple(kinds),
-            paraphrase_above_negation=mean_estimate(margin > 0, empty=_NO_ROW),
-            rows_above=tuple((margin > 0).tolist()),
+            paraphrase_above_negation=mean_estimate(above, empty=_NO_ROW),
+            rows_above=tuple(above.tolist()),
         )
-
-    def _margin(self, cosines: dict[str, np.ndarray]) -> np.ndarray:
-        """Return the cosine of the paraphrase minus that of the negation, for sentences that have both."""
-        if not {"paraphrase", "negation"} <= cosines.keys():
-            return np.zeros(0)
-        rows = self._pairs["paraphrase"][0], self._pairs["negation"][0]
-        _, first, second = np.intersect1d(*rows, return_indices=True)
-        return cosines["paraphrase"][first] - cosines["negation"][second]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,9 +229,9 @@ class RetrievalProbe:
         hits = list(self._search(embeddings)) if self._rows else []
         relations = [[hit.relation for hit in row] for row in hits]
         return Retrieval(
-            paraphrase_first=_rate([row[0] == "paraphrase" for row in relations]),
-            negation_first=_rate([row[0] == "negation" for row in relations]),
-            recall=_rate(["paraphrase" in row for row in relations]),
+            paraphrase_first=mean_estimate([row[0] == "paraphrase" for row in relations], empty=_NO_ROW),
+            negation_first=mean_estimate([row[0] == "negation" for row in relations], empty=_NO_ROW),
+            recall=mean_estimate(["paraphrase" in row for row in relations], empty=_NO_ROW),
             corpus=len(self._corpus),
             queries=tuple(row[0] for row in self._rows),
             hits=tuple(hits),
@@ -253,7 +249,3 @@ class RetrievalProbe:
                 RetrievedText(text=text, relation=relation.get(text, "other"), cosine=round(float(cosine), 4))
                 for text, cosine in zip(texts, cosines, strict=True)
             )
-
-
-def _rate(values: list[bool]) -> Estimate:
-    return mean_estimate(np.array(values, dtype=np.float64), empty=_NO_ROW)
