@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scipy import stats
 
-from opencse.commands.compare import compare_groups
+from opencse.commands.compare import spread
 from opencse.commands.run_groups import RunRecord, read_run
 from opencse.recipes import load_recipe
 
@@ -37,30 +37,31 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
             notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds")
     if not groups:
         return
-    comparison = compare_groups(groups)
     cost_file = options.out / "cost.json"
     cost = json.loads(cost_file.read_text()) if cost_file.is_file() else {"ratio": {}, "peak_mib": {}}
     memory |= cost["peak_mib"]  # of training alone; a run's own peak may be its evaluation's
-    first = comparison.rows[0]
-    scores = [["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]]
+    first = next(iter(groups))
+    tasks = list(groups[first][0].scores["sts"])
+    scores = [["system", *tasks, "average", f"over {first}", "published (bert-base)"]]
     costs = [["system", "Cont.", "Oppn.", "paraphrase > negation"]]
-    costs[0] += ["steps", "seconds", f"× {first.label}", "published ×", "peak MiB"]
-    before = json.loads((groups[first.label][0].folder / "results.json").read_text(encoding="utf-8"))["before"]["sts"]
-    scores.append(["untouched backbone", *[""] * len(first.tasks), f"{before['average']:.2f}", "", ""])
+    costs[0] += ["steps", "seconds", f"× {first}", "published ×", "peak MiB"]
+    before = json.loads((groups[first][0].folder / "results.json").read_text(encoding="utf-8"))["before"]["sts"]
+    scores.append(["untouched backbone", *[""] * len(tasks), f"{before['average']:.2f}", "", ""])
     costs.append(["untouched backbone", *untouched, *[""] * 5])
-    averages = [[statistics.mean(run.scores["sts"].values()) for run in runs] for runs in groups.values()]
-    for row, found in zip(comparison.rows, averages, strict=True):
-        recipe = wanted[row.label][0]
-        own = recipe == row.label
+    averages = {label: [statistics.mean(run.scores["sts"].values()) for run in runs] for label, runs in groups.items()}
+    for label, runs in groups.items():
+        recipe = wanted[label][0]
+        own = recipe == label
         published = load_recipe(recipe).published.get("bert-base") if own else None
-        test = _difference(row.difference, found, averages[0])
-        tasks = map(_spread, row.tasks.values())
-        scores.append([row.label, *tasks, _spread(row.average), test, _number(published, 2)])
-        ratio, memory_peak = cost["ratio"].get(row.label), memory[row.label]
+        test = "" if label == first else _difference(averages[label], averages[first])
+        columns = [_spread([run.scores["sts"][task] for run in runs]) for task in tasks]
+        scores.append([label, *columns, _spread(averages[label]), test, _number(published, 2)])
+        ratio, memory_peak = cost["ratio"].get(label), memory[label]
         published_cost = TABLES["published_cost"].get(recipe) if own else None
-        spent = [str(groups[row.label][0].steps), _number(row.seconds.mean, 0), _number(ratio, 2)]
-        costs.append([row.label, *bias[row.label], *spent, _number(published_cost, 2), _number(memory_peak, 0)])
-    if missing := [label for label in wanted if label not in {row.label for row in comparison.rows}]:
+        seconds = statistics.mean(run.seconds for run in runs)
+        spent = [str(runs[0].steps), _number(seconds, 0), _number(ratio, 2)]
+        costs.append([label, *bias[label], *spent, _number(published_cost, 2), _number(memory_peak, 0)])
+    if missing := [label for label in wanted if label not in groups]:
         notes.append(f"not run: {', '.join(missing)}")
     blocks = [*_lines(scores), "", *_lines(costs), "", *(f"- {note}" for note in notes)]
     (options.out / "systems.md").write_text("\n".join(blocks) + "\n", encoding="utf-8")
@@ -102,15 +103,14 @@ def _line(label: str, run: RunRecord, bias: dict[str, float]) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-def _spread(value: object) -> str:
-    mean, deviation = value.mean, value.deviation
-    return "–" if mean is None else f"{mean:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
+def _spread(scores: list[float | None]) -> str:
+    found = spread(scores)
+    return "–" if found.value is None else found.figure
 
 
-def _difference(value: float | None, averages: list[float], first: list[float]) -> str:
+def _difference(averages: list[float], first: list[float]) -> str:
     """A difference of means, and the p value of Welch's test over seeds."""
-    if value is None:
-        return ""
+    value = statistics.mean(averages) - statistics.mean(first)
     if min(len(averages), len(first)) < 2:
         return f"{value:+.2f}"
     return f"{value:+.2f} (p = {stats.ttest_ind(averages, first, equal_var=False).pvalue:.2f})"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from opencse.commands.compare import compare_groups
+from opencse.commands.compare import compare_groups, written_scores
 from opencse.commands.compare_search import compare_searches, render_search_comparison
 from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
-from opencse.commands.run_groups import find_runs, group_runs, parse_seeds, read_run, seed_folders
+from opencse.commands.run_groups import RunRecord, find_runs, group_runs, parse_seeds, read_run, seed_folders
 from opencse.foundation.errors import OpencseError
 from tests.tiny import saved_encoder
 
@@ -27,24 +27,26 @@ def groups(tmp_path, averages: dict[str, list[float]]):
     return group_runs(runs)
 
 
+def compared(runs: Mapping[str, list[RunRecord]]) -> list[dict[str, str]]:
+    table = compare_groups(runs, written_scores([run for each in runs.values() for run in each]))
+    return [dict(zip(table.columns, map(str, row), strict=True)) for row in table.rows]
+
+
 def test_means_and_spreads(tmp_path):
-    found = compare_groups(groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]}))
-    first, second = found.rows
-    assert first.average.mean == pytest.approx(77.0)
-    assert first.average.deviation == pytest.approx(1.0)
-    assert first.difference is None
-    assert second.difference == pytest.approx(79.1667 - 77, abs=1e-3)
-    assert first.seconds.mean == pytest.approx(102.0)
+    first, second = compared(groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]}))
+    assert (first["average"], first["against the first"], first["seconds"]) == ("77.00 ± 1.00", "", "102")
+    assert (second["seeds"], second["against the first"]) == ("1 2 3", "+2.17")
 
 
 def test_one_seed_is_said_to_be_one(tmp_path):
-    found = compare_groups(groups(tmp_path, {"simcse": [76.0], "osscse": [78.0, 79.0]}))
-    assert found.rows[0].average.deviation is None
-    assert found.rows[1].difference == pytest.approx(2.5)
-    text = found.table().markdown()
-    assert "76.00 (n = 1)" in text
-    assert "78.50 ± 0.71" in text
-    assert "may be chance" in text
+    runs = groups(tmp_path, {"simcse": [76.0], "osscse": [78.0, 79.0]})
+    first, second = compared(runs)
+    assert (first["average"], second["average"]) == ("76.00 (n = 1)", "78.50 ± 0.71")
+    assert second["against the first"] == "+2.50"
+    assert (
+        "may be chance"
+        in compare_groups(runs, {run: run.scores["sts"] for each in runs.values() for run in each}).markdown()
+    )
 
 
 def test_an_undefined_score_is_no_part_of_an_average(tmp_path):
@@ -52,12 +54,8 @@ def test_an_undefined_score_is_no_part_of_an_average(tmp_path):
         read_run(write_run(tmp_path / "a", seed=1, scores=seven(76.0) | {"STS13": None})),
         read_run(write_run(tmp_path / "b", seed=2, scores=seven(76.0))),
     ]
-    found = compare_groups(group_runs(runs))
-    assert found.rows[0].tasks["STS13"].mean is None
-    assert found.rows[0].average.mean is None
-    assert found.rows[0].tasks["STS12"].mean == pytest.approx(73.0)
-    assert "undefined" in found.table().markdown()
-    json.dumps(asdict(found), allow_nan=False)
+    (row,) = compared(group_runs(runs))
+    assert (row["STS13"], row["average"], row["STS12"]) == ("undefined", "undefined", "73.00 ± 0.00")
 
 
 def test_runs_scored_on_different_sets_are_refused(tmp_path):
@@ -65,9 +63,9 @@ def test_runs_scored_on_different_sets_are_refused(tmp_path):
     seven_ = read_run(write_run(tmp_path / "b", scores=seven(76.0), seed=2))
     none = read_run(write_run(tmp_path / "c", seed=3))
     with pytest.raises(OpencseError, match="scored on STS12"):
-        compare_groups(group_runs([some, seven_]))
+        written_scores([seven_, some])
     with pytest.raises(OpencseError, match="no scores that all runs have"):
-        compare_groups(group_runs([some, none]))
+        written_scores([some, none])
 
 
 @pytest.fixture
@@ -92,7 +90,8 @@ def test_from_what_the_runs_wrote(runs, tmp_path):
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"comparison.md", "comparison.json"}
     assert "| simcse on bert-base-uncased | 1 2 |" in (tmp_path / "out" / "comparison.md").read_text()
-    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["rows"][1]["difference"] == 2
+    written = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert [run["seed"] for run in written["osscse on bert-base-uncased"]] == [1, 2]
 
 
 def test_with_the_models_and_pairs(runs, tmp_path):

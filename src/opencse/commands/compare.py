@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 import typer
-from rich.console import RenderableType
-from rich.jupyter import JupyterMixin
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.compare_search import compare_search
@@ -25,89 +22,32 @@ from opencse.foundation.result_table import Cell, Number, Table, show
 Scores = Mapping[RunRecord, Mapping[str, float | None]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """Mean and sample standard deviation of scores over seeds; None if a score is undefined, or for a single run."""
-
-    mean: float | None
-    deviation: float | None
-
-    def number(self) -> Number:
-        """Return both for a cell of a table."""
-        alone = self.mean is not None and self.deviation is None
-        return Number(self.mean, deviation=self.deviation, aside="n = 1" if alone else "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupRow:
-    """Results of one group of runs.
-
-    Attributes:
-        label: Recipe and backbone of the group.
-        seeds: Seeds of its runs.
-        tasks: Mean and deviation over seeds of each task's score.
-        average: The same for the average over tasks.
-        difference: Mean average minus that of the baseline; None for the baseline itself, or if undefined.
-        seconds: Training time in seconds, over seeds.
-    """
-
-    label: str
-    seeds: tuple[int, ...]
-    tasks: Mapping[str, Spread]
-    average: Spread
-    difference: float | None
-    seconds: Spread
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison(JupyterMixin):
-    """All groups, scored on the same tasks; displayed as a table in a terminal (rich) and in a notebook.
-
-    Attributes:
-        rows: Results of each group; the first group is the baseline.
-        notes: Remarks for the reader.
-    """
-
-    rows: tuple[GroupRow, ...]
-    notes: tuple[str, ...]
-
-    def __rich__(self) -> RenderableType:
-        return self.table()
-
-    def table(self) -> Table:
-        """Return a row for each group, with the notes."""
-        tasks, rows = list(self.rows[0].tasks), list[list[Cell]]()
-        for row in self.rows:
-            gain: Cell = "" if row.difference is None else Number(row.difference, signed=True)
-            scores = [*row.tasks.values(), *[row.average] * (len(tasks) > 1)]
-            seeds, seconds = " ".join(map(str, row.seeds)), Number(row.seconds.mean, 0)
-            rows.append([row.label, seeds, *(each.number() for each in scores), gain, seconds])
-        heads = ["run", "seeds", *tasks, *["average"] * (len(tasks) > 1), "against the first", "seconds"]
-        return Table(heads, rows, notes=self.notes)
-
-
 @takes(CompareOptions)
-def compare(options: CompareOptions) -> Comparison:
+def compare(options: CompareOptions) -> Table:
     """Compare groups of runs.
 
     Returns:
-        Mean and standard deviation over seeds, differences from the baseline, and training times; it displays as a
-        table in a notebook.
+        Mean and standard deviation over seeds, differences from the baseline, and training times.
 
     Raises:
         OpencseError: A folder holds no run, or runs were scored on different tasks.
     """
     groups = group_runs([read_run(folder) for folder in find_runs(options.runs)])
+    runs = [run for each in groups.values() for run in each]
     sets = [read_pairs(path) for path in options.pairs]
     if not sets and options.data is not None:
         sets = load_sts(str(options.data))
     tasks = [PairsTask(pairs=each) for each in sets]
-    scores = {run: _measured(run, tasks) for runs in groups.values() for run in runs} if tasks else None
-    comparison = compare_groups(groups, scores)
+    scores = {run: _measured(run, tasks) for run in runs} if tasks else written_scores(runs)
+    table = compare_groups(groups, scores)
     if options.out is not None:
-        write_text(Path(options.out) / "comparison.md", comparison.table().markdown())
-        write_json(Path(options.out) / "comparison.json", asdict(comparison))
-    return comparison
+        write_text(Path(options.out) / "comparison.md", table.markdown())
+        single = {
+            label: [{"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in each]
+            for label, each in groups.items()
+        }
+        write_json(Path(options.out) / "comparison.json", single)
+    return table
 
 
 def command(options: CompareCommand) -> None:
@@ -128,48 +68,40 @@ def command(options: CompareCommand) -> None:
         typer.echo(f"page: {Path(options.out) / 'search.html'}")
 
 
-def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores | None = None) -> Comparison:
+def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores) -> Table:
     """Compare groups of runs with the first group.
 
     Args:
         groups: Runs that differ only in their seed, by a label, the baseline first (`group_runs`).
-        scores: The scores of each run; by default those that the runs wrote.
-
-    Raises:
-        OpencseError: There is no score that all runs have.
+        scores: The scores of each run, by the same tasks.
     """
-    scores = scores or _written_scores([run for runs in groups.values() for run in runs])
     notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
     if any(len(runs) == 1 for runs in groups.values()):
         notes.append(
             "A group with one seed has no standard deviation: its difference may be chance (train with more seeds)."
         )
-    rows: list[GroupRow] = []
+    names, rows, first = list(next(iter(scores.values()))), list[list[Cell]](), None
     for label, runs in groups.items():
-        found = [scores[run] for run in runs]
-        average, difference = spread([spread([*each.values()]).mean for each in found]), None
-        if rows and average.mean is not None and rows[0].average.mean is not None:
-            difference = average.mean - rows[0].average.mean
-        rows.append(
-            GroupRow(
-                label=label,
-                seeds=tuple(run.seed for run in runs),
-                tasks={task: spread([each[task] for each in found]) for task in found[0]},
-                average=average,
-                difference=difference,
-                seconds=spread([run.seconds for run in runs]),
-            )
-        )
-    return Comparison(rows=tuple(rows), notes=tuple(notes))
+        found = [[scores[run][name] for name in names] for run in runs]
+        average, gain = spread([spread(each).value for each in found]), Number(None)
+        if first is not None and first.value is not None and average.value is not None:
+            gain = Number(average.value - first.value, signed=True)
+        columns = [*map(spread, zip(*found, strict=True)), *[average] * (len(names) > 1)]
+        seconds = Number(statistics.fmean(run.seconds for run in runs), 0)
+        rows.append([label, " ".join(str(run.seed) for run in runs), *columns, "" if first is None else gain, seconds])
+        first = first or average
+    heads = ["run", "seeds", *names, *["average"] * (len(names) > 1), "against the first", "seconds"]
+    return Table(heads, rows, notes=notes)
 
 
-def spread(scores: Sequence[float | None]) -> Spread:
-    """Return the mean and standard deviation, undefined if one score is."""
+def spread(scores: Sequence[float | None]) -> Number:
+    """Return mean and sample standard deviation for a cell of a table, undefined if one score is."""
     defined = [score for score in scores if score is not None]
-    if not defined or len(defined) < len(scores):
-        return Spread(mean=None, deviation=None)
-    deviation = float(np.std(defined, ddof=1)) if len(defined) > 1 else None
-    return Spread(mean=float(np.mean(defined)), deviation=deviation)
+    if len(defined) < len(scores):
+        return Number(None)
+    if len(defined) == 1:
+        return Number(defined[0], aside="n = 1")
+    return Number(statistics.fmean(defined), deviation=statistics.stdev(defined))
 
 
 def _measured(run: RunRecord, tasks: Sequence[PairsTask]) -> Mapping[str, float | None]:
@@ -178,21 +110,23 @@ def _measured(run: RunRecord, tasks: Sequence[PairsTask]) -> Mapping[str, float 
     return {result.task: result.score for result in evaluate_tasks(encoder, tasks).results}
 
 
-def _written_scores(runs: Sequence[RunRecord]) -> Scores:
-    """Return the scores of results.json on `sts`, or else the first suite that all runs have."""
-    shared = [suite for suite in runs[0].scores if all(suite in run.scores for run in runs)]
-    if not shared:
+def written_scores(runs: Sequence[RunRecord]) -> Scores:
+    """Return the scores of results.json on `sts`, or else the first suite that all runs have.
+
+    Raises:
+        OpencseError: There is no score that all runs have.
+    """
+    suite = next((name for name in ("sts", *runs[0].scores) if all(name in run.scores for run in runs)), None)
+    if suite is None:
         without = next((run for run in runs if not run.scores), runs[-1])
         raise OpencseError(
             f"{without.folder}: holds no scores that all runs have",
             "Pass --data or --pairs, so that the models are evaluated now.",
         )
-    scores = {run: run.scores["sts" if "sts" in shared else shared[0]] for run in runs}
-    first = scores[runs[0]]
-    for run, found in scores.items():
-        if set(found) != set(first):
-            raise OpencseError(
-                f"{run.folder}: scored on {', '.join(found)}, but {runs[0].folder} on {', '.join(first)}",
-                "Pass --data or --pairs, so that all are evaluated on the same.",
-            )
+    scores, first = {run: run.scores[suite] for run in runs}, runs[0]
+    if other := next((run for run in runs if {*scores[run]} != {*scores[first]}), None):
+        raise OpencseError(
+            f"{other.folder}: scored on {', '.join(scores[other])}, but {first.folder} on {', '.join(scores[first])}",
+            "Pass --data or --pairs, so that all are evaluated on the same.",
+        )
     return scores
