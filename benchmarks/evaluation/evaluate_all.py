@@ -16,7 +16,6 @@ import time
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import distinct_texts, evaluate_suites, load_suites
-from opencse.evaluation.suites import as_table
 
 
 def peak_mib() -> float:
@@ -48,7 +47,7 @@ def main() -> None:
     whole = time.perf_counter() - started, time.process_time() - cpu
 
     for suite, found in results.items():
-        print(f"\n{as_table(suite, found).markdown()}")
+        print(f"\n{suite}: " + ", ".join(f"{each.task} {each.score}" for each in found.results))
     print(f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}")
     print("\n| | seconds | processor seconds |\n|---|---|---|")
     print(f"| encoding | {spent['encoding'][0]:.0f} | {spent['encoding'][1]:.0f} |")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 from opencse.commands.command_line import takes
 from opencse.commands.integrations.mteb import OF_MTEB, load_mteb
 from opencse.commands.options import EvaluateCommand, EvaluateOptions
-from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
-from opencse.encoder.device import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
-from opencse.evaluation.suites import Evaluation, as_json, comparison_table, evaluate_model, load_suites
+from opencse.evaluation.suites import Evaluation, as_json, evaluate_model, load_suites, scores_table
 from opencse.evaluation.task import Task
 from opencse.foundation.files import write_json
-from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 
 
@@ -24,13 +20,14 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     """Score a model.
 
     Returns:
-        Scores by suite, with every setting that they depend on; it displays as tables in a notebook.
+        Scores by suite, with every setting that they depend on; it displays as a table in a notebook.
 
     Raises:
         OpencseError: A file or the model cannot be read, or there is no such task.
     """
     # The model is loaded last, because a mistake in the data shows sooner.
-    return _score(options, _suites(options))
+    suites = _suites(options)
+    return evaluate_model(model_source(options.model), suites, pooling=options.pooling, precision=options.precision)
 
 
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
@@ -45,18 +42,12 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
 
 
-def _score(options: EvaluateOptions, suites: Mapping[str, Sequence[Task]]) -> Evaluation:
-    model = model_source(options.model)
-    encoder = load_encoder(model, pooling=options.pooling or "backbone")
-    note(f"evaluating {describe(options.precision, model_config(encoder), encoder.device)}")
-    return evaluate_model(encoder, suites, name=str(model), precision=options.precision)
-
-
 def command(options: EvaluateCommand) -> None:
     """Evaluate one model or several, and print or write the scores."""
     suites = _suites(options)
-    found = [_score(replace(options, model=model), suites) for model in options.model]
-    tables = found if len(found) == 1 else [comparison_table(found)]
+    settings: dict[str, Any] = {"pooling": options.pooling, "precision": options.precision}
+    found = [evaluate_model(model_source(each), suites, **settings) for each in options.model]
+    tables = found if len(found) == 1 else [scores_table(found)]
     show(*tables)
     if options.output is not None:
         documents = [as_json(result, {"suite": ",".join(suites)}) for result in found]

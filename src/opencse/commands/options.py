@@ -260,7 +260,6 @@ class CheckOptions:
     words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
     minutes: float = option("Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1)
     language: str = option("Language whose rules rewrite the texts: `auto`, `en`, …", default="auto")
-    seed: int = option("Seed of all sampling.", default=0)
     notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
 
 
@@ -383,7 +382,6 @@ class ShowOptions:
     """
 
     name: str = option("A recipe's name or TOML file.", kw_only=False)
-    backbone: str | None = option("Apply the settings for this model (folder, hub id or name).", default=None)
     family: str | None = option("Apply the settings of a family: bert-base, roberta-large, minilm, …", default=None)
     variant: Variant = option(VARIANT, default="sound")
     overrides: Sequence[str] = option("Override a value: --set optimizer.lr=1e-5", default=(), flags=SET)

@@ -35,18 +35,12 @@ from opencse.text import demo
 from opencse.text.generated.paraphrases import BackTranslation
 from opencse.training.folder import check_folder
 
-
-def _development(given: str) -> None:
-    if (file := development_file(given)) is not None:
-        regular_file(file)
-
-
 _GIVEN: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("corpus", "texts"), lambda given: existing_path(demo.corpus(given))),
     **dict.fromkeys(("queries", "sentences", "triplets", "guard"), existing_path),
     "paraphrases": regular_file,
     "pairs": lambda given: regular_file(demo.pairs(given)),
-    "dev": _development,
+    "dev": lambda given: (file := development_file(given)) and regular_file(file),
     **dict.fromkeys(("backbone", "model", "models"), resolve),
 }
 """The check of each option that names files or a model."""

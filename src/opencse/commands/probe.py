@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
@@ -27,13 +26,11 @@ class ProbeResult(JupyterMixin):
 
     Attributes:
         scores: Scores by model.
-        settings: The settings that the scores depend on, by model.
         outcome: How two models differ; None for another number of models.
         report: The HTML page; None without a folder.
     """
 
     scores: dict[str, ProbeScores]
-    settings: dict[str, dict[str, Any]]
     outcome: Outcome | None
     report: Path | None
 
@@ -68,12 +65,12 @@ def probe(options: ProbeOptions) -> ProbeResult:
         sentences=options.sentences,
         limit=options.limit,
     )
-    scores, settings = probe_models(names, probe_data, precision=options.precision, pooling=options.pooling)
+    scores = probe_models(names, probe_data, precision=options.precision, pooling=options.pooling)
     outcome = compare_outcome(scores) if len(scores) == 2 else None
     report = None
     if options.out is not None:
-        report = write_report(scores, options.out, settings=settings, notes=probe_data.notes, outcome=outcome)
-    return ProbeResult(scores, settings, outcome, report)
+        report = write_report(scores, options.out, notes=probe_data.notes, outcome=outcome)
+    return ProbeResult(scores, outcome, report)
 
 
 def command(options: ProbeOptions) -> None:

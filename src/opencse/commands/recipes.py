@@ -5,8 +5,6 @@ from __future__ import annotations
 import typer
 
 from opencse.commands.options import ShowOptions
-from opencse.encoder.backbone import Backbone
-from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.toml_tables import unknown_name_error
 from opencse.recipes import FAMILIES, Recipe, dump_recipe, load_recipe, recipe_names
@@ -32,12 +30,8 @@ def list_recipes() -> Table:
 def command(options: ShowOptions) -> None:
     """Print a recipe as it would be used, or its published settings."""
     family = options.family
-    if options.backbone is not None and family is not None:
-        raise OpencseError("--backbone and --family exclude each other")
     if family is not None and family not in (*FAMILIES, "other"):
         raise unknown_name_error("family", family, (*FAMILIES, "other"))
-    if options.backbone is not None:
-        family = Backbone(options.backbone).family
     if options.published:
         _show_published(options.name, family)
         return

@@ -8,14 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.encoder.backbone import pooling_name, weights_hash
+from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.loading import load_encoder
 from opencse.evaluation.data_files import TextVariant, find_folder
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import (
@@ -31,11 +33,8 @@ from opencse.evaluation.sts import STS_TASKS, PairsTask, load_sts
 from opencse.evaluation.task import Results, Task, distinct_texts, evaluate_suites
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.result_table import Number, Table
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
+from opencse.foundation.progress import note
+from opencse.foundation.result_table import Cell, Number, Table
 
 SUITES: Mapping[str, tuple[str, ...]] = {
     "sts": STS_TASKS,
@@ -48,9 +47,11 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 }
 """Suites and their tasks."""
 
-_SHOWN = {**dict.fromkeys(("sts", "pairs"), ("spearman",)), "transfer": ("accuracy",), "classification": ("accuracy",)}
+_MAIN_ALONE = ("sts", "pairs", "transfer", "classification")
+"""Suites of which a table shows the main metrics only."""
 
 _CAPTIONS = {
+    **dict.fromkeys(("sts", "pairs"), "Spearman × 100, all pairs of a task together"),
     "transfer": "accuracy in %, by SentEval's classifier",
     "classification": "accuracy in %, by a classifier trained on all training texts",
     "development": "triplets whose paraphrase is nearer than the contradiction, in %; ties count as wrong",
@@ -148,22 +149,27 @@ class Evaluation(JupyterMixin):
         settings = self.settings
         return Group(
             Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"),
-            *(as_table(suite, results) for suite, results in self.results.items()),
+            scores_table([self]),
             Text(f"{self.texts:,} distinct texts, each encoded once"),
         )
 
 
 def evaluate_model(
-    model: SentenceTransformer, suites: Mapping[str, Sequence[Task]], *, name: str = "", precision: Precision = "auto"
+    source: str, suites: Mapping[str, Sequence[Task]], *, pooling: str | None = None, precision: Precision = "auto"
 ) -> Evaluation:
-    """Score a `SentenceTransformer` on any tasks.
+    """Score a model on any tasks.
 
     Args:
-        model: Any `SentenceTransformer`.
+        source: Folder or name of the model.
         suites: The tasks, such as those of `load_suites`.
-        name: Name of the model in the results.
+        pooling: Pooling of an encoder that defines none.
         precision: See `Embedder`.
+
+    Raises:
+        OpencseError: There is no such model.
     """
+    model = load_encoder(source, pooling=pooling or "backbone")
+    note(f"evaluating {describe(precision, model_config(model), model.device)}")
     embedder = Embedder(model, precision=precision, progress="encode")
     started = time.perf_counter()
     results = evaluate_suites(embedder, suites)
@@ -173,7 +179,7 @@ def evaluate_model(
         texts=len(distinct_texts(task for tasks in suites.values() for task in tasks)),
         seconds=time.perf_counter() - started,
         settings={
-            "model": name,
+            "model": source,
             "weights_sha256": weights_hash(model),
             "text": texts.pop() if len(texts) == 1 else "mixed",
             "aggregation": "all",
@@ -216,44 +222,23 @@ def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def as_table(suite: str, results: Results) -> Table:
-    """Return a table with a column for each task and the average, and a row for each metric shown."""
-    found, text = results.results, results.results[0].details.get("text")
-    main = [each.main for each in found if each.main]
-    shown = _SHOWN.get(suite) or tuple(dict.fromkeys(metric for each in found for metric in each.metrics))
-    averaged = len(main) > 1
-    rows = []
-    for metric in shown:
-        cells = [
-            Number(each.metrics[metric], 2 if each.main else 4) if metric in each.metrics else "" for each in found
-        ]
-        average = Number(results.average) if {*main} == {metric} else ""
-        rows.append((metric, *cells, *([average] if averaged else [])))
-    caption = _CAPTIONS.get(suite, "")
-    if suite in ("sts", "pairs"):
-        caption = f"Spearman x 100, all pairs of a task together; {text} text"
-    reasons = [
-        f"{each.task}: {metric} is undefined: {reason}" for each in found for metric, reason in each.undefined.items()
-    ]
-    heads = ("", *(each.task for each in found), *(["average"] if averaged else []))
-    return Table(heads, rows, title=suite, notes=[*([caption] if caption else []), *reasons, *_published(results)])
-
-
-def comparison_table(evaluations: Sequence[Evaluation]) -> Table:
-    """Return a table of main scores, with a column for each model and a row for each task and average of a suite."""
-    rows: list[tuple[str | Number, ...]] = []
-    notes = [note for results in evaluations[0].results.values() for note in _published(results)]
+def scores_table(evaluations: Sequence[Evaluation]) -> Table:
+    """Return a table with a column for each model, and a row for each metric shown and each average of a suite."""
+    rows, notes = list[list[Cell]](), list[str]()
     for suite, results in evaluations[0].results.items():
-        found, averaged = [each.results[suite] for each in evaluations], _averaged(results)
-        rows += [(f"{task}, {results[task].main}", *(Number(each[task].score) for each in found)) for task in averaged]
-        if len(averaged) > 1:
-            rows.append((f"{suite}, average", *(Number(each.average) for each in found)))
+        found = [each.results[suite] for each in evaluations]
+        for task in results.results:
+            for metric in (task.main,) if task.main and suite in _MAIN_ALONE else task.metrics:
+                same, digits = [each[task.task] for each in found], 2 if task.main else 4
+                values = (Number(each.metrics[metric], digits, aside=each.undefined.get(metric, "")) for each in same)
+                rows.append([f"{task.task}, {metric}", *values])
+            if published := task.details.get("published"):
+                notes.append(f"{task.task}, published: {published}")
+        if len(_averaged(results)) > 1:
+            rows.append([f"{suite}, average", *(Number(each.average) for each in found)])
+        if caption := _CAPTIONS.get(suite):
+            notes.append(f"{suite}: {caption}; {results.results[0].details.get('text')} text")
     return Table(("", *(str(each.settings["model"]) for each in evaluations)), rows, notes=notes)
-
-
-def _published(results: Results) -> list[str]:
-    found = {each.task: each.details.get("published") for each in results.results}
-    return [f"{task}, published: {scores}" for task, scores in found.items() if scores]
 
 
 def _averaged(results: Results) -> list[str]:

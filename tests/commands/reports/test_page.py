@@ -66,7 +66,8 @@ def models():
 
 @pytest.fixture(scope="module")
 def html(models) -> str:
-    return render(models, settings={name: {"weights": NAME} for name in models}, notes=[NAME, CLOSING])
+    described = {name: replace(found, settings={"weights": NAME}) for name, found in models.items()}
+    return render(described, notes=[NAME, CLOSING])
 
 
 def test_a_report_without_matplotlib_says_what_to_install(models, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks, load_sts
 from opencse.evaluation.probes import (
     ProbeData,
+    ProbeScores,
     ProbeSuite,
     load_probe_data,
     load_probe_sts,
@@ -235,18 +236,17 @@ def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
     save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
     data = load_probe_data()
     monkeypatch.setattr("opencse.evaluation.probes.probe_suite.ProbeSuite", lambda _: Nothing())
-    _, settings = probe_models([str(plain), str(pooled)], data, pooling="mean")
-    assert [each["pooling"] for each in settings.values()] == ["mean", "cls"]
+    found = probe_models([str(plain), str(pooled)], data, pooling="mean")
+    assert [each.settings["pooling"] for each in found.values()] == ["mean", "cls"]
 
 
 class Nothing:
     """A prober that measures nothing."""
 
     texts: tuple[str, ...] = ()
-    seconds = 0.0
 
     def __call__(self, embedder):
-        return self
+        return ProbeScores(sts=(), seconds=0.0)
 
 
 def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():

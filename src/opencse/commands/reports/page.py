@@ -23,8 +23,6 @@ _EXAMPLES = 6
 _RIGHT = (
     "Right are 100 % paraphrases above negations and no negation first; below 50 %, wording counts more than meaning."
 )
-Settings = Mapping[str, Mapping[str, Any]]
-"""By label of the model, the settings that the scores depend on: weights hash, pooling, …"""
 
 
 def render_template(name: str, **values: Any) -> str:
@@ -73,7 +71,6 @@ def write_report(
     models: Mapping[str, ProbeScores],
     out: str | Path,
     *,
-    settings: Settings | None = None,
     notes: Sequence[str] = (),
     outcome: Outcome | None = None,
     curve: StrengthCurve | None = None,
@@ -83,7 +80,6 @@ def write_report(
     Args:
         models: Scores by label; the first model is the baseline.
         out: A folder, created if needed; files with these names are replaced.
-        settings: The settings of each model.
         notes: Remarks on the data: sets that were left out, rows that were sampled.
         outcome: How two models differ; its answers are the first lines of the page.
         curve: Scores by the strength of the trained model's meaning block.
@@ -94,13 +90,14 @@ def write_report(
     Raises:
         OpencseError: `out` is a file.
     """
-    known = settings or {name: {} for name in models}
-    scores = {name: {"settings": known[name], "scores": asdict(found)} for name, found in models.items()}
+    plain = {name: asdict(found) for name, found in models.items()}
+    scores = {name: {"settings": each.pop("settings"), "scores": each} for name, each in plain.items()}
     data: dict[str, Any] = {"notes": notes, "models": scores}
     data |= {} if outcome is None else {"outcome": asdict(outcome)}
     data |= {} if curve is None else {"strength": asdict(curve)}
     labels = [shown(name, 60) for name in models]
-    rows = [(key, *(shown(each[key], 80) for each in known.values())) for key in next(iter(known.values()))]
+    keys = next(iter(models.values())).settings
+    rows = [(key, *(shown(each.settings[key], 80) for each in models.values())) for key in keys]
     page = render_template(
         "report.html.j2",
         outcome=outcome,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,7 @@ class ProbeScores:
         retrieval: Retrieval among paraphrases and negations.
         triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
         seconds: Time for encoding and measuring.
+        settings: What the scores depend on: weights hash, pooling, …; empty if it was not asked for.
     """
 
     sts: tuple[TaskResult, ...]
@@ -126,6 +127,7 @@ class ProbeScores:
     retrieval: Retrieval | None = None
     seconds: float
     triplets: tuple[TripletResult, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ProbeSuite:
@@ -176,7 +178,7 @@ class ProbeSuite:
 
 def probe_models(
     models: Sequence[str], data: ProbeData, *, precision: Precision = "auto", pooling: str | None = None
-) -> tuple[dict[str, ProbeScores], dict[str, dict[str, Any]]]:
+) -> dict[str, ProbeScores]:
     """Probe models one after another, with one in memory at a time.
 
     Args:
@@ -186,18 +188,17 @@ def probe_models(
         pooling: Pooling of encoders that define none.
 
     Returns:
-        ProbeScores by short name, and for each what its figures depend on.
+        ProbeScores by short name, with their settings.
     """
     suite = ProbeSuite(data)
     scores: dict[str, ProbeScores] = {}
-    settings: dict[str, dict[str, Any]] = {}
     for name, label in zip(models, short_names(models), strict=True):
         own = pooling is None or is_sentence_transformer(resolve(name))
         model = load_encoder(name, pooling="backbone" if own else str(pooling))
         note(f"probing {label} {describe(precision, model_config(model), model.device)}")
         embedder = Embedder(model, precision=precision, progress=f"encode {label}")
-        scores[label] = suite(embedder)
-        settings[label] = {
+        found = suite(embedder)
+        settings = {
             "model": name,
             "weights sha256": weights_hash(model),
             "pooling": pooling_name(model),
@@ -206,9 +207,10 @@ def probe_models(
             "prompt": embedder.prompt or "none",
             "precision": embedder.precision,
             "texts encoded": len(suite.texts),
-            "seconds": round(scores[label].seconds, 1),
+            "seconds": round(found.seconds, 1),
         }
-    return scores, settings
+        scores[label] = replace(found, settings=settings)
+    return scores
 
 
 def short_names(models: Sequence[str]) -> list[str]:
