@@ -79,15 +79,19 @@ def rows_sha256(rows: Iterable[object], end: str = "") -> str:
     return digest.hexdigest()
 
 
-class Task(Protocol):
+class HasTexts(Protocol):
+    """Anything whose texts are encoded."""
+
+    def texts(self) -> Iterable[str]:
+        """Return every text whose vector is needed; repetitions cost nothing."""
+
+
+class Task(HasTexts, Protocol):
     """A test set with its metric. Any object with these three members can be evaluated."""
 
     @property
     def name(self) -> str:
         """Name in tables and files."""
-
-    def texts(self) -> Iterable[str]:
-        """Return every text whose vector `score` needs; repetitions cost nothing."""
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the scores of the vectors."""
@@ -115,7 +119,7 @@ class Results:
         return next(result for result in self.results if result.task == task)
 
 
-def distinct_texts(tasks: Iterable[Task]) -> list[str]:
+def distinct_texts(tasks: Iterable[HasTexts]) -> list[str]:
     """Return the distinct texts of all tasks, in order of first occurrence."""
     return list(dict.fromkeys(text for task in tasks for text in task.texts()))
 

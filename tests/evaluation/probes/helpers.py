@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation import ScoredPairs, TextEmbeddings
+from opencse.evaluation import ScoredPairs, TextEmbeddings, distinct_texts
+from opencse.evaluation.task import HasTexts
 
 
 def bag_of_words(texts: Sequence[str]) -> np.ndarray:
@@ -23,8 +24,8 @@ def _direction(word: str) -> np.ndarray:
     return np.random.default_rng(zlib.crc32(word.encode())).normal(size=64)
 
 
-def embedded(probe, encode=bag_of_words) -> TextEmbeddings:
-    texts = list(dict.fromkeys(probe.texts()))
+def embedded(*parts: HasTexts, encode=bag_of_words) -> TextEmbeddings:
+    texts = distinct_texts(parts)
     return TextEmbeddings(texts, encode(texts))
 
 

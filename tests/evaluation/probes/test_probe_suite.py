@@ -26,8 +26,8 @@ from opencse.evaluation.probes.probe_suite import (
     probe_models,
     short_names,
 )
-from opencse.evaluation.probes.scored_pairs import SPLITS, SplitProbe
-from opencse.evaluation.probes.sentence_versions import KINDS, RetrievalProbe, TransformationProbe
+from opencse.evaluation.probes.scored_pairs import SPLITS, split_results
+from opencse.evaluation.probes.sentence_versions import KINDS, search_versions, transformation_cosines
 from opencse.evaluation.sts import PUBLISHED_ROWS
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import match_error_rate
@@ -48,12 +48,11 @@ def by_meaning(texts):
 
 
 def test_wording_prefers_every_negation_and_meaning_every_paraphrase(sentences):
-    part = TransformationProbe(sentences)
     for encode, rate in ((bag_of_words, 0.0), (by_meaning, 1.0)):
-        found = part.measure(embedded(part, encode))
+        found = transformation_cosines(sentences, embedded(sentences, encode=encode))
         assert found.paraphrase_above_negation.value == rate
         assert found.paraphrase_above_negation.rows == len(ROWS)
-    tied = part.measure(embedded(part, lambda texts: np.ones((len(texts), 3))))
+    tied = transformation_cosines(sentences, embedded(sentences, encode=lambda texts: np.ones((len(texts), 3))))
     assert tied.paraphrase_above_negation.value == 0.0
     kinds = {kind.kind: kind for kind in found.kinds}
     assert kinds["paraphrase"].cosines == (1.0,) * 4
@@ -74,8 +73,7 @@ def test_triplets_by_group():
 
 
 def test_search_against_a_literal_one(sentences):
-    part = RetrievalProbe(sentences)
-    found = part.measure(embedded(part))
+    found = search_versions(sentences, embedded(sentences))
     corpus = list(dict.fromkeys(text for row in ROWS for text in row[:3]))
     assert found.corpus == len(corpus)
     vectors = bag_of_words(corpus)
@@ -253,7 +251,7 @@ def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():
     rows = [("a b c d e", "a b c d e", 5), ("a b c d e", "a b c d f", 4.5), ("k l m n", "k l m o", 4)]
     rows += [("a b c", "x y z", 0), ("k l m", "k q r", 0.5), ("k l m n", "k l p q", 1)]
     rows += [("a b c d", "a b c not", 1), ("a b c d", "t u v w", 4.4), ("f g h i", "f g h j", 0.2), ("m n", "q r", 4.8)]
-    results = SplitProbe([pairs(rows)]).measure(embedded(SplitProbe([pairs(rows)]))).average
+    results = split_results([pairs(rows)], embedded(pairs(rows))).average
     assert results.consistent.value > 0.6
     assert results.opposed.value < -0.4
     assert results.consistent.rows + results.opposed.rows == len(rows)
@@ -262,8 +260,7 @@ def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():
 def test_constant_scores_make_the_average_undefined_and_say_so():
     fine = pairs([("a b", "a b", 5), ("a", "c", 0), ("a b c", "a b d", 2), ("q r", "a q", 1), ("x", "y", 4)], "fine")
     flat = pairs([("a b", "a b", 3), ("a", "c", 3), ("d", "e", 3)], "flat")
-    probe = SplitProbe([fine, flat])
-    results = probe.measure(embedded(probe))
+    results = split_results([fine, flat], embedded(fine, flat))
     assert results.sets[1].opposed.undefined == "all gold scores are equal"
     assert results.average.opposed.value is None
     assert "1 of 2" in results.average.opposed.undefined
@@ -274,8 +271,7 @@ def test_sets_of_the_table_on_real_data(data_folder, monkeypatch):
     _, sets, missing = load_probe_sts(data_folder)
     assert missing == {}
     assert {each.name for each in sets} == set(SPLITS)
-    probe = SplitProbe(sets)
-    results = probe.measure(embedded(probe, bag_of_words))
+    results = split_results(sets, embedded(*sets))
     for each in results.sets:
         if not each.name.startswith("STS-B"):  # the authors' text of STS-B is not known
             row = SPLITS[each.name]

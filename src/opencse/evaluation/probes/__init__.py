@@ -2,9 +2,9 @@
 
 | probe | source |
 |---|---|
-| `SplitProbe` | OssCSE Tables 2, 3 and 6 |
-| `TransformationProbe` | OssCSE Figures 1 and 2 |
-| `RetrievalProbe` | after DiffCSE Table 9 |
+| `split_results` | OssCSE Tables 2, 3 and 6 |
+| `transformation_cosines` | OssCSE Figures 1 and 2 |
+| `search_versions` | after DiffCSE Table 9 |
 | `TripletTask` | written for opencse (docs/data/development-sets.md) |
 """
 

@@ -32,14 +32,14 @@ from opencse.evaluation import (
     read_pairs,
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
-from opencse.evaluation.probes.scored_pairs import SPLITS, SplitProbe, SplitResults, load_probe_sts
+from opencse.evaluation.probes.scored_pairs import SPLITS, SplitResults, load_probe_sts, split_results
 from opencse.evaluation.probes.sentence_versions import (
     ProbeSentences,
     Retrieval,
-    RetrievalProbe,
-    TransformationProbe,
     Transformations,
     read_sentences,
+    search_versions,
+    transformation_cosines,
 )
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
@@ -145,19 +145,12 @@ class ProbeSuite:
         name, count = Counter(each.name for each in scored).most_common(1)[0] if scored else ("", 1)
         if count > 1:
             raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
-        self._tasks = [PairsTask(pairs=each) for each in scored]
-        self._probes: dict[str, Any] = {}
-        if data.split_sets or data.pairs:
-            average = f"{len(data.split_sets)} of the {len(SPLITS)} sets of OssCSE Table 2"
-            probe = SplitProbe(data.split_sets, average) if data.split_sets else SplitProbe(data.pairs)
-            self._probes["splits"] = probe
-        if data.sentences is not None:
-            self._probes["transformations"] = TransformationProbe(data.sentences)
-            self._probes["retrieval"] = RetrievalProbe(data.sentences)
+        self._data, self._tasks = data, [PairsTask(pairs=each) for each in scored]
         self._triplets = [TripletTask(data=each) for each in data.triplets]
-        if not (self._probes or self._tasks or self._triplets):
+        sentences = [] if data.sentences is None else [data.sentences]
+        self.texts = distinct_texts([*self._tasks, *data.split_sets, *self._triplets, *sentences])
+        if not self.texts:
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
-        self.texts = distinct_texts([*self._tasks, *self._triplets, *self._probes.values()])
 
     def __call__(self, encode: Encode) -> ProbeScores:
         """Encode every distinct text once, and run all probes on the vectors.
@@ -165,13 +158,16 @@ class ProbeSuite:
         Args:
             encode: From n texts to a matrix of shape (n, dim).
         """
-        started = time.perf_counter()
+        started, data = time.perf_counter(), self._data
         embeddings = TextEmbeddings(self.texts, np.asarray(encode(self.texts)))
-        results: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
+        sets, sentences = data.split_sets or data.pairs, data.sentences
+        average = f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2" if data.split_sets else "all sets"
         return ProbeScores(
             sts=tuple(task.score(embeddings) for task in self._tasks),
+            splits=split_results(sets, embeddings, average) if sets else None,
+            transformations=None if sentences is None else transformation_cosines(sentences, embeddings),
+            retrieval=None if sentences is None else search_versions(sentences, embeddings),
             triplets=tuple(_triplet_result(task.data, task.margins(embeddings) > 0) for task in self._triplets),
-            **results,
             seconds=time.perf_counter() - started,
         )
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.probes.estimates import Estimate, weighted
@@ -116,35 +114,22 @@ class SplitResults:
     average: SplitResult
 
 
-class SplitProbe:
-    """Correlation on the consistent and the opposed pairs of sets of scored pairs.
+def split_results(sets: Sequence[ScoredPairs], embeddings: TextEmbeddings, average: str = "all sets") -> SplitResults:
+    """Return the correlation of cosines and human scores on the consistent and on the opposed pairs of some sets.
 
     Args:
         sets: The sets.
+        embeddings: The vectors of their sentences.
         average: Name of the average over all sets.
     """
-
-    def __init__(self, sets: Sequence[ScoredPairs], average: str = "all sets") -> None:
-        self._sets, self._average = sets, average
-        self._splits = [consistency_opposition(each.sentence1, each.sentence2, each.scores) for each in sets]
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for each in self._sets:
-            yield from each.texts()
-
-    def measure(self, embeddings: TextEmbeddings) -> SplitResults:
-        """Return the correlation of cosines and human scores on both parts of every set."""
-        sets = []
-        for pairs, split in zip(self._sets, self._splits, strict=True):
-            cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
-            first, second = (_correlation(pairs.gold, cosine, each) for each in (split.consistent, ~split.consistent))
-            sets.append(SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate))
-        averages = weighted([each.consistent for each in sets]), weighted([each.opposed for each in sets])
-        return SplitResults(sets=tuple(sets), average=SplitResult(self._average, *averages))
-
-
-def _correlation(gold: np.ndarray, cosine: np.ndarray, part: np.ndarray) -> Estimate:
-    gold, cosine = gold[part], cosine[part]
-    reason = why_undefined(gold, cosine) or ""
-    return Estimate(value=spearman(gold, cosine), rows=len(gold), undefined=reason)
+    found = []
+    for pairs in sets:
+        cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
+        split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
+        sides = [(pairs.gold[part], cosine[part]) for part in (split.consistent, ~split.consistent)]
+        first, second = (
+            Estimate(value=spearman(*side), rows=len(side[0]), undefined=why_undefined(*side) or "") for side in sides
+        )
+        found.append(SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate))
+    averages = weighted([each.consistent for each in found]), weighted([each.opposed for each in found])
+    return SplitResults(sets=tuple(found), average=SplitResult(average, *averages))

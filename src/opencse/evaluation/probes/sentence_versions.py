@@ -45,6 +45,11 @@ class ProbeSentences:
     def __len__(self) -> int:
         return len(self.anchors)
 
+    def texts(self) -> Iterator[str]:
+        """Yield the sentences and all versions."""
+        yield from self.anchors
+        yield from (text for cells in self.versions.values() for text in cells if text is not None)
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """The transformations among the versions, in the order of `KINDS`."""
@@ -132,51 +137,34 @@ class Transformations:
     rows_above: tuple[bool, ...]
 
 
-class TransformationProbe:
-    """Cosines of sentences with their transformations.
-
-    Args:
-        sentences: The sentences.
-    """
-
-    def __init__(self, sentences: ProbeSentences) -> None:
-        self._pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
-        self._rates = {kind: match_error_rate(first, second) for kind, (_, first, second) in self._pairs.items()}
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for _, first, second in self._pairs.values():
-            yield from (*first, *second)
-
-    def measure(self, embeddings: TextEmbeddings) -> Transformations:
-        """Return the cosines by transformation."""
-        cosines = {
-            kind: paired_cosine(embeddings(first), embeddings(second))
-            for kind, (_, first, second) in self._pairs.items()
-        }
-        above = np.zeros(0, dtype=bool)  # of sentences that have both
-        if {"paraphrase", "negation"} <= cosines.keys():
-            rows = self._pairs["paraphrase"][0], self._pairs["negation"][0]
-            _, first, second = np.intersect1d(*rows, return_indices=True)
-            above = cosines["paraphrase"][first] > cosines["negation"][second]
-        kinds = (
+def transformation_cosines(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Transformations:
+    """Return the cosines of sentences with their versions, by transformation."""
+    pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
+    cosines = {kind: paired_cosine(embeddings(first), embeddings(second)) for kind, (_, first, second) in pairs.items()}
+    above = np.zeros(0, dtype=bool)  # of sentences that have both
+    if {"paraphrase", "negation"} <= cosines.keys():
+        _, one, other = np.intersect1d(pairs["paraphrase"][0], pairs["negation"][0], return_indices=True)
+        above = cosines["paraphrase"][one] > cosines["negation"][other]
+    kinds = []
+    for kind, (_, first, second) in pairs.items():
+        rates = match_error_rate(first, second)
+        kinds.append(
             TransformationCosines(
                 kind=kind,
-                cosine=mean_estimate(values),
-                error_rate=float(self._rates[kind].mean()),
-                cosines=tuple(values.round(4).tolist()),
-                error_rates=tuple(self._rates[kind].round(4).tolist()),
+                cosine=mean_estimate(cosines[kind]),
+                error_rate=float(rates.mean()),
+                cosines=tuple(cosines[kind].round(4).tolist()),
+                error_rates=tuple(rates.round(4).tolist()),
             )
-            for kind, values in cosines.items()
         )
-        return Transformations(
-            kinds=tuple(kinds),
-            paraphrase_above_negation=mean_estimate(above, empty=_NO_ROW),
-            rows_above=tuple(above.tolist()),
-        )
+    return Transformations(
+        kinds=tuple(kinds),
+        paraphrase_above_negation=mean_estimate(above, empty=_NO_ROW),
+        rows_above=tuple(above.tolist()),
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RetrievedText:
     """A search result, whose relation to the query is `paraphrase`, `negation` or `other`."""
 
@@ -206,46 +194,27 @@ class Retrieval:
     hits: tuple[tuple[RetrievedText, ...], ...]
 
 
-class RetrievalProbe:
-    """Search for each sentence that has a paraphrase and a negation, among all such sentences and both versions.
-
-    Args:
-        sentences: The sentences.
-    """
-
-    def __init__(self, sentences: ProbeSentences) -> None:
-        versions = [sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")]
-        rows = zip(sentences.anchors, *versions, strict=True)
-        whole = [(a, p, n) for a, p, n in rows if p and n and len({a, p, n}) == 3]
-        self._rows = list({row[0]: row for row in whole}.values())  # a sentence that occurs twice is one query
-        self._corpus = list(dict.fromkeys(text for row in self._rows for text in row))
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        yield from self._corpus
-
-    def measure(self, embeddings: TextEmbeddings) -> Retrieval:
-        """Search the corpus with every query."""
-        hits = list(self._search(embeddings)) if self._rows else []
-        relations = [[hit.relation for hit in row] for row in hits]
-        return Retrieval(
-            paraphrase_first=mean_estimate([row[0] == "paraphrase" for row in relations], empty=_NO_ROW),
-            negation_first=mean_estimate([row[0] == "negation" for row in relations], empty=_NO_ROW),
-            recall=mean_estimate(["paraphrase" in row for row in relations], empty=_NO_ROW),
-            corpus=len(self._corpus),
-            queries=tuple(row[0] for row in self._rows),
-            hits=tuple(hits),
-        )
-
-    def _search(self, embeddings: TextEmbeddings) -> Iterator[tuple[RetrievedText, ...]]:
-        corpus = unit_rows(embeddings(self._corpus), np.float64)
-        position = {text: index for index, text in enumerate(self._corpus)}
-        own = np.array([position[query] for query, _, _ in self._rows])
+def search_versions(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Retrieval:
+    """Search for each sentence that has a paraphrase and a negation, among all such sentences and both versions."""
+    versions = [sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")]
+    whole = [row for row in zip(sentences.anchors, *versions, strict=True) if all(row) and len({*row}) == 3]
+    rows = list({row[0]: row for row in whole}.values())  # a sentence that occurs twice is one query
+    texts = list(dict.fromkeys(text for row in rows for text in row if text))
+    hits = []
+    if rows:
+        corpus, position = unit_rows(embeddings(texts), np.float64), {text: index for index, text in enumerate(texts)}
+        own = np.array([position[query] for query, *_ in rows])
         found = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own)
-        for (_, paraphrase, negation), indices, cosines in zip(self._rows, *found, strict=True):
+        for (_, paraphrase, negation), places, cosines in zip(rows, *found, strict=True):
             relation = {paraphrase: "paraphrase", negation: "negation"}
-            texts = [self._corpus[index] for index in indices]
-            yield tuple(
-                RetrievedText(text=text, relation=relation.get(text, "other"), cosine=round(float(cosine), 4))
-                for text, cosine in zip(texts, cosines, strict=True)
-            )
+            nearest = ((texts[place], round(float(cosine), 4)) for place, cosine in zip(places, cosines, strict=True))
+            hits.append(tuple(RetrievedText(text, relation.get(text, "other"), cosine) for text, cosine in nearest))
+    relations = [[hit.relation for hit in row] for row in hits]
+    return Retrieval(
+        paraphrase_first=mean_estimate([row[0] == "paraphrase" for row in relations], empty=_NO_ROW),
+        negation_first=mean_estimate([row[0] == "negation" for row in relations], empty=_NO_ROW),
+        recall=mean_estimate(["paraphrase" in row for row in relations], empty=_NO_ROW),
+        corpus=len(texts),
+        queries=tuple(query for query, *_ in rows),
+        hits=tuple(hits),
+    )
