@@ -37,7 +37,7 @@ A new road was built near the river.
 """
 TABLE = "text\tparaphrase\nThe shop is open.\tOne can shop now.\nHe likes tea.\tTea is what he is fond of.\n"
 SMALL = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "selection.every=1"]
-BLOCK = [*SMALL, "block.fit_steps=4", "block.inner=8", "block.hidden=8", "block.code_hidden=8", "block.code=4"]
+BLOCK = [*SMALL, "block.fit_steps=4"]
 
 
 @pytest.fixture(scope="module")

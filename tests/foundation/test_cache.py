@@ -15,12 +15,12 @@ import pytest
 
 from opencse.foundation.cache import (
     KINDS,
-    CachedStore,
     Store,
     StoreWriter,
     cache_place,
     cache_root,
     cache_sizes,
+    cached_store,
     clear_cache,
     trim_cache,
 )
@@ -158,12 +158,8 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
 
 
-def cached(fill=None):
-    entry = CachedStore("tokens", ["key"])
-    if entry.missing:
-        with entry.writer(COLUMNS) as writer:
-            (fill or (lambda writer: writer.add(CODED, LISTS, VECTORS)))(writer)
-    return entry.open()
+def cached(fill=lambda writer: writer.add(CODED, LISTS, VECTORS)):
+    return cached_store("tokens", ["key"], COLUMNS, fill)
 
 
 def test_a_damaged_entry_is_made_anew(cache) -> None:

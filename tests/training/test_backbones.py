@@ -279,8 +279,8 @@ def test_without_peft_the_error_names_the_extra(tmp_path, monkeypatch, capsys) -
     ("settings", "match"),
     [
         ({"encoder.lora": {"rank": 0}}, "rank must be at least 1"),
-        ({"encoder.lora": {"rank": 2, "alpha": 0}}, "alpha must be positive"),
-        ({"encoder.lora": {"rank": 2, "dropout": 1}}, "below 1"),
+        ({"encoder.lora": {"rank": 2, "alpha": 0}}, "alpha must lie in"),
+        ({"encoder.lora": {"rank": 2, "dropout": 1}}, "dropout must lie in"),
         ({"encoder.lora": {}}, "'rank' is missing"),
     ],
 )

@@ -184,7 +184,4 @@ def test_rates_follow_the_schedule() -> None:
     assert [rate_factor(schedule, s, 12) for s in (0, 2, 4, 8, 12)] == [0, 0.5, 1, 0.5, 0]
     assert rate_factor(Schedule(), 0, 10) == 1
     assert rate_factor(Schedule(kind="constant"), 9, 10) == 1
-    schedule = Schedule(kind="cosine", warmup=0.5)
-    assert rate_factor(schedule, 5, 20) == 0.5
-    assert rate_factor(schedule, 15, 20) == pytest.approx(0.5)
-    assert rate_factor(schedule, 20, 20) == pytest.approx(0)
+    assert rate_factor(Schedule(warmup=0.5), 5, 20) == 0.5

@@ -191,7 +191,7 @@ def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
 def test_impossible_dimensions_are_refused(settings, match) -> None:
     with pytest.raises(OpencseError, match=match):
         load_recipe("simcse", overrides=settings)
-    with pytest.raises(OpencseError, match="not of a meaning block"):
+    with pytest.raises(OpencseError, match="a meaning block has its own"):
         load_recipe("debias", overrides=["dimensions=[384]"])
     with pytest.raises(OpencseError, match="no term acts"):
         load_recipe("esimcse", overrides=["dimensions=[384]"])

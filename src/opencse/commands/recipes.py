@@ -37,8 +37,6 @@ def command(options: ShowOptions) -> None:
         return
     recipe = load_recipe(options.name, family=family or "other", variant=options.variant, overrides=options.overrides)
     typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
-    for warning in recipe.warnings():
-        typer.echo(f"# warning: {warning}")
     typer.echo(_with_sources(recipe))
 
 

@@ -157,8 +157,6 @@ def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:
 # Settings that change the vectors without changing a weight. Few on purpose: a library update that adds keys to a
 # configuration must not change the hash of an unchanged model.
 _CONFIG_KEYS = ("model_type", "num_attention_heads", "hidden_act", "layer_norm_eps", "position_embedding_type")
-# The tokenizer's state after its last call, not its definition.
-_TOKENIZER_STATE = ("truncation", "padding")
 
 
 def weights_hash(model: SentenceTransformer) -> str:
@@ -218,7 +216,7 @@ def _tokenizer_definition(tokenizer: Any) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
     if hasattr(backend, "to_str"):
         definition = json.loads(backend.to_str())
-        for key in _TOKENIZER_STATE:
+        for key in ("truncation", "padding"):  # its state after the last call
             definition.pop(key, None)
         return json.dumps(definition, sort_keys=True) + str(getattr(tokenizer, "padding_side", ""))
     if hasattr(tokenizer, "get_vocab"):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
-import platform
-import re
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -122,21 +118,13 @@ def world_size() -> int:
 
 
 def device_name(device: torch.device) -> str:
-    """Return the name of a device for users: `cuda:0 (NVIDIA H100)`, `cpu (AMD EPYC, 2 threads)`."""
+    """Return the name of a device for users: `cuda:0 (NVIDIA H100)`, `cpu (2 threads)`."""
     if device.type == "cuda":
         return f"{device} ({torch.cuda.get_device_name(device)})"
     if device.type == "cpu":
         threads = torch.get_num_threads()
-        return f"cpu ({_processor()}, {threads} thread{'s' if threads > 1 else ''})"
+        return f"cpu ({threads} thread{'s' if threads > 1 else ''})"
     return str(device)
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError):  # other systems than Linux
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-        if found := re.search(r"^model name\s*: (.+)", text, re.MULTILINE):
-            return found[1].strip()
-    return platform.processor() or platform.machine()
 
 
 ChosenPrecision = Literal["fp32", "bf16"]

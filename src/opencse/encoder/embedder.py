@@ -83,7 +83,7 @@ class Embedder:
         self.model = model
         self.precision: ChosenPrecision = resolve_precision(precision, model_config(model), model.device)
         self.token_budget = token_budget
-        self.prompt = prompt if prompt is not None else _default_prompt(model)
+        self.prompt = model.prompts.get(model.default_prompt_name or "") if prompt is None else prompt
         self.progress = progress
         self._copy: Bfloat16Copy | None = None
 
@@ -214,12 +214,6 @@ def _run_all(
             torch.set_num_threads(threads)
     else:  # a GPU gets the next batch before the last one is fetched
         yield from (done for done, _ in pairwise(chain(map(run, batches), [None])) if done)
-
-
-def _default_prompt(model: SentenceTransformer) -> str | None:
-    """Return the prompt that `model.encode` applies by default."""
-    name = model.default_prompt_name
-    return model.prompts.get(name) if name is not None else None
 
 
 def _is_plain_text_transformer(model: SentenceTransformer) -> bool:

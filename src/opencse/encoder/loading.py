@@ -68,10 +68,12 @@ def check_pooling(name: object, source: str, pooling: str) -> None:
         raise OpencseError(f"there is no pooling {pooling!r}", f"Choose one of: {', '.join(POOLINGS)}.")
     if pooling == "backbone" and not is_sentence_transformer(source):
         load_config(source)  # an error if there is no such model
+        code = f"save_encoder(load_encoder({str(name)!r}, pooling='mean'), 'with-pooling')"
         raise OpencseError(
             f"{name}: a plain transformers encoder, which defines no pooling",
             f"Choose a pooling: {', '.join(POOLINGS)} (--pooling, or --set encoder.pooling=cls). For commands with "
-            f"neither of them, save the model with it: `{_save_command(name)}`",
+            "neither of them, save the model with it: "
+            f'`python -c "from opencse.encoder import load_encoder, save_encoder; {code}"`',
         )
 
 
@@ -141,7 +143,8 @@ def pooled(
     transformer: Any = model[0]
     if not hasattr(transformer, "auto_model"):
         raise OpencseError(f"{name}: its first module is a {type(transformer).__name__}, not a transformer")
-    if pooling == "cls" and is_decoder(transformer.auto_model):
+    both_ways = getattr(transformer.auto_model.config, "is_causal", True) is False  # the switch of GTE-Qwen2
+    if pooling == "cls" and not both_ways and any(getattr(m, "is_causal", False) for m in transformer.modules()):
         raise OpencseError(
             f"{name}: a decoder, whose first token is the same whatever follows",
             "Pool its last token (--pooling lasttoken, --set encoder.pooling=lasttoken).",
@@ -160,18 +163,7 @@ def pooled(
     return SentenceTransformer(modules=modules, device=str(model.device))
 
 
-def is_decoder(transformer: torch.nn.Module) -> bool:
-    """Return whether the tokens of a transformer attend to earlier ones only."""
-    both_ways = getattr(transformer.config, "is_causal", True) is False  # transformers' own switch, as in GTE-Qwen2
-    return not both_ways and any(getattr(module, "is_causal", False) for module in transformer.modules())
-
-
 _note_once = cache(note)  # a model is loaded several times
-
-
-def _save_command(name: object) -> str:
-    code = f"save_encoder(load_encoder({str(name)!r}, pooling='mean'), 'with-pooling')"
-    return f'python -c "from opencse.encoder import load_encoder, save_encoder; {code}"'
 
 
 def _check_encoding(name: object, model: SentenceTransformer) -> None:

@@ -127,7 +127,7 @@ class MeaningBlock(nn.Module):
         if first is not None:
             config["num_hidden_layers"] = layers - first
         averages = [max(1, round(layers * share / 3)) for share in (1, 2, 3)]
-        width = _dimension(model)
+        width = int(model.get_embedding_dimension())
         sizes = {"code": 8, "inner": 192, "heads": transformer.config.num_attention_heads} | settings
         sizes |= {name: min(sizes[name], width) for name in ("code", "inner")}
         block = cls(width, config, first, averages, **sizes)
@@ -271,7 +271,3 @@ def average(states: Tensor, mask: Tensor) -> Tensor:
     """Return the average over tokens, scaled to length 1, (n, width)."""
     weights = mask.unsqueeze(-1).float()
     return F.normalize((states.float() * weights).sum(1) / weights.sum(1).clamp(min=1), dim=-1)
-
-
-def _dimension(model: Any) -> int:
-    return int(model.get_embedding_dimension())

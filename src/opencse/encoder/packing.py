@@ -232,18 +232,14 @@ def _packed_forward(model: nn.Module, *args: Any, packing: Packing | None = None
                 if isinstance(kwargs.get(name), Tensor):
                     kwargs[name] = packing.pack(kwargs[name])
             positions = packing.positions + first_position(model)
-            return _unpacked(model, packing, forward(model, **kwargs, position_ids=positions, packing=packing))
+            output = forward(model, **kwargs, position_ids=positions, packing=packing)
+            output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
+            if output.get("hidden_states") is not None:
+                output["hidden_states"] = tuple(packing.unpack(layer) for layer in output.hidden_states)
+            if output.get("pooler_output") is not None:
+                output["pooler_output"] = model.pooler(output.last_hidden_state)  # type: ignore[operator]
+            return output
     return forward(model, *args, **kwargs)
-
-
-def _unpacked(model: nn.Module, packing: Packing, output: Any) -> Any:
-    """Return the output of a packed batch, padded again."""
-    output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
-    if output.get("hidden_states") is not None:
-        output["hidden_states"] = tuple(packing.unpack(layer) for layer in output.hidden_states)
-    if output.get("pooler_output") is not None:
-        output["pooler_output"] = model.pooler(output.last_hidden_state)  # type: ignore[operator]
-    return output
 
 
 def prepare_for_training(encoder: nn.Module) -> bool:

@@ -16,8 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,12 +90,19 @@ def trim_cache() -> None:
 
     Entries that were used within a day are kept even if they exceed it.
     """
-    limit, taken, now = _limit(), 0, time.time()
+    given = os.environ.get("OPENCSE_CACHE_GIB") or "20"
+    try:
+        limit = float(given)
+    except ValueError:
+        limit = math.nan
+    if not 0 <= limit <= 2**30:
+        raise OpencseError(f"OPENCSE_CACHE_GIB: {given!r} is not a size", "Give GiB, such as 20.")
+    taken, now = 0, time.time()
     with contextlib.suppress(OSError):  # another process makes room at the same time
         stores = [path for kind in KINDS for path in _entries(kind)]
         for used, path in sorted(((path.stat().st_mtime, path) for path in stores), reverse=True):
             taken += _size(path)
-            if taken > limit and now - used > _KEPT:
+            if taken > limit * GIB and now - used > _KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -106,17 +112,6 @@ def _entries(kind: str) -> list[Path]:
     if os.path.islink(folder) or not os.path.isdir(folder):
         return []
     return [path for path in folder.iterdir() if _ENTRY.search(path.name) and not path.name.startswith(".")]
-
-
-def _limit() -> int:
-    given = os.environ.get("OPENCSE_CACHE_GIB") or "20"
-    try:
-        size = float(given)
-    except ValueError:
-        size = math.nan
-    if not 0 <= size <= 2**30:
-        raise OpencseError(f"OPENCSE_CACHE_GIB: {given!r} is not a size", "Give GiB, such as 20.")
-    return int(size * GIB)
 
 
 def _size(path: Path) -> int:
@@ -217,48 +212,29 @@ class StoreWriter:
         (self._folder / _META).write_text(json.dumps(self.meta), encoding="utf-8")
 
 
-class CachedStore:
-    """The place of a store in the cache.
+def cached_store(kind: str, key: object, columns: Mapping[str, Any], write: Callable[[StoreWriter], None]) -> Store:
+    """Open a store in the cache; write it first, whole or not at all, if it is not there or is damaged.
 
     Args:
         kind: One of `opencse.foundation.cache.KINDS`.
         key: Everything that the content depends on; JSON.
+        columns: As for `StoreWriter`.
+        write: Adds all rows to a writer.
 
     Raises:
-        OpencseError: OPENCSE_CACHE_GIB is not a size.
+        OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is not a size.
 
     Example:
-        cached = CachedStore("sentences", digest)
-        if cached.missing:
-            with cached.writer({"texts": np.uint8}) as writer:
-                writer.add([b"A sentence."])
-        store = cached.open()
+        cached_store("sentences", digest, {"texts": np.uint8}, lambda writer: writer.add([b"A sentence."]))
     """
-
-    def __init__(self, kind: str, key: object) -> None:
-        self._folder = cache_place(kind, key_hash([_VERSION, key]))
-
-    @property
-    def missing(self) -> bool:
-        """Whether the store is not in the cache, or is damaged."""
-        return not self._folder.is_dir() or bool(find_damage(self._folder))
-
-    @contextmanager
-    def writer(self, columns: Mapping[str, Any]) -> Iterator[StoreWriter]:
-        """Yield a writer, with columns as in `StoreWriter`; the store is saved at the end, whole or not at all.
-
-        Raises:
-            OpencseError: The cache cannot be written.
-        """
-        with replaced_folder(self._folder) as temporary:
+    folder = cache_place(kind, key_hash([_VERSION, key]))
+    if not folder.is_dir() or find_damage(folder):
+        with replaced_folder(folder) as temporary:
             writer = StoreWriter(temporary, columns)
-            yield writer
+            write(writer)
             writer.save()
             write_checksums(temporary)
-
-    def open(self) -> Store:
-        """Open the store."""
-        return Store(self._folder)
+    return Store(folder)
 
 
 def key_hash(key: object) -> str:

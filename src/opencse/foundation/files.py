@@ -24,32 +24,16 @@ from opencse.foundation.reading import read_json
 _ATTEMPTS = 10  # to rename a folder that other processes rename too
 
 
-@contextlib.contextmanager
-def replaced_file(path: Path) -> Iterator[Path]:
+def replaced_file(path: Path) -> contextlib.AbstractContextManager[Path]:
     """Yield a temporary path beside `path`; if the block succeeds, the file written there replaces `path` in one step.
 
     Raises:
         OpencseError: The file cannot be written, or the disk is full.
     """
-    with writable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        temporary.touch()
-        mode = stat.S_IMODE(temporary.stat().st_mode)  # the permissions of a new file; some writers set others
-    try:
-        with _disk_problem_named(path):
-            yield temporary
-            temporary.chmod(mode)
-            _sync(temporary)
-        with writable(path):
-            temporary.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    return _replaced(path, folder=False)
 
 
-@contextlib.contextmanager
-def replaced_folder(path: Path) -> Iterator[Path]:
+def replaced_folder(path: Path) -> contextlib.AbstractContextManager[Path]:
     """Yield an empty temporary folder beside `path`; if the block succeeds, it replaces `path`.
 
     A killed process leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no
@@ -58,22 +42,29 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     Raises:
         OpencseError: The folder cannot be written, or the disk is full.
     """
+    return _replaced(path, folder=True)
+
+
+@contextlib.contextmanager
+def _replaced(path: Path, *, folder: bool) -> Iterator[Path]:
     with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-        temporary.mkdir()
-        folders = stat.S_IMODE(temporary.stat().st_mode)  # as the user's umask has it; some writers set other modes
+        temporary.mkdir() if folder else temporary.touch()
+        mode = stat.S_IMODE(temporary.stat().st_mode)  # as the user's umask has it; some writers set other modes
     try:
         with _disk_problem_named(path):
             yield temporary
-            for file in temporary.rglob("*"):
-                file.chmod(folders if file.is_dir() else folders & 0o666)
+            for file in temporary.rglob("*") if folder else (temporary,):
+                file.chmod(mode if file.is_dir() else mode & 0o666)
                 if file.is_file():
-                    _sync(file)
+                    with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
+                        os.fsync(stream.fileno())
         with writable(path):
-            _put_in_place(temporary, path)
+            _put_in_place(temporary, path) if folder else temporary.replace(path)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            shutil.rmtree(temporary, ignore_errors=True) if folder else temporary.unlink()
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
@@ -135,11 +126,6 @@ def make_folder(path: Path) -> Path:
         with tempfile.TemporaryFile(dir=path):
             pass
     return path
-
-
-def _sync(file: Path) -> None:
-    with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
-        os.fsync(stream.fileno())
 
 
 def disk_problem(error: BaseException) -> tuple[str, str] | None:

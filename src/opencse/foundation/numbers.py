@@ -40,6 +40,23 @@ def check_least(settings: object, least: float, *names: str) -> None:
             raise ValueError(f"{name} must be at least {least}, not {value}")
 
 
+def check_range(settings: object, interval: str, *names: str) -> None:
+    """Raise ValueError if an attribute of some settings, or a number in it, is outside an interval; None is none.
+
+    Args:
+        settings: An object with these attributes: numbers, or tuples of them.
+        interval: In the notation of mathematics, such as `[0, 1)` for numbers of at least 0 and below 1.
+        names: Names of the attributes.
+    """
+    low, high = map(float, interval[1:-1].split(","))
+    for name in names:
+        value = getattr(settings, name)
+        for number in value if isinstance(value, tuple) else (value,):
+            at_an_end = (number == low and interval[0] == "[") or (number == high and interval[-1] == "]")
+            if number is not None and not (low < number < high or at_an_end):
+                raise ValueError(f"{name} must lie in {interval}, not {number}")
+
+
 def check_seed(seed: int) -> None:
     """Raise an `OpencseError` if a seed is out of range."""
     if not 0 <= seed <= LARGEST_SEED:

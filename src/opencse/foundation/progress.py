@@ -117,9 +117,14 @@ class Phase:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the phase. One that took long enough to be reported on gets a last line."""
+        global _bars
         self._closed.set()
         if self._bar is not None:
-            _close_bar(self._bar)
+            assert _bars is not None
+            _bars.remove_task(self._bar)
+            if not _bars.tasks:
+                _bars.stop()
+                _bars = None
         elif self._lines.is_alive():
             self._lines.join()
             seconds = time.monotonic() - self._started
@@ -184,15 +189,6 @@ def _open_bars() -> Progress:
         _bars = Progress(Column(), console=Console(file=sys.stderr), transient=True)
         _bars.start()
     return _bars
-
-
-def _close_bar(bar: TaskID) -> None:
-    global _bars
-    assert _bars is not None
-    _bars.remove_task(bar)
-    if not _bars.tasks:
-        _bars.stop()
-        _bars = None
 
 
 def duration(seconds: float) -> str:

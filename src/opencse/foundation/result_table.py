@@ -98,7 +98,8 @@ class Table:
     def markdown(self) -> str:
         """Return the table in GitHub's Markdown, with its title above and its notes below."""
         rule = ["---:" if figures else "---" for figures in self._figures()]
-        cells = [[_one_line(cell) for cell in row] for row in (self.columns, *(row for row, _ in self._texts()))]
+        rows = (self.columns, *(row for row, _ in self._texts()))
+        cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
         lines = [f"| {' | '.join(row)} |" for row in (cells[0], rule, *cells[1:])]
         title = [f"# {self.title}", ""] if self.title else []
         notes = ["", *(f"- {note}" for note in self.notes)] if self.notes else []
@@ -158,10 +159,6 @@ def show(*results: RenderableType) -> None:
         console = Console(width=_UNLIMITED)
     for result in results:
         console.print(result, markup=False, highlight=False)
-
-
-def _one_line(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _plain(cell: Cell) -> str | float | None:

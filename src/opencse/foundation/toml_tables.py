@@ -45,7 +45,7 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Return a table with the values of another laid over it, key by key.
 
     Lists are replaced, with two exceptions: `{ add = [...] }` adds to a list, and a table under the key `terms` changes
-    terms of the list by name or position, or adds new ones. A term whose kind is changed keeps its name.
+    terms of the list by name, or adds new ones. A term whose kind is changed keeps its name.
 
     Args:
         base: The table below.
@@ -62,16 +62,11 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
             merged[key] = [*known, *copy.deepcopy(value["add"])]
         elif key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
             merged[key] = _patch_terms(known, value, where)
-        elif isinstance(known, dict) and isinstance(value, Mapping) and not _changes_kind(known, value):
-            merged[key] = merge_tables(known, value, where)
+        elif isinstance(known, dict) and isinstance(value, Mapping) and value.get("kind") in (None, known.get("kind")):
+            merged[key] = merge_tables(known, value, where)  # another kind does not inherit parameters
         else:
             merged[key] = copy.deepcopy(value)
     return merged
-
-
-def _changes_kind(known: Table, over: Mapping[str, Any]) -> bool:
-    """Return whether one constructor replaces another of a different kind, whose parameters it does not inherit."""
-    return "kind" in over and over["kind"] != known.get("kind")
 
 
 def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> list[Table]:
@@ -80,13 +75,12 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
     for name, patch in patches.items():
         if not isinstance(patch, Mapping):
             raise OpencseError(f"{where}: terms.{name}: expected a table, found {patch!r}")
-        key: str | int = int(name) if name.isdecimal() and len(name) < 5 else name
-        index = key if isinstance(key, int) else names.index(key) if key in names else None
-        if index is None and "kind" in patch:
+        if name not in names and "kind" in patch:
             patched.append({"name": name, **patch})
             continue
-        if index is None or index >= len(terms):
+        if name not in names:
             raise unknown_name_error("term", name, [str(n) for n in names], f"{where}: terms")
+        index = names.index(name)
         if not isinstance(patched[index], Mapping):
             raise OpencseError(f"{where}: terms[{index}]: expected a table")
         kept_name = {"name": names[index]} if "kind" in patch else {}

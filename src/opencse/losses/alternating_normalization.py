@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
@@ -67,10 +68,8 @@ class AlternatingNormalizationLoss(Term):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.temperature <= 0:
-            raise ValueError("temperature must be positive")
-        if self.min_rows < 2:
-            raise ValueError("min_rows must be at least 2: one row has no variance")
+        check_range(self, "(0, inf)", "temperature")
+        check_least(self, 2, "min_rows")  # one row has no variance
         if not self.positives:
             raise ValueError("at least one view of positives is needed")
 

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move
 from opencse.losses.info_nce import InfoNCELoss
 from opencse.losses.term import Context, Embeddings
@@ -31,8 +32,7 @@ class FalseNegatives:
     center: bool = False
 
     def __post_init__(self) -> None:
-        if not -1 < self.threshold <= 1:
-            raise ValueError("threshold must be a cosine above -1")
+        check_range(self, "(-1, 1]", "threshold")
 
     def mask(self, anchors: Tensor, candidates: Tensor, rows: Tensor) -> Tensor:
         """Return which in-batch candidates are false negatives, (B, B).
@@ -69,8 +69,8 @@ class NoiseNegatives:
     temperature: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.times <= 0 or self.steps < 0 or self.step_size < 0 or self.temperature <= 0:
-            raise ValueError("times and temperature must be positive, steps and step_size not negative")
+        check_range(self, "(0, inf)", "times", "temperature")
+        check_least(self, 0, "steps", "step_size")
 
     def draw(self, anchors: Tensor, step: int) -> Tensor:
         """Return unit vectors (K, d) without a gradient.

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move
 from opencse.losses.teacher_weights import PolicyWeights
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
@@ -50,16 +51,14 @@ class DistillationLoss(Term):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.temperature <= 0 or (self.teacher_temperature is not None and self.teacher_temperature <= 0):
-            raise ValueError("temperatures must be positive")
+        check_range(self, "(0, inf)", "temperature", "teacher_temperature")
+        check_least(self, 2, "policy_horizon")
         if not self.teachers:
             raise ValueError("at least one teacher is needed")
         if self.teacher_weights and len(self.teacher_weights) != len(self.teachers):
             raise ValueError(f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights")
         if self.teacher_weights and (min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0):
             raise ValueError("teacher_weights must not be negative, nor all zero")
-        if self.policy_horizon < 2:
-            raise ValueError("policy_horizon must be at least 2")
         if self.weights_from and (self.teacher_weights or self.weighting != "fixed"):
             raise ValueError("weights_from takes another term's weights: leave out teacher_weights and weighting")
         if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
@@ -213,8 +212,7 @@ class ListMLELoss(DistillationLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.epsilon < 0:
-            raise ValueError("epsilon must not be negative")
+        check_least(self, 0, "epsilon")
 
     def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
         """See the class."""
@@ -268,14 +266,7 @@ class RankingConsistencyLoss(Term):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.temperature <= 0:
-            raise ValueError("temperature must be positive")
-
-    def warnings(self) -> list[str]:
-        """Warn that the form of the public code does not make the lists agree."""
-        if self.form == "entropy":
-            return ["the form 'entropy' maximises the entropy of the lists; it does not make them agree"]
-        return []
+        check_range(self, "(0, inf)", "temperature")
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory."""

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move
 from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
@@ -56,8 +57,7 @@ class InfoNCELoss(Term):
             raise ValueError(f"{len(temperature)} values of negative_temperature, but {len(self.negatives)} negatives")
         if not self.negatives and temperature is not None:
             raise ValueError("negative_temperature without negatives has no effect: name the view in `negatives`")
-        if min((self.temperature, *self._negative_temperatures)) <= 0:
-            raise ValueError("temperatures must be positive")
+        check_range(self, "(0, inf)", "temperature", "negative_temperature")
 
     @property
     def _negative_temperatures(self) -> tuple[float, ...]:
@@ -149,8 +149,7 @@ class AngularInfoNCELoss(InfoNCELoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.degrees < 90:
-            raise ValueError("degrees must be an angle of at least 0 and below 90")
+        check_range(self, "[0, 90)", "degrees")
 
     def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
         """See the base class."""
@@ -213,13 +212,6 @@ class MarginInfoNCELoss(InfoNCELoss):
 
     def _sign(self, letter: str) -> int:
         return 1 if f"{letter}+" in self.signs else -1 if letter in self.signs else 0
-
-    def warnings(self) -> list[str]:
-        """Warn of a margin without effect."""
-        if self.size != 0 and self.effective:
-            return []
-        shift = f"the margin '{self.signs}' ({self.size}) shifts all logits equally"
-        return [f"{shift}, so loss and gradient are those of plain InfoNCE"]
 
     def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
         """See the base class; a hard negative has the margin of its anchor."""

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
@@ -46,8 +47,7 @@ class MaskedLanguageModelLoss(Term):
         super().__post_init__()
         if not self.sentences or len(set(self.sentences)) != len(self.sentences):
             raise ValueError("sentences must name at least one view, and none twice")
-        if not 0 < self.ratio < 1:
-            raise ValueError("ratio must lie between 0 and 1")
+        check_range(self, "(0, 1)", "ratio")
 
     @property
     def tokens(self) -> tuple[str, ...]:

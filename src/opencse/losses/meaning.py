@@ -223,7 +223,7 @@ class MeaningLoss(Term):
             "exchanged": _mean(F.relu(g[related.exchanged]) ** 2),
             "ranking": _mean(_SMOOTH * F.softplus(gaps)),
             "search": _mean(F.softplus(others[query] - mixed[query, text] / _SMOOTH)),
-            "code": code_loss(code, related),
+            "code": (_mean(F.softplus(-5 * agreement[same])) + _mean(F.softplus(5 * agreement[opposed]))) / 2,
             "topic": of_topic[0] + of_topic[1],
             "sharpness": _mean(blurred * far, far) + _mean(blurred * near, near),
         }
@@ -236,13 +236,6 @@ class MeaningLoss(Term):
 def _least(similarity: Tensor, least: Tensor) -> Tensor:
     """Return the squared error of similarities below what they should be at least, 0.9 at most."""
     return _mean(F.relu(least.clamp(max=0.9) - similarity) ** 2)
-
-
-def code_loss(code: Tensor, related: Relations) -> Tensor:
-    """Return the logistic loss (p) of unit codes (n, p), in which both kinds of pairs count the same."""
-    agreement = code @ code.T
-    same, opposed = agreement[related.same], agreement[related.opposed]
-    return (_mean(F.softplus(-5 * same)) + _mean(F.softplus(5 * opposed))) / 2
 
 
 def expected(c: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.info_nce import InfoNCELoss
 from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
@@ -46,10 +47,8 @@ class MomentumContrastiveLoss(InfoNCELoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.queue_size < 1:
-            raise ValueError("queue_size must be at least 1")
-        if not 0 <= self.momentum <= 1:
-            raise ValueError("momentum must lie between 0 and 1")
+        check_least(self, 1, "queue_size")
+        check_range(self, "[0, 1]", "momentum")
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from opencse.foundation.numbers import check_range
 from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
 
 
@@ -45,8 +46,7 @@ class RecallLoss(Term):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.gamma <= 0:
-            raise ValueError("gamma must be positive")
+        check_range(self, "(0, inf)", "gamma")
 
     def module(self, build: TermBuildContext) -> TermModule:
         """Return the weights with copies of their initial values."""

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, tensors_hash, true_cells
 from opencse.losses.masked_language_model import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
@@ -83,10 +84,8 @@ class ReplacedTokenDetectionLoss(Term):
             raise ValueError("sentences must name at least one view, and none twice")
         if self.texts and len(self.texts) != len(self.sentences):
             raise ValueError("texts must name one view for each of sentences, or none")
-        if not 0 < self.ratio < 1:
-            raise ValueError("ratio must lie between 0 and 1")
-        if self.temperature < 0:
-            raise ValueError("temperature must not be negative")
+        check_range(self, "(0, 1)", "ratio")
+        check_least(self, 0, "temperature")
         if self.task in _LANGUAGE_TASKS and self.counted == "all":
             raise ValueError(f"task '{self.task}' counts the masked tokens only: leave out counted")
 

@@ -222,10 +222,6 @@ class Term:
         """Return a zero loss with zero gradients, for a batch in which no row has the needed views."""
         return LossOutput(torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0)
 
-    def warnings(self) -> list[str]:
-        """Return warnings about settings that are valid but probably unintended."""
-        return []
-
 
 def _names(value: Any) -> Iterator[str]:
     """Yield the names in nested sequences; an empty name is left out."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.numbers import check_least
+from opencse.foundation.numbers import check_least, check_range
 from opencse.recipes.settings import Block, CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
 
 if TYPE_CHECKING:
@@ -39,12 +39,10 @@ class ViewSettings:
     window: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.repetition <= 1:
-            raise ValueError("repetition must be a share from 0 to 1")
+        check_range(self, "[0, 1]", "repetition")
+        check_range(self, "[0, 1)", "dropout")
         if self.window is not None and not (self.optional and 0 <= self.window[0] <= self.window[1] <= 1):
             raise ValueError("window must be a range within [0, 1], of an optional view")
-        if self.dropout is not None and not 0 <= self.dropout < 1:
-            raise ValueError("dropout must be at least 0 and below 1")
         if self.prompt is not None and self.prompt.count("{}") != 1:
             raise ValueError("prompt must hold {} exactly once, where the sentence goes")
 
@@ -102,10 +100,8 @@ class Lora:
 
     def __post_init__(self) -> None:
         check_least(self, 1, "rank")
-        if self.alpha is not None and self.alpha <= 0:
-            raise ValueError("alpha must be positive")
-        if not 0 <= self.dropout < 1:
-            raise ValueError("dropout must be at least 0 and below 1")
+        check_range(self, "(0, inf)", "alpha")
+        check_range(self, "[0, 1)", "dropout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +144,7 @@ class Encoder:
         check_least(self, 3, "max_length")
         if self.keep_projector and self.projector != "simcse":
             raise ValueError("keep_projector is for the projector 'simcse'")
-        if self.dropout is not None and not 0 <= self.dropout < 1:
-            raise ValueError("dropout must be at least 0 and below 1")
+        check_range(self, "[0, 1)", "dropout")
         if self.denoising != "none" and self.pooling != "mask":
             raise ValueError("denoising is for templates: it needs pooling 'mask'")
         if self.final_mark and self.pooling != "mask":
@@ -255,7 +250,11 @@ class Recipe:
                     f"view '{place}' reads the column '{used.text}', which no part of the corpus has: "
                     "add it to the `keeps` of one of corpus.parts"
                 )
-        self._check_dimensions()
+        sizes = list(self.dimensions or ())
+        if self.dimensions is not None and (not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1):
+            raise ValueError(f"dimensions must be one or more numbers from 1, the largest first, not {sizes}")
+        if sizes and (self.block is not None or not any(term.compares_embeddings for term in self.terms)):
+            raise ValueError("no term acts at these dimensions (a meaning block has its own): leave them out")
         if self.block is not None and self.encoder.lora is not None:
             raise ValueError("lora is for an encoder that is trained, not for a meaning block: leave it out")
         if self.block is not None and self.encoder.projector != "none":
@@ -265,16 +264,6 @@ class Recipe:
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")
         if self.encoder.pooling != "mask" and masked:
             raise ValueError(f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'")
-
-    def _check_dimensions(self) -> None:
-        """Check what can be checked of the dimensions without the encoder."""
-        sizes = list(self.dimensions or ())
-        if self.dimensions is not None and (not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1):
-            raise ValueError(f"dimensions must be one or more numbers from 1, the largest first, not {sizes}")
-        if sizes and not any(term.compares_embeddings for term in self.terms):
-            raise ValueError("no term acts at these dimensions: leave them out")
-        if sizes and self.block is not None:
-            raise ValueError("dimensions are of an encoder that is trained, not of a meaning block: leave them out")
 
     def dimensions_within(self, width: int) -> tuple[int, ...]:
         """Return the numbers of dimensions at which the objective acts, for an encoder whose vectors have `width`.
@@ -334,7 +323,3 @@ class Recipe:
             name: replace(part, needs=used(part.needs), keeps=used(part.keeps))
             for name, part in self.corpus.parts.items()
         }
-
-    def warnings(self) -> list[str]:
-        """Return warnings about settings that are valid but probably unintended."""
-        return [f"{self.name}: term '{t.name}': {w}" for t in self.terms for w in t.warnings()]

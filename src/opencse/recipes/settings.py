@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from opencse.foundation.numbers import LARGEST_SEED, check_least
+from opencse.foundation.numbers import LARGEST_SEED, check_least, check_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +27,8 @@ class Optimizer:
     max_grad_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.lr <= 0:
-            raise ValueError("lr must be positive")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError("betas must be at least 0 and below 1")
-        if self.eps <= 0:
-            raise ValueError("eps must be positive")
+        check_range(self, "(0, inf)", "lr", "eps")
+        check_range(self, "[0, 1)", "betas")
         check_least(self, 0, "weight_decay", "max_grad_norm")
 
 
@@ -41,11 +37,11 @@ class Schedule:
     """Learning rate schedule.
 
     Attributes:
-        kind: After the warm-up: `linear` or `cosine` decay to 0, or `constant`.
+        kind: After the warm-up: `linear` decay to 0, or `constant`.
         warmup: Steps in which the rate rises linearly from 0: a number of steps (integer) or a share of all (below 1).
     """
 
-    kind: Literal["linear", "cosine", "constant"] = "linear"
+    kind: Literal["linear", "constant"] = "linear"
     warmup: int | float = 0
 
     def __post_init__(self) -> None:
@@ -88,8 +84,7 @@ class Training:
             raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
         check_least(self, 1, "epochs", "max_steps", "micro_batch", "log_every")
         check_least(self, 0, "checkpoint_every")
-        if not 0 <= self.seed <= LARGEST_SEED:
-            raise ValueError(f"seed must be from 0 to {LARGEST_SEED}")
+        check_range(self, f"[0, {LARGEST_SEED}]", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,29 +118,17 @@ class Block:
             (`opencse.evaluation.load_guard`). The block gets the largest strength at which none loses more.
         copy_lr: Peak learning rate of the copied layers; the other parts of the block have that of the optimizer.
         dropout: Dropout rate of what code and φ read.
-        code: Numbers in the code of a new block.
-        inner: Numbers in φ of a new block.
-        hidden: Hidden units of φ of a new block.
-        code_hidden: Hidden units of the code of a new block.
-        fit_batches: Batches whose texts a new block is fitted to before the first step.
-        fit_steps: Steps of that fit, of φ alone.
+        fit_steps: Steps in which φ of a new block is fitted before the first step.
     """
 
     tolerance: float = 0.3
     copy_lr: float = 2e-4
     dropout: float = 0.1
-    code: int = 8
-    inner: int = 192
-    hidden: int = 384
-    code_hidden: int = 128
-    fit_batches: int = 40
     fit_steps: int = 600
 
     def __post_init__(self) -> None:
         check_least(self, 0, "tolerance", "copy_lr", "fit_steps")
-        check_least(self, 1, "code", "inner", "hidden", "code_hidden", "fit_batches")
-        if not 0 <= self.dropout < 1:
-            raise ValueError("dropout must be at least 0 and below 1")
+        check_range(self, "[0, 1)", "dropout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +177,7 @@ class CorpusSettings:
     parts: dict[str, MixturePart] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.clauses <= 1:
-            raise ValueError("clauses must be a share from 0 to 1")
+        check_range(self, "[0, 1]", "clauses")
         check_least(self, 2, "rows")
         check_least(self, 0, "opposites")
         check_least(self, 1, "paraphrases")

@@ -20,7 +20,7 @@ from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, plan_batches
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
-from opencse.foundation.cache import CachedStore
+from opencse.foundation.cache import StoreWriter, cached_store
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 from opencse.foundation.tensors import move
@@ -303,11 +303,9 @@ def cached_vectors(
         hashed: Their hash and number, from `texts_hash`.
         title: Label of the progress; empty for none.
     """
-    digest, count = hashed
-    cached = CachedStore("vectors", [*embedder.key(), digest])
-    if cached.missing:
-        phase = Phase(title, total=count, unit="sentences", show=bool(title))
-        with phase, cached.writer({"vectors": np.float32}) as writer:
+
+    def write(writer: StoreWriter) -> None:
+        with Phase(title, total=hashed[1], unit="sentences", show=bool(title)) as phase:
             for chunk in chunks(texts, _CHUNK):
                 block = np.zeros((len(chunk), embedder.dimension), dtype=np.float32)
                 present = [i for i, text in enumerate(chunk) if text is not None]
@@ -315,4 +313,6 @@ def cached_vectors(
                     block[present] = embedder.encode([str(chunk[i]) for i in present])
                 writer.add(block)
                 phase.update(len(chunk))
-    return cached.open().columns["vectors"].values
+
+    store = cached_store("vectors", [*embedder.key(), hashed[0]], {"vectors": np.float32}, write)
+    return store.columns["vectors"].values

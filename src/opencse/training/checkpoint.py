@@ -73,7 +73,6 @@ class Checkpoints:
         self, folder: Path, fingerprint: dict[str, str], notify: Callable[[str], None] = lambda _: None
     ) -> None:
         self.folder, self.fingerprint, self._notify = folder, fingerprint, notify
-        self._notified: set[Path] = set()
 
     def latest(self) -> Path | None:
         """Return the newest intact checkpoint; None if there are no checkpoints.
@@ -86,9 +85,7 @@ class Checkpoints:
             wrong = find_damage(path)
             if wrong is None:
                 return path
-            if path not in self._notified:
-                self._notify(f"{path} is damaged ({wrong}); the checkpoint before it is used")
-                self._notified.add(path)
+            self._notify(f"{path} is damaged ({wrong}); the checkpoint before it is used")
         if wrong is not None:
             raise OpencseError(f"{self.folder}: every checkpoint is damaged ({wrong})", _REMEDY)
         return None
@@ -100,7 +97,12 @@ class Checkpoints:
         target = self.folder / f"step-{progress.step:08d}"
         with replaced_folder(target) as temporary:
             save_weights(network, temporary / "network.safetensors")
-            save_file(_moments(optimizer), temporary / "optimizer.safetensors")
+            moments = {
+                f"{index}.{name}": value.detach().cpu().contiguous()
+                for index, values in optimizer.state_dict()["state"].items()
+                for name, value in values.items()
+            }
+            save_file(moments, temporary / "optimizer.safetensors")
             save_file({str(i): s for i, s in enumerate(random_states)}, temporary / "random.safetensors")
             state = {"progress": asdict(progress), "fingerprint": self.fingerprint}
             (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
@@ -212,13 +214,6 @@ def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
-
-
-def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    states = optimizer.state_dict()["state"]
-    return {
-        f"{index}.{name}": value.detach().cpu().contiguous() for index, s in states.items() for name, value in s.items()
-    }
 
 
 def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:

@@ -92,14 +92,9 @@ def describe_environment() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": package_versions(),
+        "packages": {package: importlib.metadata.version(package) for package in _PACKAGES},
         "device": torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
         "cpus": os.cpu_count(),
         "command": sys.argv,
     }
-
-
-def package_versions() -> dict[str, str]:
-    """Return the version of each package on which results depend."""
-    return {package: importlib.metadata.version(package) for package in _PACKAGES}

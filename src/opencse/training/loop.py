@@ -183,8 +183,7 @@ class TrainingLoop:
         """
         sums, counts = self.state.sums, self.state.counts
         for name, value in values.items():
-            detached: Any = value.detach() if isinstance(value, torch.Tensor) else value
-            sums[name] = sums.get(name, 0.0) + detached
+            sums[name] = sums.get(name, 0.0) + value.detach()
             counts[name] = counts.get(name, 0) + 1
 
     def _check_finite(self) -> None:
@@ -205,7 +204,7 @@ class TrainingLoop:
         means = {name: float(value) / state.counts[name] for name, value in state.sums.items()}
         seconds = round(time.perf_counter() - self._clock, 2)
         self._append({**means, "lr": self.optimizer.param_groups[0]["lr"], "seconds": seconds})
-        phase.details = self._postfix | {"loss": f"{means['loss']:.4f}"}
+        phase.details |= {"loss": f"{means['loss']:.4f}"}
         state.sums, state.counts = {}, {}
 
     def _append(self, values: dict[str, Any]) -> None:
@@ -213,11 +212,6 @@ class TrainingLoop:
         if self.main:
             with self.log_path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": self.state.step, **values}) + "\n")
-
-    @property
-    def _postfix(self) -> dict[str, str]:
-        best = self.state.best_score
-        return {} if best is None else {"best": f"{best:.2f}@{self.state.best_step}"}
 
     def _evaluate(self, phase: Phase, select: bool) -> None:
         """Compute the development score, and save the weights if it is the best so far."""
@@ -235,7 +229,8 @@ class TrainingLoop:
             if self.main:
                 # Only the encoder is exported; the modules of the terms can be as large.
                 save_weights(self.network.encoder, self.best_path)
-        phase.details = {"dev": f"{score:.2f}"} | self._postfix
+        best = {} if state.best_score is None else {"best": f"{state.best_score:.2f}@{state.best_step}"}
+        phase.details |= {"dev": f"{score:.2f}", **best}
         self.network.train()
 
     def _stopped(self) -> bool:
@@ -351,12 +346,11 @@ def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
         steps: Number of steps of the run.
 
     Returns:
-        A factor in [0, 1]; `linear` and `cosine` reach 0 at `step == steps`.
+        A factor in [0, 1]; `linear` reaches 0 at `step == steps`.
     """
     warmup = schedule.warmup if isinstance(schedule.warmup, int) else math.ceil(schedule.warmup * steps)
     if step < warmup:
         return step / warmup
     if schedule.kind == "constant":
         return 1.0
-    left = (steps - step) / max(steps - warmup, 1)
-    return max(left, 0.0) if schedule.kind == "linear" else 0.5 * (1 + math.cos(math.pi * (1 - left)))
+    return max((steps - step) / max(steps - warmup, 1), 0.0)

@@ -81,7 +81,9 @@ class LossHead(nn.Module):
         with torch.autocast(device, enabled=False):
             vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
-            present = gather_mask(batch.present.T, vectors.device).T
+            present = batch.present
+            if world_size() > 1:
+                present = _gathered(move(present.T, vectors.device)).T.cpu()
             embeddings = dict(zip(batch.views, self._project(vectors, present).unbind(), strict=True))
             truncated = {
                 size: dict(zip(batch.views, self._project(vectors, present, size).unbind(), strict=True))
@@ -96,7 +98,7 @@ class LossHead(nn.Module):
                 tokens=batch.tokens,
                 device=vectors.device,
                 modules=self.modules_by_term,
-                processes=Processes(own_rows, gather_detached, mean),
+                processes=Processes(own_rows, lambda rows: gather_rows(rows.detach()), mean),
                 precision=lambda: torch.autocast(device, autocast[1], enabled=autocast[0]),
             )
             masks = dict(zip(batch.views, present.unbind(), strict=True))
@@ -292,16 +294,6 @@ def gather_rows(rows: Tensor) -> Tensor:
     if rows.requires_grad:
         return _GatherRows.apply(rows)  # type: ignore[no-untyped-call]
     return _gathered(rows)
-
-
-def gather_detached(rows: Tensor) -> Tensor:
-    """Return `gather_rows` of the rows, without a gradient."""
-    return gather_rows(rows.detach())
-
-
-def gather_mask(mask: Tensor, device: torch.device) -> Tensor:
-    """Return a mask (n, ...) of the rows of all processes, gathered on a device; both are on the CPU."""
-    return mask if world_size() == 1 else _gathered(move(mask, device)).cpu()
 
 
 def own_rows(rows: Tensor) -> Tensor:

@@ -284,6 +284,10 @@ def encoder_card(
         kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
     summary = f"A sentence encoder trained without labels by opencse, recipe `{recipe.name}` ({recipe.variant})."
     name, license = base_model(record["backbone"])
+    results = None  # what a block gains: shares of triplets at the chosen strength
+    if outcome.curve is not None:
+        gained = outcome.curve.before_and_after(outcome.curve.meaning)
+        results = [hub_score("triplet", f"opencse {n}", "cosine_accuracy", after) for n, (_, after) in gained.items()]
     metadata = ModelCardData(
         language=language,
         license=license,
@@ -292,7 +296,7 @@ def encoder_card(
         tags=["sentence-transformers", "sentence-similarity", "opencse"],
         base_model=name,
         model_name=f"opencse {recipe.name}",
-        eval_results=None if outcome.curve is None else _results(outcome.curve),
+        eval_results=results,
     )
     header = _HEADER.format(
         metadata=metadata.to_yaml().strip(),
@@ -323,14 +327,6 @@ def encoder_card(
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,
     )
-
-
-def _results(curve: StrengthCurve) -> list[EvalResult]:
-    """Return what the block gains, as a model hub reads it: shares of triplets at the chosen strength."""
-    return [
-        hub_score("triplet", f"opencse {name}", "cosine_accuracy", after)
-        for name, (_, after) in curve.before_and_after(curve.meaning).items()
-    ]
 
 
 def hub_score(task: str, data: str, metric: str, points: float) -> EvalResult:

@@ -6,7 +6,7 @@ some batches of the training text once, what the block reads is standardised by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -90,22 +90,19 @@ def find_strength(block: MeaningBlock, measures: Measures, tolerance: float) -> 
             names = scores[0] if scores else {}
             found.append({name: tuple(each[name] for each in scores) for name in names})
     guards, meaning = found
-    block.strength = before if measures.guards is None else _harmless(guards, tolerance, strengths)
+
+    def kept(place: int) -> bool:  # in points with one decimal, as they are shown
+        return all(round(values[0] - values[place], 1) <= tolerance for values in guards.values())
+
+    harmless = [strength for place, strength in enumerate(strengths) if kept(place)]
+    block.strength = before if measures.guards is None else max(harmless)
     return StrengthCurve(
         chosen=block.strength, tolerance=tolerance, strengths=strengths, guards=guards, meaning=meaning
     )
 
 
-def _harmless(guards: Scores, tolerance: float, strengths: Sequence[float]) -> float:
-    """Return the largest strength at which no guard has lost too much, in points with one decimal as they are shown."""
-
-    def kept(place: int) -> bool:
-        return all(round(values[0] - values[place], 1) <= tolerance for values in guards.values())
-
-    return max(strength for place, strength in enumerate(strengths) if kept(place))
-
-
 _RANDOM, _NEAREST = 192, 64  # texts of a step of φ: at random, and neighbours of one
+_FITTED_BATCHES = 40  # whose texts φ is fitted to
 _WARMUP = 50
 _LR = 1e-3
 
@@ -130,7 +127,7 @@ def fit_block(
     with torch.random.fork_rng():
         torch.manual_seed(recipe.training.seed)
         read: list[tuple[Tensor, Tensor, Tensor]] = []
-        batches = min(settings.fit_batches, sampler.batches_per_epoch)
+        batches = min(_FITTED_BATCHES, sampler.batches_per_epoch)
         precision = recipe.training.precision
         assert precision != "auto"  # settled before the run began
         forward = MixedPrecision(precision, network, block.center.device).forward()

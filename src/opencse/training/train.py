@@ -86,8 +86,6 @@ def train_encoder(
     """
     with joined(control.folder):
         session = TrainingSession(control)
-        for warning in recipe.warnings():
-            session.notify(f"warning: {warning}")
         batch_size, processes = recipe.training.batch_size, session.accelerator.num_processes
         if batch_size % processes:
             raise OpencseError(
@@ -191,11 +189,12 @@ class _TrainedModel:
                 )
         self.scored = self.encoder
         if settings.denoising == "train_and_dev":  # development scores see the denoising of the first view
-            self.scored = _with_module(self.encoder, next(iter(denoisers.values())))
+            modules = [*self.encoder, next(iter(denoisers.values()))]
+            self.scored = type(self.encoder)(modules=modules, device=str(self.encoder.device))
         torch.manual_seed(seed)  # the same initial weights in every process
         projector, tokenizer = build_projector(kind, width), backbone.tokenizer
-        modules = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, device)
-        head = LossHead(projector, Objective(recipe.terms), modules, recipe.dimensions_within(width))
+        built = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, device)
+        head = LossHead(projector, Objective(recipe.terms), built, recipe.dimensions_within(width))
         self.network = Network(self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None)
 
     def _add_view(self, name: str, view: ViewSettings, recipe: Recipe, backbone: Backbone) -> None:
@@ -231,20 +230,13 @@ class _TrainedModel:
         block = block_of(self.encoder)
         if block is None:
             self.new_block = backbone.block is None
-            sizes = {name: getattr(settings, name) for name in ("code", "inner", "hidden", "code_hidden")}
-            block = copy.deepcopy(backbone.block) or MeaningBlock.beside(self.encoder, **sizes)
+            block = copy.deepcopy(backbone.block) or MeaningBlock.beside(self.encoder)
             append_block(self.encoder, block)
         self.encoder.requires_grad_(False)
         block.requires_grad_(True)
         set_rates(block.copy, 0.0)
         block.drop.p = settings.dropout
         block.strength = 1.0
-
-
-def _with_module(encoder: SentenceTransformer, module: torch.nn.Module) -> SentenceTransformer:
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(modules=[*encoder, module], device=str(encoder.device))
 
 
 class _TrainingText:

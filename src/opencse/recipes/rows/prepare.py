@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +16,7 @@ from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.progress import Notify
-from opencse.foundation.tables import is_made_from, read_parquet, write_texts
+from opencse.foundation.tables import read_parquet, write_texts
 from opencse.recipes import MixturePart, Recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.sampling import paraphrase_settings, sample
@@ -215,36 +213,25 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
     Raises:
         OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
     """
-    rows = _with_columns(recipe, _sampled(recipe, corpus, out, sources), out / "views", sources, notify)
-    if parts := recipe.used_parts:
-        out.mkdir(parents=True, exist_ok=True)
-        rows = mix_rows(rows, parts, out / "mixture.parquet", seed=recipe.training.seed, notify=notify)
-    return Corpus(rows.path, corpus.name)
-
-
-def _sampled(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources) -> Corpus:
-    """Return the sample of the corpus that columns are built for; the corpus itself if all of it is used."""
+    seed, name = recipe.training.seed, corpus.name
     complete = recipe.build and not missing_specs(recipe.build, recipe.columns, corpus.columns)
     whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus.columns)
-    if complete or (whole and sources.paraphrases is None):
-        return corpus
-    seed, path = recipe.training.seed, out / "corpus.parquet"
-    return sample(corpus, recipe.corpus, path, table=sources.paraphrases, seed=seed, pack=sources.pack)
-
-
-def _with_columns(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources, notify: Notify) -> Corpus:
-    """Return the corpus with all columns that the recipe's views read; the missing ones are built in `out`."""
-    missing = missing_specs(recipe.build, recipe.columns, corpus.columns)
-    if not missing:
-        return corpus
-    notify(f"building {', '.join(missing)}")
-    pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
-    specs = sources.pack.localise(with_models(missing, sources.models, pooling))
-    models = list(sources.models.values())
-    built = build_views(corpus.path, specs, out, seed=recipe.training.seed, resume=sources.keep, models=models)
-    for line in skipped_lines(built, specs):
-        notify(line)
-    return add_columns(corpus, built, list(recipe.columns))
+    if not complete and not (whole and sources.paraphrases is None):
+        path, table = out / "corpus.parquet", sources.paraphrases
+        corpus = sample(corpus, recipe.corpus, path, table=table, seed=seed, pack=sources.pack)
+    if missing := missing_specs(recipe.build, recipe.columns, corpus.columns):
+        notify(f"building {', '.join(missing)}")
+        pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
+        specs = sources.pack.localise(with_models(missing, sources.models, pooling))
+        models = list(sources.models.values())
+        built = build_views(corpus.path, specs, out / "views", seed=seed, resume=sources.keep, models=models)
+        for line in skipped_lines(built, specs):
+            notify(line)
+        corpus = add_columns(corpus, built, list(recipe.columns))
+    if parts := recipe.used_parts:
+        out.mkdir(parents=True, exist_ok=True)
+        corpus = mix_rows(corpus, parts, out / "mixture.parquet", seed=seed, notify=notify)
+    return Corpus(corpus.path, name)
 
 
 T = TypeVar("T")
@@ -266,7 +253,7 @@ def mix_rows(
     Args:
         built: Sentences and views.
         parts: The parts of the mixture, by name.
-        out: The Parquet file to write; not written again if it was made from the same input.
+        out: The Parquet file to write.
         seed: Seed of the sample of rows and of their order.
         notify: Receives a note on each part that is left out.
 
@@ -277,10 +264,6 @@ def mix_rows(
         OpencseError: No sentence has the columns that any part needs.
     """
     parts = {name: part for name, part in parts.items() if part.rows}
-    settings = {name: asdict(part) for name, part in parts.items()}
-    made_from = hashlib.sha256(json.dumps([built.content_hash, settings, seed]).encode()).hexdigest()
-    if is_made_from(out, made_from):
-        return Corpus(out)
     columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
     sentences = [row for row in built.rows(("text", *columns)) if row[0] is not None and row[0].strip()]
     rows: list[Row] = []
@@ -293,7 +276,9 @@ def mix_rows(
             if all(row[i] for i in needed) and (part.words is None or len((row[0] or "").split()) <= part.words)
         ]
         if not fitting:
-            without_rows.append(f"{name} ({_requirement(part)})")
+            needs = [f"needs {' and '.join(part.needs)}"] if part.needs else []
+            words = [f"at most {part.words} words"] if part.words else []
+            without_rows.append(f"{name} ({', '.join([*needs, *words])})")
             continue
         drawn = draw_evenly(fitting, part.rows, random.Random(f"{seed} {name}"))
         rows += [(row[0], *(row[i] if i in cells else None for i in range(1, len(row))), name) for row in drawn]
@@ -307,14 +292,8 @@ def mix_rows(
         notify(f"no sentence fits the part {empty_part} of the training rows: it is left out")
     random.Random(seed).shuffle(rows)
     names = ["text", *columns, "part"]
-    write_texts(out, dict(zip(names, zip(*rows, strict=True), strict=True)), made_from)
+    write_texts(out, dict(zip(names, zip(*rows, strict=True), strict=True)))
     return Corpus(out)
-
-
-def _requirement(part: MixturePart) -> str:
-    """Describe in words which sentences a part takes."""
-    needs = [f"needs {' and '.join(part.needs)}"] if part.needs else []
-    return ", ".join([*needs, *([] if part.words is None else [f"at most {part.words} words"])])
 
 
 def draw_evenly(rows: Sequence[T], count: int, rng: random.Random) -> Iterator[T]:

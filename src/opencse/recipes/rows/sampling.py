@@ -66,9 +66,15 @@ def sample(
         return Corpus(out)
     rng = random.Random(seed)
     with timed("sampling"):
-        plain, opposed = _sample(corpus, settings, rng, pack)
+        plain = _Reservoir(settings.rows, rng)
+        balanced = _Balanced(settings.opposites, random.Random(rng.random()), pack)
+        for text in corpus.texts():
+            plain.offer(text)
+            if settings.opposites:
+                balanced.offer(text)
+        drawn, opposed = list(dict.fromkeys(plain.kept)), balanced.kept()
     with timed("parsing and rewriting"):
-        whole = [*_cut(plain, settings.clauses, rng, pack), *_statements(opposed, settings.clauses, rng, pack)]
+        whole = [*_cut(drawn, settings.clauses, rng, pack), *_statements(opposed, settings.clauses, rng, pack)]
         texts = list(dict.fromkeys(whole))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
@@ -136,19 +142,6 @@ class _Balanced:
 def _each(word: str) -> int:
     """Return the number of sentences of a word in each round."""
     return _VERBS_EACH if word.startswith("to ") else 1
-
-
-def _sample(
-    corpus: Corpus, settings: CorpusSettings, rng: random.Random, pack: LanguagePack
-) -> tuple[list[str], dict[str, str]]:
-    """Return a random sample of distinct sentences, and sentences by adjective or verb with an opposite."""
-    plain = _Reservoir(settings.rows, rng)
-    opposed = _Balanced(settings.opposites, random.Random(rng.random()), pack)
-    for text in corpus.texts():
-        plain.offer(text)
-        if settings.opposites:
-            opposed.offer(text)
-    return list(dict.fromkeys(plain.kept)), opposed.kept()
 
 
 def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random, pack: LanguagePack) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from opencse.foundation.cache import CachedStore, Store, key_hash
+from opencse.foundation.cache import Store, StoreWriter, cached_store, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 from opencse.text.corpus import Corpus, chunks
@@ -143,21 +143,22 @@ def open_token_store(
     key = {
         "corpus": corpus.content_hash,
         "format": corpus.format,
-        "tokenizer": _tokenizer_hash(tokenizer),
+        "tokenizer": key_hash(json.loads(tokenizer.backend_tokenizer.to_str()) | {"truncation": None, "padding": None}),
         "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
     }
-    cached = CachedStore("tokens", key)
-    if cached.missing:
-        kinds = dict.fromkeys(map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
-        with cached.writer(kinds) as writer, Phase("tokenising", unit="sentences", show=progress) as phase:
+
+    def write(writer: StoreWriter) -> None:
+        with Phase("tokenising", unit="sentences", show=progress) as phase:
             writer.meta |= {"skipped": 0, "sources": len(sources)}
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
                 usable = [row for row in chunk if row is not None]
                 writer.add(*(_tokenise(usable, source, tokenizer, max_length) for source in sources))
                 writer.meta["skipped"] += len(chunk) - len(usable)
                 phase.update(len(chunk))
-    store = TokenStore(cached.open(), corpus.content_hash)
+
+    kinds = dict.fromkeys(map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
+    store = TokenStore(cached_store("tokens", key, kinds, write), corpus.content_hash)
     if store.rows < 2:
         raise OpencseError(
             f"{corpus.path}: holds {store.rows} usable sentences ({store.skipped} blank rows)",
@@ -170,12 +171,6 @@ def open_token_store(
                 f"{corpus.path}: the column '{source.column}' is null in every row{outside}", "Build it again."
             )
     return store
-
-
-def _tokenizer_hash(tokenizer: Any) -> str:
-    spec = json.loads(tokenizer.backend_tokenizer.to_str())
-    spec.pop("truncation", None), spec.pop("padding", None)
-    return key_hash(spec)
 
 
 def _tokenise(

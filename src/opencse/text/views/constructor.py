@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from opencse.foundation.cache import CachedStore, Store
+from opencse.foundation.cache import Store, StoreWriter, cached_store
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
@@ -252,12 +252,13 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
         texts: All texts, in order; only read if they are not in the cache yet.
         texts_hash: Hash of the texts, from `texts_hash`.
     """
-    cached = CachedStore("sentences", texts_hash)
-    if cached.missing:
-        with cached.writer({"texts": np.uint8, "keys": np.uint64}) as writer:
-            for chunk in chunks(texts, _CHUNK):
-                writer.add([text.encode("utf-8", "replace") for text in chunk], _keys(chunk))
-    return SentenceStore(cached.open(), texts_hash)
+
+    def write(writer: StoreWriter) -> None:
+        for chunk in chunks(texts, _CHUNK):
+            writer.add([text.encode("utf-8", "replace") for text in chunk], _keys(chunk))
+
+    store = cached_store("sentences", texts_hash, {"texts": np.uint8, "keys": np.uint64}, write)
+    return SentenceStore(store, texts_hash)
 
 
 def _keys(texts: Sequence[str]) -> np.ndarray:
