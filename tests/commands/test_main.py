@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from opencse.commands.main import app, main, shortage
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Verbosity, set_verbosity
+from opencse.foundation.progress import set_quiet
 from opencse.recipes import load_recipe
 from tests.tiny import tiny_bert
 
@@ -28,7 +28,7 @@ def _as_it_was(monkeypatch):
         monkeypatch.setenv(name, "")  # so that what a command sets is undone
         monkeypatch.delenv(name)
     yield
-    set_verbosity(Verbosity.NORMAL)
+    set_quiet(False)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,6 @@ BAD = {
     "nothing to evaluate on": (["evaluate", "BACKBONE"], "data"),
     "a device that is not there": (["train", "simcse", "CORPUS", "--device", "cuda"], "finds no such device"),
     "no device": (["train", "simcse", "CORPUS", "--device", "gpu"], "no such kind"),
-    "quiet and verbose": (["train", "simcse", "CORPUS", "-q", "-v"], "exclude"),
 }
 
 

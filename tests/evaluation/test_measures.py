@@ -65,9 +65,9 @@ def test_an_undefined_score_is_an_error_of_development_and_left_out_of_what_is_w
 
 
 def test_what_is_watched_of_the_pairs_has_the_names_of_the_log(encoder) -> None:
-    measures = Measures(watch=[PairGeometry(SETS[0], ("geometry", "splits"), "fp32")])
-    measures.start(encoder)
-    found = measures.watched()
+    geometry = PairGeometry(SETS[0], ("geometry", "splits"), "fp32")
+    geometry.start(encoder)
+    found = geometry.scores()
     assert {"alignment", "uniformity"} < set(found) <= {"alignment", "uniformity", "Cont.", "Oppn."}
     expected = evaluate_tasks(Embedder(encoder), [GeometryTask(pairs=SETS[0])]).results[0].metrics
     assert {name: found[name] for name in ("alignment", "uniformity")} == {

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from opencse.foundation import progress
-from opencse.foundation.progress import Phase, Verbosity, collect, duration, note, set_verbosity, timed
+from opencse.foundation.progress import Phase, collect, duration, note, set_quiet, timed
 from opencse.foundation.result_table import Number, Table, show
 
 
@@ -19,7 +19,7 @@ from opencse.foundation.result_table import Number, Table, show
 def _normal(monkeypatch):
     monkeypatch.setattr(progress, "EVERY", 0.05)
     yield
-    set_verbosity(Verbosity.NORMAL)
+    set_quiet(False)
 
 
 def test_a_line_says_amount_share_rate_and_time_left(monkeypatch):
@@ -71,18 +71,15 @@ def test_a_terminal_gets_a_bar(monkeypatch, capfd):
     assert "opencse:" not in shown
 
 
-def test_quiet_and_short_phases_say_nothing_and_some_remarks_are_for_verbose_runs_alone(capfd):
+def test_quiet_and_short_phases_say_nothing(capfd):
     with Phase("building", total=4, unit="rows") as phase:
         phase.update(4)
     note("usual")
-    note("detail", verbose=True)
-    set_verbosity(Verbosity.VERBOSE)
-    note("detail", verbose=True)
-    set_verbosity(Verbosity.QUIET)
+    set_quiet(True)
     with Phase("building", total=4, unit="rows"):
         time.sleep(0.12)
     note("something")
-    assert capfd.readouterr().err == "opencse: usual\nopencse: detail\n"
+    assert capfd.readouterr().err == "opencse: usual\n"
 
 
 @pytest.mark.parametrize(

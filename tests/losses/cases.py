@@ -155,7 +155,6 @@ CASES = [
     *(dclr(center) for center in (False, True)),
     alternating("debcse", {}),
     alternating("decoupled", {"decoupled": True}, decoupled=True),
-    alternating("all negatives", {"all_negatives": True}, negative_scope="all"),
     alternating("plain vectors", {"normalize": False}, normalize=False),
     alternating("no negatives", {}, negatives=()),
     alternating("one of each", {"t": 0.2}, positives=("positive_1",), negatives=("negative_1",), temperature=0.2),

@@ -26,8 +26,7 @@ from typing import (
 
 import typer
 
-from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Notify, Verbosity, note, set_verbosity
+from opencse.foundation.progress import Notify, note, set_quiet
 
 P = ParamSpec("P")
 Options = TypeVar("Options")
@@ -114,7 +113,6 @@ class CommonOptions:
 
     device: str = option("`auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.", default="auto")
     quiet: bool = option("Print only results and errors.", default=False, flags=("--quiet", "-q"))
-    verbose: bool = option("Also print the time of each part.", default=False, flags=("--verbose", "-v"))
 
 
 def add_command(
@@ -173,15 +171,12 @@ def _shown_type(hint: Any) -> Any:
 
 
 def _begin(common: CommonOptions) -> None:
-    """Apply the options for device and verbosity.
+    """Apply the options for device and progress.
 
     Raises:
-        OpencseError: There is no such device, or both `--quiet` and `--verbose` are given.
+        OpencseError: There is no such device.
     """
-    if common.quiet and common.verbose:
-        raise OpencseError("--quiet and --verbose exclude each other")
-    quiet = common.quiet or os.environ.get("RANK", "0") != "0"  # of several processes, one speaks
-    set_verbosity(Verbosity.QUIET if quiet else Verbosity.VERBOSE if common.verbose else Verbosity.NORMAL)
+    set_quiet(common.quiet or os.environ.get("RANK", "0") != "0")  # of several processes, one speaks
     if common.device != "auto":
         from opencse.encoder.device import use_device
 

@@ -8,7 +8,7 @@ vectors equal those of `encode`, up to float32 rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -144,20 +144,33 @@ class Embedder:
     __call__ = encode
 
     def _tokenize(self, texts: list[str]) -> TokenTable:
-        """Tokenise distinct texts like the model's `preprocess`, without padding."""
+        """Tokenise distinct texts like the model's `preprocess`, without padding.
+
+        Raises:
+            OpencseError: The tokenizer has no padding token and the texts differ in length.
+        """
         tokenizer: Any = self.model[0].tokenizer
-
-        def chunks() -> Iterator[Any]:
-            with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
-                for start in range(0, len(texts), _CHUNK):
-                    chunk = [(self.prompt or "") + text for text in texts[start : start + _CHUNK]]
-                    yield tokenizer(chunk, truncation="longest_first")
-                    phase.update(len(chunk))
-
-        table = TokenTable.of(tokenizer, chunks())
-        if self.progress and (remark := cut_note(table.lengths, self.model.max_seq_length)):
+        parts: dict[str, list[np.ndarray]] = {}
+        counts: list[int] = []
+        with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
+            for start in range(0, len(texts), _CHUNK):
+                chunk = [(self.prompt or "") + text for text in texts[start : start + _CHUNK]]
+                encoded = tokenizer(chunk, truncation="longest_first")
+                counts += map(len, encoded["input_ids"])
+                for name, lists in encoded.items():
+                    parts.setdefault(name, []).append(np.fromiter(chain.from_iterable(lists), np.int32))
+                phase.update(len(chunk))
+        lengths = np.array(counts)
+        if tokenizer.pad_token_id is None and len(set(counts)) > 1:
+            raise OpencseError("the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it.")
+        if self.progress and (remark := cut_note(lengths, self.model.max_seq_length)):
             note(remark)
-        return table
+        padding = dict.fromkeys(parts, 0) | {
+            "input_ids": tokenizer.pad_token_id or 0,
+            "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
+        }
+        columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        return TokenTable(lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left")
 
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
         """Run all batches and return one row per distinct text."""
@@ -279,29 +292,6 @@ class TokenTable:
     columns: Mapping[str, np.ndarray]
     padding: Mapping[str, int]
     left: bool
-
-    @classmethod
-    def of(cls, tokenizer: Any, chunks: Iterable[Mapping[str, list[list[int]]]]) -> TokenTable:
-        """Collect the unpadded output of a tokenizer, chunk by chunk.
-
-        Raises:
-            OpencseError: The tokenizer has no padding token and the texts differ in length.
-        """
-        all_lengths: list[np.ndarray] = []
-        parts: dict[str, list[np.ndarray]] = {}
-        for encoded in chunks:
-            all_lengths.append(np.array([len(ids) for ids in encoded["input_ids"]]))
-            for name, lists in encoded.items():
-                parts.setdefault(name, []).append(np.fromiter(chain.from_iterable(lists), np.int32))
-        lengths = np.concatenate(all_lengths)
-        if tokenizer.pad_token_id is None and len(np.unique(lengths)) > 1:
-            raise OpencseError("the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it.")
-        padding = dict.fromkeys(parts, 0) | {
-            "input_ids": tokenizer.pad_token_id or 0,
-            "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
-        }
-        columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-        return cls(lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left")
 
     @cached_property
     def starts(self) -> np.ndarray:

@@ -53,15 +53,21 @@ def _replaced(path: Path, *, folder: bool) -> Iterator[Path]:
         temporary.mkdir() if folder else temporary.touch()
         mode = stat.S_IMODE(temporary.stat().st_mode)  # as the user's umask has it; some writers set other modes
     try:
-        with _disk_problem_named(path):
-            yield temporary
-            for file in temporary.rglob("*") if folder else (temporary,):
-                file.chmod(mode if file.is_dir() else mode & 0o666)
-                if file.is_file():
-                    with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
-                        os.fsync(stream.fileno())
+        yield temporary
+        for file in temporary.rglob("*") if folder else (temporary,):
+            file.chmod(mode if file.is_dir() else mode & 0o666)
+            if file.is_file():
+                with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
+                    os.fsync(stream.fileno())
         with writable(path):
             _put_in_place(temporary, path) if folder else temporary.replace(path)
+    except Exception as error:
+        if (found := disk_problem(error)) is None:
+            raise
+        problem, remedy = found
+        raise OpencseError(
+            f"{path}: {problem}; nothing was half-written", f"{remedy} Runs go on with --resume."
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             shutil.rmtree(temporary, ignore_errors=True) if folder else temporary.unlink()
@@ -142,20 +148,6 @@ def disk_problem(error: BaseException) -> tuple[str, str] | None:
             "Raise the limit with `ulimit -f unlimited`, or write to another disk (-o, TMPDIR, OPENCSE_CACHE).",
         )
     return None
-
-
-@contextlib.contextmanager
-def _disk_problem_named(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        found = disk_problem(error)
-        if found is None:
-            raise
-        problem, remedy = found
-        raise OpencseError(
-            f"{path}: {problem}; nothing was half-written", f"{remedy} Runs go on with --resume."
-        ) from error
 
 
 CHECKSUMS = "checksums.json"

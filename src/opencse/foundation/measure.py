@@ -65,10 +65,6 @@ class Measures:
         scores = self.development.scores()
         return sum(scores.values()) / len(scores)
 
-    def watched(self) -> dict[str, float]:
-        """Return the further measures of the current weights by name."""
-        return {name: value for measure in self.watch for name, value in measure.scores().items()}
-
 
 UNMEASURED = Measures()
 """No measures: the weights of the last step are kept."""

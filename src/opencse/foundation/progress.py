@@ -1,7 +1,7 @@
 """How far a long phase is: a bar on a terminal or in a notebook, a line every thirty seconds anywhere else.
 
 Everything that opencse says while it works goes through this module and to standard error, so that one switch
-(`set_verbosity`) silences it.
+(`set_quiet`) silences it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,42 +25,29 @@ EVERY = 30.0
 """Seconds between two lines of one phase where there is no terminal."""
 
 
-class Verbosity(IntEnum):
-    """How much is said while opencse works; results and errors are always printed."""
-
-    QUIET = 0
-    NORMAL = 1
-    VERBOSE = 2
+_quiet = False
 
 
-_verbosity = Verbosity.NORMAL
-
-
-def set_verbosity(verbosity: Verbosity) -> None:
-    """Set how much this process says from now on."""
-    global _verbosity
-    _verbosity = verbosity
+def set_quiet(quiet: bool) -> None:
+    """Set whether this process says nothing from now on but results and errors."""
+    global _quiet
+    _quiet = quiet
 
 
 @contextmanager
 def progress_shown(show: bool) -> Iterator[None]:
     """Say nothing inside a `with` block unless `show` is true."""
-    before = _verbosity
-    set_verbosity(before if show else Verbosity.QUIET)
+    before = _quiet
+    set_quiet(before or not show)
     try:
         yield
     finally:
-        set_verbosity(before)
+        set_quiet(before)
 
 
-def note(text: str, *, verbose: bool = False) -> None:
-    """Print a remark to standard error.
-
-    Args:
-        text: One line.
-        verbose: Print it only if the user asked for more (`--verbose`).
-    """
-    if _verbosity >= (Verbosity.VERBOSE if verbose else Verbosity.NORMAL):
+def note(text: str) -> None:
+    """Print a remark of one line to standard error."""
+    if not _quiet:
         _write(f"opencse: {text}")
 
 
@@ -105,7 +91,7 @@ class Phase:
         self._closed = threading.Event()
         self._bar: TaskID | None = None
         self._lines = threading.Thread(target=self._write_lines, daemon=True)
-        if not show or _verbosity == Verbosity.QUIET:
+        if not show or _quiet:
             return
         if sys.stderr.isatty() or ("ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")):
             self._bar = _open_bars().add_task("", phase=self)
@@ -227,13 +213,12 @@ class Timings:
         """Count the time of a `with` block."""
         self._count()
         self._open.append(name)
-        before = self.seconds.setdefault(name, 0.0)
+        self.seconds.setdefault(name, 0.0)
         try:
             yield
         finally:
             self._count()
             self._open.pop()
-            note(f"{name}: {duration(self.seconds[name] - before)}", verbose=True)
 
     def rounded(self) -> dict[str, float]:
         """Return the seconds by part to a tenth, the longest first; parts that took none are left out."""

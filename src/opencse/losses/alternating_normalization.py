@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -37,10 +37,9 @@ class AlternatingNormalizationLoss(Term):
     Attributes:
         anchor: View of the anchors.
         positives: Views with positives.
-        negatives: Views with mined negatives.
+        negatives: Views with mined negatives, each contrasted with the anchor of its own row.
         temperature: t.
         decoupled: Leave the positive out of the denominator, as published.
-        negative_scope: Whether the mined negatives of a row are contrasted with its `own` anchor or with `all` anchors.
         normalize: Batch-normalise z; otherwise both towers are plain vectors (an ablation of the paper).
         stop_gradient: Stop the gradient through z.
         min_rows: A view present in fewer rows of the batch is normalised with the statistics of all views, because z
@@ -61,7 +60,6 @@ class AlternatingNormalizationLoss(Term):
     negatives: tuple[str, ...] = ()
     temperature: float = 0.05
     decoupled: bool = False
-    negative_scope: Literal["own", "all"] = "own"
     normalize: bool = True
     stop_gradient: bool = False
     min_rows: int = 32
@@ -113,7 +111,7 @@ class AlternatingNormalizationLoss(Term):
         """
         has_negative = used[opposite].sum() - used[opposite].long() > 0
         for view in self.negatives:
-            has_negative = has_negative | (used[view] if self.negative_scope == "own" else used[view].any())
+            has_negative = has_negative | used[view]
         return has_negative
 
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
@@ -143,8 +141,7 @@ class AlternatingNormalizationLoss(Term):
         own = torch.eye(len(a), dtype=torch.bool, device=a.device)
         blocks = [_logits(a, others[0], others[1] & ~own, self.temperature)]
         for mined, mined_present in negatives:
-            allowed = own & mined_present if self.negative_scope == "own" else mined_present.expand_as(own)
-            blocks.append(_logits(a, mined, allowed, self.temperature))
+            blocks.append(_logits(a, mined, own & mined_present, self.temperature))
         positive = (a * b).sum(dim=-1, keepdim=True) / self.temperature
         if not self.decoupled:
             blocks.append(positive)

@@ -178,16 +178,12 @@ class MeaningLoss(Term):
         yield from ((view, _RELATED) for view in self.related)
         yield from ((view, _QUERY) for view in self.queries)
 
-    def related_texts(self, present: Embeddings, context: Context) -> tuple[dict[str, Tensor], Relations]:
-        """Return the rows that have each view, and how their texts are related, in the order of `views`."""
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; cost is O(n² d) for the n texts of the batch."""
         rows = {view: context.host_rows(present, view) for view in self.views}
         groups = dict(self._groups())
         group = torch.cat([torch.full_like(rows[view], groups[view]) for view in self.views])
-        return rows, relations(torch.cat(list(rows.values())), group)
-
-    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; cost is O(n² d) for the n texts of the batch."""
-        rows, related = self.related_texts(present, context)
+        related = relations(torch.cat(list(rows.values())), group)
         device = embeddings[self.views[0]].device
         vectors = torch.cat([embeddings[view][move(rows[view], device)] for view in self.views])
         e, z, code, topic = (F.normalize(part, dim=-1) for part in vectors.tensor_split(4, dim=-1))

@@ -221,7 +221,8 @@ class TrainingLoop:
             score = self.measures.development_score() if self.main else 0.0
         self._evaluation_seconds = time.perf_counter() - began
         state = self.state
-        self._append({"dev": score, **(self.measures.watched() if self.main else {})})
+        watched = [measure.scores() for measure in self.measures.watch] if self.main else []
+        self._append({"dev": score, **{name: value for scores in watched for name, value in scores.items()}})
         if not select:
             state.first_score = score
         elif state.best_score is None or score > state.best_score:

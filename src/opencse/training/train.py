@@ -139,17 +139,9 @@ def train_encoder(
 
 
 class _TrainedModel:
-    """The encoder, and the network that is trained around it.
+    """The encoder, and the network that is trained around it."""
 
-    Attributes:
-        new_block: Whether the encoder has a meaning block that was not trained before.
-        packed: Whether the encoder computes real tokens only.
-        adapter: What merges the low-rank adapters of the encoder; None without.
-        sources: The texts to tokenise.
-        views: For each view its text and its frame of tokens.
-    """
-
-    new_block = False
+    new_block = False  # whether the encoder has a meaning block that was not trained before
 
     def __init__(self, recipe: Recipe, backbone: Backbone, device: torch.device) -> None:
         settings, seed = recipe.encoder, recipe.training.seed
@@ -198,11 +190,6 @@ class _TrainedModel:
         self.network = Network(self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None)
 
     def _add_view(self, name: str, view: ViewSettings, recipe: Recipe, backbone: Backbone) -> None:
-        """Add the source of the tokens of a view.
-
-        Raises:
-            OpencseError: `encoder.max_length` is too short for the prompt of the view.
-        """
         settings, encoder, prompt = recipe.encoder, self.encoder, view.prompt
         if settings.pooling == "mask" and prompt:
             # The encoder's tokenizer no longer has the mask token, so templates are read with the original one.
