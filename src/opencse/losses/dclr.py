@@ -34,19 +34,6 @@ class FalseNegatives:
     def __post_init__(self) -> None:
         check_range(self, "(-1, 1]", "threshold")
 
-    def mask(self, anchors: Tensor, candidates: Tensor, rows: Tensor) -> Tensor:
-        """Return which in-batch candidates are false negatives, (B, B).
-
-        Args:
-            anchors: The teacher's vectors of the anchors, (B, d_t).
-            candidates: Those of the positives, (B, d_t).
-            rows: Numbers of the rows that have an anchor.
-        """
-        mean = anchors[rows].mean(dim=0) if self.center else 0.0
-        a, b = (F.normalize(vectors - mean, dim=-1) for vectors in (anchors, candidates))
-        cosines = a @ b.T
-        return (cosines >= self.threshold) & ~torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
-
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseNegatives:
@@ -147,7 +134,11 @@ class DCLRLoss(InfoNCELoss):
         return reports
 
     def _mask(self, present: Embeddings, context: Context) -> Tensor:
-        assert self.false_negatives is not None
-        vectors = context.teachers[self.false_negatives.teacher]
-        anchors, candidates = vectors[self.anchor], vectors[self.positive]
-        return self.false_negatives.mask(anchors, candidates, context.rows(present, self.anchor))
+        """Return which in-batch candidates are false negatives, (B, B)."""
+        settings = self.false_negatives
+        assert settings is not None
+        vectors, rows = context.teachers[settings.teacher], context.rows(present, self.anchor)
+        mean = vectors[self.anchor][rows].mean(dim=0) if settings.center else 0.0
+        a, b = (F.normalize(vectors[view] - mean, dim=-1) for view in (self.anchor, self.positive))
+        cosines = a @ b.T
+        return (cosines >= settings.threshold) & ~torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)

@@ -205,7 +205,7 @@ class MeaningLoss(Term):
         mixed = (c + _STRENGTH**2 * g) / (1 + _STRENGTH**2)  # the cosines of v
         same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
         gaps = (mixed[i, k] - mixed[i, j] + _MARGIN) / _SMOOTH
-        of_topic = [_least(topics[pairs], c[pairs] + more) for pairs, more in ((same, 0.25), (opposed, 0.15))]
+        alike = [(c[p] + more).clamp(max=0.9) - topics[p] for p, more in ((same, 0.25), (opposed, 0.15))]
         query, text = related.searched
         counted = related.generic & (c < _NEAR[1])
         others = (mixed / _SMOOTH).masked_fill(~counted, -1e4).logsumexp(dim=1)
@@ -220,18 +220,13 @@ class MeaningLoss(Term):
             "ranking": _mean(_SMOOTH * F.softplus(gaps)),
             "search": _mean(F.softplus(others[query] - mixed[query, text] / _SMOOTH)),
             "code": (_mean(F.softplus(-5 * agreement[same])) + _mean(F.softplus(5 * agreement[opposed]))) / 2,
-            "topic": of_topic[0] + of_topic[1],
+            "topic": _mean(F.relu(alike[0]) ** 2) + _mean(F.relu(alike[1]) ** 2),
             "sharpness": _mean(blurred * far, far) + _mean(blurred * near, near),
         }
         loss = torch.stack([_WEIGHTS[name] * value for name, value in parts.items()]).sum()
         signs = torch.cat([agreement[same], -agreement[opposed]])
         reports = {name: value.detach() for name, value in parts.items()}
         return LossOutput(loss, reports | {"right": _mean((signs > 0).to(g.dtype))})
-
-
-def _least(similarity: Tensor, least: Tensor) -> Tensor:
-    """Return the squared error of similarities below what they should be at least, 0.9 at most."""
-    return _mean(F.relu(least.clamp(max=0.9) - similarity) ** 2)
 
 
 def expected(c: Tensor) -> Tensor:

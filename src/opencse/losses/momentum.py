@@ -64,7 +64,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
         module: MomentumQueue = context.modules[self.name]
         module.follow(context.step)
         loss = super().compute(embeddings, present, context)
-        module.enqueue(module.project(self._encoded(module, context)[context.rows(present, self.anchor)]))
+        module.enqueue(self._encoded(module, context)[context.rows(present, self.anchor)])
         queued = module.vectors.new_full((), float(len(module.vectors)))
         return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
@@ -78,7 +78,9 @@ class MomentumContrastiveLoss(InfoNCELoss):
         ids, mask = context.tokens[self.anchor]
         nonempty = mask.any(dim=1)
         with context.precision():
-            vectors = module.encode(*(move(tokens[nonempty], context.device) for tokens in (ids, mask)))
+            inputs = {"input_ids": ids, "attention_mask": mask}
+            features = module.encoder({name: move(x[nonempty], context.device) for name, x in inputs.items()})
+        vectors = features["sentence_embedding"]
         rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.vectors.dtype)
         rows[true_cells(nonempty, context.device)] = vectors.to(rows.dtype)
         return context.processes.gather(rows)
@@ -134,18 +136,10 @@ class MomentumQueue(TermModule):
         for statistic, new_statistic in zip(self.encoder.buffers(), current.buffers(), strict=True):
             statistic.copy_(new_statistic)
 
-    def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the sentence vectors (n, width of the encoder) of ids and attention mask (n, L)."""
-        return self.encoder({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
-
-    def project(self, vectors: Tensor) -> Tensor:
-        """Return the embeddings (n, width) of sentence vectors."""
-        return self._online[1](vectors)
-
     @torch.no_grad()
     def enqueue(self, vectors: Tensor) -> None:
-        """Add vectors (n, width) to the queue; the oldest leave."""
+        """Add the embeddings of sentence vectors (n, width of the encoder) to the queue; the oldest leave."""
         buffer = self.get_buffer("queue")
-        newest = torch.cat([self.vectors, vectors.to(buffer.dtype)])[-len(buffer) :]
+        newest = torch.cat([self.vectors, self._online[1](vectors).to(buffer.dtype)])[-len(buffer) :]
         buffer[: len(newest)] = newest
         self._count = len(newest)

@@ -239,7 +239,8 @@ A vector is [e; βz; 0] / √(1 + β²). Its first half is that of the backbone,
 gives back; its second half is a meaning vector. `meaning_block.py` has the formula and the upgrade of an index, and
 runs nothing but this module; with opencse installed, `opencse.encoder.load_encoder` loads the model without running it.
 
-The strength is β = {chosen:g}, the largest at which no guard loses more than {tolerance:g} points. It is a number in
+The strength is β = {curve.chosen:g}, the largest at which no guard loses more than {curve.tolerance:g} points. It \
+is a number in
 the block's `config.json`, or:
 
 ```python
@@ -251,20 +252,22 @@ model[-1].strength = 0.3
 """
 _RUN = """| | |
 |---|---|
-| Backbone | `{backbone}` ({family}) |
-| Method | {paper} |
-| Training text | `{corpus}`, {rows} rows |
-| Steps | {steps}, batch {batch}, peak learning rate {lr:g}, seed {seed}, {precision} |
+| Backbone | `{record[backbone]}` ({recipe.family}) |
+| Method | {method} |
+| Training text | `{record[corpus]}`, {record[rows]:,} rows |
+| Steps | {outcome.steps:,}, batch {recipe.training.batch_size}, peak learning rate {recipe.optimizer.lr:g}, \
+seed {recipe.training.seed}, {recipe.training.precision} |
 | Weights kept | {kept} |
 | Development score before the first step | {first} |
-| Training time | {seconds:.0f} s |
+| Training time | {outcome.seconds:.0f} s |
 
 The resolved recipe is in `recipe.toml` and the environment in `environment.json` beside this folder.
 
 ## Limits
 
-Trained on text of at most {length} tokens. Longer input, other languages and other kinds of text than the above were
-not measured. {differs}
+Trained on text of at most {recipe.encoder.max_length} tokens. Longer input, other languages and other kinds of \
+text than the above were
+not measured. {recipe.differs}
 """
 
 
@@ -306,26 +309,11 @@ def encoder_card(
         trust="" if outcome.curve is None else ", trust_remote_code=True",
     )
     if outcome.curve is not None:
-        chosen, tolerance = outcome.curve.chosen, outcome.curve.tolerance
-        header += _BLOCK.format(
-            chosen=chosen, tolerance=tolerance, table=replace(outcome.curve.table(), title="").markdown().rstrip()
-        )
+        table = replace(outcome.curve.table(), title="").markdown().rstrip()
+        header += _BLOCK.format(curve=outcome.curve, table=table)
+    first = "none" if outcome.first_score is None else f"{outcome.first_score:.2f}"
     return header + _RUN.format(
-        backbone=record["backbone"],
-        family=recipe.family,
-        paper=recipe.paper or "own",
-        corpus=record["corpus"],
-        rows=f"{record['rows']:,}",
-        steps=f"{outcome.steps:,}",
-        batch=recipe.training.batch_size,
-        lr=recipe.optimizer.lr,
-        seed=recipe.training.seed,
-        precision=recipe.training.precision,
-        length=recipe.encoder.max_length,
-        differs=recipe.differs,
-        kept=kept,
-        first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
-        seconds=outcome.seconds,
+        recipe=recipe, record=record, outcome=outcome, method=recipe.paper or "own", kept=kept, first=first
     )
 
 
