@@ -111,7 +111,9 @@ def test_default_prompt_maximum_length_and_truncated_width(folder):
     assert not np.allclose(model.encode(texts), plain[:, :12])
     model[1].include_prompt = False
     close(Embedder(model).encode(texts), model.encode(texts))
-    close(Embedder(model, prompt="a dog ").encode(texts), model.encode(texts, prompt="a dog "))
+    embedder = Embedder(model)
+    embedder.prompt = "a dog "
+    close(embedder.encode(texts), model.encode(texts, prompt="a dog "))
 
 
 def test_left_padding(model):

@@ -179,7 +179,8 @@ def test_anything_that_moves_a_vector_is_another_entry(wise, tmp_path, monkeypat
     elif change == "order":
         texts = texts[::-1]
     else:
-        embedder = Embedder(embedder.model, **{change: {"prompt": "red: ", "precision": "bf16"}[change]})
+        embedder = Embedder(embedder.model, precision="bf16" if change == "precision" else "fp32")
+        embedder.prompt = "red: " if change == "prompt" else None
     found = cached_vectors(embedder, texts, texts_hash(texts))
     assert np.array_equal(found, embedder.encode(texts))
     assert len(list((tmp_path / "vectors").iterdir())) == 2

@@ -60,7 +60,6 @@ class Embedder:
             (`opencse.encoder.device`); the attribute `precision` is the choice.
         token_budget: Tokens per batch; by default chosen for the device, and less for few texts on many cores. With a
             given budget, the batches do not depend on the number of cores.
-        prompt: Text put before every text, instead of the model's default prompt.
         progress: Label of the progress bar; None for no bar.
 
     Example:
@@ -75,7 +74,6 @@ class Embedder:
         *,
         precision: Precision = "fp32",
         token_budget: int | None = None,
-        prompt: str | None = None,
         progress: str | None = None,
     ) -> None:
         if precision not in get_args(Precision):
@@ -83,7 +81,7 @@ class Embedder:
         self.model = model
         self.precision: ChosenPrecision = resolve_precision(precision, model_config(model), model.device)
         self.token_budget = token_budget
-        self.prompt = model.prompts.get(model.default_prompt_name or "") if prompt is None else prompt
+        self.prompt: str | None = model.prompts.get(model.default_prompt_name or "")
         self.progress = progress
         self._copy: Bfloat16Copy | None = None
 

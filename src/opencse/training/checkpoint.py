@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_model, save_file
 from torch import Tensor, nn
 
 from opencse.foundation.errors import OpencseError
@@ -180,19 +180,13 @@ def load_weights(network: nn.Module, path: Path) -> None:
     Raises:
         OpencseError: The file is missing or was changed, or its tensors do not fit the network.
     """
-    state = check_weights(path)
-    try:
-        missing, unexpected = network.load_state_dict(state, strict=False)
-    except RuntimeError as error:  # a tensor has another shape
-        raise OpencseError(f"{path}: does not fit the network ({str(error).splitlines()[-1].strip()})") from None
-    shared = {tensor.data_ptr() for name, tensor in network.state_dict().items() if name in state}
-    lost = [n for n in missing if network.state_dict()[n].data_ptr() not in shared]
-    if lost or unexpected:
-        raise OpencseError(f"{path}: does not fit the network ({', '.join([*lost, *unexpected][:3])})")
+    check_weights(path)
+    with translate_errors(path, "does not fit the network", _REMEDY, RuntimeError):
+        load_model(network, path)
 
 
-def check_weights(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file that `save_weights` wrote.
+def check_weights(path: Path) -> None:
+    """Check a file that `save_weights` wrote.
 
     Raises:
         OpencseError: The file is missing, or was changed after it was written.
@@ -200,7 +194,6 @@ def check_weights(path: Path) -> dict[str, Tensor]:
     state, metadata = _tensors(path)
     if metadata.get(_DIGEST) != tensors_hash(state):
         raise OpencseError(f"{path}: was changed after it was written", _REMEDY)
-    return state
 
 
 def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
