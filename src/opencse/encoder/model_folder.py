@@ -48,7 +48,13 @@ def check_model_folder(folder: Path) -> None:
         is_block = module["type"] in BLOCK_TYPES
         if is_block or module["type"].endswith("Transformer"):
             config = read_json(path, _REMEDY)
-            _check_config(path, dict(config.get("transformer") or {}) if is_block else config)
+            config = dict(config.get("transformer") or {}) if is_block else config
+            # A library would try to build so many layers for hours; such rates fail only at the first sentence.
+            if isinstance(layers := config.get("num_hidden_layers"), int) and layers > _MOST_LAYERS:
+                raise OpencseError(f"{path}: num_hidden_layers is {layers}, more than any model has", _REMEDY)
+            for key, value in config.items():
+                if "dropout" in key and isinstance(value, int | float) and not 0 <= value <= 1:
+                    raise OpencseError(f"{path}: {key} is {value!r}, not a share from 0 to 1", _REMEDY)
             _check_weights(path.parent)
     if saved and (folder / "config_sentence_transformers.json").exists():
         kind = read_json(folder / "config_sentence_transformers.json", _REMEDY).get("model_type", _DENSE)
@@ -107,15 +113,6 @@ def _check_weights(folder: Path) -> None:
         )
     if not whole:
         raise OpencseError(f"{folder}: contains no model.safetensors, or an empty one", _REMEDY)
-
-
-def _check_config(path: Path, config: dict[str, Any]) -> None:
-    """Refuse sizes that a library would try to build for hours, and rates that fail only at the first sentence."""
-    if isinstance(layers := config.get("num_hidden_layers"), int) and layers > _MOST_LAYERS:
-        raise OpencseError(f"{path}: num_hidden_layers is {layers}, more than any model has", _REMEDY)
-    for key, value in config.items():
-        if "dropout" in key and isinstance(value, int | float) and not 0 <= value <= 1:
-            raise OpencseError(f"{path}: {key} is {value!r}, not a share from 0 to 1", _REMEDY)
 
 
 def check_loaded(name: object, model: Any) -> None:

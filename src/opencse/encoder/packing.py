@@ -122,18 +122,14 @@ class Packing:
             q, k, v = (x.transpose(1, 2) for x in padded)
             mask = group.mask[:, None, None, :]
             if dropout and q.device.type == "cpu":
-                mixed = _attention(q, k, v, mask, dropout, scaling)
+                # PyTorch's attention would draw slow masks, on its slowest path.
+                scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(2, 3)
+                weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).to(v.dtype)
+                mixed = fast_dropout(weights, dropout) @ v
             else:
                 mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
             found.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
         return _filled(torch.cat(found).index_select(0, self.places))
-
-
-def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dropout: float, scaling: float | None) -> Tensor:
-    """Return attention with `fast_dropout`; PyTorch's, which also takes its slowest path, would draw slow masks."""
-    scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(2, 3)
-    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).to(v.dtype)
-    return fast_dropout(weights, dropout) @ v
 
 
 def _filled(real: Tensor) -> Tensor:

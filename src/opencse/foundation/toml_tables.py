@@ -232,7 +232,13 @@ def _value(hint: Any, value: object, where: str) -> Any:
             raise _mismatch(hint, value, where)
         return value
     if origin is tuple:
-        return _tuple(get_args(hint), hint, value, where)
+        if not isinstance(value, list | tuple):
+            raise _mismatch(hint, value, where)
+        items = get_args(hint)
+        items = (items[0],) * len(value) if items[-1] is Ellipsis else items
+        if len(value) != len(items):
+            raise OpencseError(f"{where}: expected {len(items)} values, found {len(value)}")
+        return tuple(_value(h, v, f"{where}[{i}]") for i, (h, v) in enumerate(zip(items, value, strict=True)))
     if origin is dict:
         if not isinstance(value, Mapping):
             raise _mismatch(hint, value, where)
@@ -264,16 +270,6 @@ def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
         except OpencseError:
             continue
     raise _mismatch(Union[options], value, where)  # noqa: UP007
-
-
-def _tuple(items: tuple[Any, ...], hint: Any, value: object, where: str) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise _mismatch(hint, value, where)
-    if len(items) == 2 and items[1] is Ellipsis:
-        return tuple(_value(items[0], v, f"{where}[{i}]") for i, v in enumerate(value))
-    if len(value) != len(items):
-        raise OpencseError(f"{where}: expected {len(items)} values, found {len(value)}")
-    return tuple(_value(h, v, f"{where}[{i}]") for i, (h, v) in enumerate(zip(items, value, strict=True)))
 
 
 def _mismatch(hint: Any, value: object, where: str) -> OpencseError:

@@ -135,7 +135,13 @@ class Checkpoints:
         _restore_moments(optimizer, path / "optimizer.safetensors")
         place = path / "random.safetensors"
         with translate_errors(place, "the generator cannot be restored", _REMEDY, RuntimeError):
-            _set_random_state(_tensors(place)[0][str(process)], device)
+            generators = _tensors(place)[0][str(process)]
+            size = torch.get_rng_state().numel()
+            torch.set_rng_state(generators[:size])
+            if device.type == "cuda":
+                torch.cuda.set_rng_state(generators[size:], device)
+            elif device.type == "mps":
+                torch.mps.set_rng_state(generators[size:])
         return state
 
 
@@ -150,15 +156,6 @@ def all_random_states(accelerator: Accelerator) -> list[Tensor]:
     elif device.type == "mps":
         states.append(torch.mps.get_rng_state())
     return [state.cpu() for state in accelerator.gather(torch.cat(states).to(device)[None]).unbind()]
-
-
-def _set_random_state(state: Tensor, device: torch.device) -> None:
-    size = torch.get_rng_state().numel()
-    torch.set_rng_state(state[:size])
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state[size:], device)
-    elif device.type == "mps":
-        torch.mps.set_rng_state(state[size:])
 
 
 def save_weights(network: nn.Module, path: Path) -> None:

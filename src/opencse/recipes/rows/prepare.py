@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -234,9 +233,6 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
     return Corpus(corpus.path, name)
 
 
-T = TypeVar("T")
-
-
 def mix_rows(
     built: Corpus,
     parts: Mapping[str, MixturePart],
@@ -280,7 +276,10 @@ def mix_rows(
             words = [f"at most {part.words} words"] if part.words else []
             without_rows.append(f"{name} ({', '.join([*needs, *words])})")
             continue
-        drawn = draw_evenly(fitting, part.rows, random.Random(f"{seed} {name}"))
+        drawn: list[Row] = []  # the counts of rows differ by at most 1
+        rng = random.Random(f"{seed} {name}")
+        while len(drawn) < part.rows:
+            drawn += rng.sample(fitting, min(part.rows - len(drawn), len(fitting)))
         rows += [(row[0], *(row[i] if i in cells else None for i in range(1, len(row))), name) for row in drawn]
     if not rows:
         raise OpencseError(
@@ -294,11 +293,3 @@ def mix_rows(
     names = ["text", *columns, "part"]
     write_texts(out, dict(zip(names, zip(*rows, strict=True), strict=True)))
     return Corpus(out)
-
-
-def draw_evenly(rows: Sequence[T], count: int, rng: random.Random) -> Iterator[T]:
-    """Yield a random sample of rows, with repetition if there are too few: the counts of rows differ by at most 1."""
-    while count > 0:
-        drawn = rng.sample(rows, min(count, len(rows)))
-        yield from drawn
-        count -= len(drawn)
