@@ -124,7 +124,6 @@ def test_recipes_are_listed_and_shown(opencse) -> None:
     assert "negative (optional)" in printed
     code, printed, _ = opencse("recipes", "show", "byop-c", "--family", "bert-large", "--variant", "faithful")
     assert code == 0
-    assert "# warning" in printed
     assert 'signs = "p-n-"' in printed
 
 
