@@ -15,7 +15,7 @@ from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, MaskedLanguageModelLoss, ReplacedTokenDetectionLoss
 from opencse.losses import replaced_tokens as module
-from opencse.losses.masked_language_model import mask_tokens, sample_tokens
+from opencse.losses.forgetting import mask_tokens, sample_tokens
 from opencse.losses.replaced_tokens import (
     ConditionalTransformer,
     TokenGenerator,

@@ -9,13 +9,11 @@ from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
-    from opencse.losses.dclr import DCLRLoss, FalseNegatives, NoiseNegatives
     from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss, RankingConsistencyLoss
+    from opencse.losses.forgetting import MaskedLanguageModelLoss, RecallLoss
     from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss, MarginInfoNCELoss
-    from opencse.losses.masked_language_model import MaskedLanguageModelLoss
     from opencse.losses.meaning import MeaningLoss
-    from opencse.losses.momentum import MomentumContrastiveLoss
-    from opencse.losses.recall import RecallLoss
+    from opencse.losses.negatives import DCLRLoss, FalseNegatives, MomentumContrastiveLoss, NoiseNegatives
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
     from opencse.losses.term import (
         Context,
@@ -34,13 +32,13 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
         "info_nce": "opencse.losses.info_nce:InfoNCELoss",
         "margin_info_nce": "opencse.losses.info_nce:MarginInfoNCELoss",
         "angular_info_nce": "opencse.losses.info_nce:AngularInfoNCELoss",
-        "dclr": "opencse.losses.dclr:DCLRLoss",
-        "momentum_contrastive": "opencse.losses.momentum:MomentumContrastiveLoss",
+        "dclr": "opencse.losses.negatives:DCLRLoss",
+        "momentum_contrastive": "opencse.losses.negatives:MomentumContrastiveLoss",
         "two_way_margin": "opencse.losses.two_way_margin:TwoWayMarginLoss",
         "alternating_normalization": "opencse.losses.alternating_normalization:AlternatingNormalizationLoss",
-        "recall": "opencse.losses.recall:RecallLoss",
+        "recall": "opencse.losses.forgetting:RecallLoss",
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
-        "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModelLoss",
+        "masked_language_model": "opencse.losses.forgetting:MaskedLanguageModelLoss",
         "meaning": "opencse.losses.meaning:MeaningLoss",
         "ranking_consistency": "opencse.losses.distillation:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",

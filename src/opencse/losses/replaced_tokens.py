@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, tensors_hash, true_cells
-from opencse.losses.masked_language_model import VocabularyModule, mask_tokens, sample_tokens
+from opencse.losses.forgetting import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
