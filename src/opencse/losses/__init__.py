@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
     from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss, RankingConsistencyLoss
     from opencse.losses.forgetting import MaskedLanguageModelLoss, RecallLoss
-    from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss, MarginInfoNCELoss
+    from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss, MarginInfoNCELoss, TwoWayMarginLoss
     from opencse.losses.meaning import MeaningLoss
     from opencse.losses.negatives import DCLRLoss, FalseNegatives, MomentumContrastiveLoss, NoiseNegatives
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         TermBuildContext,
         TermModule,
     )
-    from opencse.losses.two_way_margin import TwoWayMarginLoss
 
 TERMS: MutableMapping[str, type[Term]] = Kinds(
     {
@@ -34,7 +33,7 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
         "angular_info_nce": "opencse.losses.info_nce:AngularInfoNCELoss",
         "dclr": "opencse.losses.negatives:DCLRLoss",
         "momentum_contrastive": "opencse.losses.negatives:MomentumContrastiveLoss",
-        "two_way_margin": "opencse.losses.two_way_margin:TwoWayMarginLoss",
+        "two_way_margin": "opencse.losses.info_nce:TwoWayMarginLoss",
         "alternating_normalization": "opencse.losses.alternating_normalization:AlternatingNormalizationLoss",
         "recall": "opencse.losses.forgetting:RecallLoss",
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
