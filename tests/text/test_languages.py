@@ -10,6 +10,7 @@ from transformers import AutoTokenizer
 
 from opencse.evaluation.check.contradictions import ExclusiveNumberSwap
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 from opencse.recipes import load_recipe
 from opencse.recipes.load import RecipeFile
 from opencse.text import languages as registry
@@ -18,7 +19,7 @@ from opencse.text.documents import likely_language
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.generated.substitution import cache_folder, static_lexicon
 from opencse.text.languages import ENGLISH, LanguagePack, choose_language, language_packs
-from opencse.text.syntax import SpacyParser, Token, bundled_path, load_parser
+from opencse.text.syntax import SpacyParser, Token, load_parser
 from opencse.text.views.registry import HardNegatives, Negation, RolePairs, SourceRow
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -122,7 +123,7 @@ def parser():
 
 
 def test_the_bundled_pipeline_is_small_and_parses_with_offsets_in_order(parser):
-    assert sum(file.stat().st_size for file in bundled_path().rglob("*") if file.is_file()) <= 10 * 2**20
+    assert sum(file.stat().st_size for file in (ASSETS / "syntax").rglob("*") if file.is_file()) <= 10 * 2**20
     (tokens,) = parser.parse(["The old man reads a book."])
     root = next(token for i, token in enumerate(tokens) if token.head == i)
     assert (root.text, root.tag, root.pos, root.lemma) == ("reads", "VBZ", "VERB", "read")

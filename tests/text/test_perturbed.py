@@ -73,18 +73,19 @@ def test_it_masks_a_run_of_words_and_keeps_the_rest(rows, share: float) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_smaller_span_lies_within_a_larger_one(rows, seed: int) -> None:
-    small, large = (SpanMask(share=s, min_words=2).open(seed=seed)(rows(*TEXTS[1:])) for s in (0.2, 0.4))
+    small, large = (SpanMask(share=s).open(seed=seed)(rows(*TEXTS[9:])) for s in (0.2, 0.4))
     for a, b in zip(small, large, strict=True):
         less, more = ({i for i, word in enumerate(v.text.split()) if word == "[MASK]"} for v in (a, b))
         assert less <= more
 
 
 def test_spacing_and_the_mask_token_of_another_model(rows) -> None:
-    (view,) = SpanMask(share=0.5, token="<mask>", min_words=2).open()(rows(" a\t b  "))
-    assert view.text in (" <mask>\t b  ", " a\t <mask>  ")
+    (view,) = SpanMask(share=0.1, token="<mask>").open()(rows(" a\t b  c d e f g h i j"))
+    before, after = view.text.split("<mask>")
+    assert " a\t b  c d e f g h i j" in [f"{before}{letter}{after}" for letter in "abcdefghij"]
 
 
-@pytest.mark.parametrize("options", [{"share": 0.0}, {"share": 1.0}, {"share": 0.2, "min_words": 1}])
+@pytest.mark.parametrize("options", [{"share": 0.0}, {"share": 1.0}])
 def test_impossible_settings_are_refused(options) -> None:
     with pytest.raises(ValueError):
         SpanMask(**options)

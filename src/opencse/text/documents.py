@@ -7,7 +7,7 @@ import importlib.util
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html.parser import HTMLParser
@@ -28,9 +28,6 @@ from opencse.foundation.reading import (
 from opencse.foundation.tables import TABLES, read_lines
 from opencse.text import demo
 from opencse.text.corpus import Corpus
-
-PROSE = (".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
-"""Extensions of running text. Plain text and tables may hold one sentence per line or row."""
 
 LANGUAGES = {
     "da": "Danish",
@@ -108,7 +105,7 @@ class Documents:
         if self.path.is_dir():
             return not _is_table_folder(self.path)
         kind = file_extension(self.path)
-        return kind in PROSE or (kind == ".txt" and not _one_sentence_per_line(self.path))
+        return kind in _PROSE or (kind == ".txt" and not _one_sentence_per_line(self.path))
 
     def passages(self, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
         """Yield the passages of all files, in order.
@@ -167,23 +164,20 @@ def _one_sentence_per_line(path: Path) -> bool:
 
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
     """Yield the name of each file, its paragraphs, lines or cells, and whether they form one running text."""
+    known, kind = _known(), file_extension(path)
     if path.is_dir() and not _is_table_folder(path):
-        files = list(_files(path))
+        found = [file for file in sorted(path.rglob("*")) if file.is_file() and file_extension(file) in known]
+        files = [file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)]
         if not files:
-            raise OpencseError(f"{path}: holds no document{_left_out(path)}", f"Known: {', '.join(_known())}.")
+            raise OpencseError(f"{path}: holds no document{_left_out(path)}", f"Known: {', '.join(known)}.")
         if left_out := _left_out(path):
             note(f"{path}: {left_out.removeprefix(', ')}")
         for file in files:
             yield from _units(file, column)
-        return
-    kind = file_extension(path)
-    if kind in PACKAGES:
-        if kind not in _known():
+    elif kind in _PROSE:
+        if kind not in known:
             raise unknown_format(path)
-        yield path.name, _pdf(path) if kind == ".pdf" else _docx(path), True
-    elif kind in PROSE:
-        text = "\n".join(line for _, line in read_lines(path))
-        yield path.name, _html(text, path) if kind in (".html", ".htm") else _markdown(text), True
+        yield path.name, _PROSE[kind](path), True
     elif kind == ".txt":
         lines = (line for _, line in read_lines(path))
         if _one_sentence_per_line(path):
@@ -195,18 +189,10 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
         yield path.name, table.texts(table.text_column(column)), False
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    known = _known()
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and file_extension(path) in known:
-            yield path
-
-
 def _known() -> list[str]:
     """Return the extensions that can be read with the packages that are installed."""
     lacking = [kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None]
-    return [kind for kind in (*PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
+    return [kind for kind in (*_PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
 
 
 def _left_out(folder: Path) -> str:
@@ -305,30 +291,38 @@ def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[Docum
         yield DocumentPassage(source, tuple(held))
 
 
-def _markdown(text: str) -> Iterator[str]:
+def _markdown(path: Path) -> Iterator[str]:
     """Yield the paragraphs, headings, list items and table cells of Markdown as plain text, without code."""
     from markdown_it import MarkdownIt
 
+    text = "\n".join(line for _, line in read_lines(path))
     for token in MarkdownIt("commonmark").enable("table").parse(_FRONT_MATTER.sub("", text)):
         if token.type == "inline":
-            yield "".join(_inline(child) for child in token.children or ())
+            yield "".join(
+                one.content if one.type in ("text", "code_inline") else " " * one.type.endswith("break")
+                for one in token.children or ()
+            )
 
 
-def _inline(token: Any) -> str:
-    if token.type in ("softbreak", "hardbreak"):
-        return " "
-    return token.content if token.type in ("text", "code_inline") else ""
-
-
-def _html(text: str, path: Path) -> Iterator[str]:
+def _html(path: Path) -> Iterator[str]:
     """Yield the blocks of a page as plain text, without scripts, styles, menus and code."""
     page = _Page()
     try:
-        page.feed(text)
+        for _, line in read_lines(path):
+            page.feed(f"{line}\n")
         page.close()
     except AssertionError as error:  # of Python's parser, at some declarations
         raise OpencseError(f"{path}: no valid HTML ({error})", "Mend it, or convert it to text.") from error
     yield from (" ".join(block.split()) for block in "".join(page.parts).split("\0") if block.strip())
+
+
+_PROSE: dict[str, Callable[[Path], Iterator[str]]] = {
+    **dict.fromkeys((".md", ".markdown"), _markdown),
+    **dict.fromkeys((".html", ".htm"), _html),
+    ".pdf": _pdf,
+    ".docx": _docx,
+}
+"""Readers of running text by extension. Plain text and tables may hold one sentence per line or row."""
 
 
 class _Page(HTMLParser):

@@ -22,7 +22,7 @@ from opencse.text.english.entities import NumberSwap
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
 from opencse.text.syntax import BUNDLED, Token
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
+from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec
 from opencse.text.views.registry import CONSTRUCTORS
 
 ENOUGH_TEXTS = 500
@@ -94,7 +94,6 @@ class NoRule(ConstructorSpec):
 
     kind = "no_rule"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
-    digest = ""
 
     parts: tuple[str, ...] = ()
 
@@ -102,14 +101,10 @@ class NoRule(ConstructorSpec):
         """Return the columns of the kind that it stands for."""
         return tuple(f"{name}_{part}" for part in self.parts) or (name,)
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> NoRule:
-        """Return itself: there is nothing to load."""
-        return self
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
-        """Return a null for each row and column."""
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+        """Return the constructor; there is nothing to load."""
         empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
-        return [[empty] * len(self.parts) if self.parts else empty for _ in rows]
+        return Constructor(build=lambda rows: [[empty] * len(self.parts) if self.parts else empty for _ in rows])
 
 
 class CountSwap(NumberSwap):

@@ -6,16 +6,16 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import count as count_up
 from typing import Any, ClassVar
 
 from opencse.text.views.constructor import (
     UNIT,
     BuiltView,
+    Constructor,
     ConstructorSpec,
     CorpusAccess,
-    FunctionConstructor,
     SentenceStore,
     SourceRow,
     row_random,
@@ -26,6 +26,7 @@ Changed = tuple[str | None, str]
 """The changed text, or None, and the rule or the reason."""
 _WORD = re.compile(r"\S+")
 _PASSAGE_WORDS = 120  # of the other sentences
+_FEWEST_WORDS = 10  # of a sentence that is masked: of a shorter one, too little would remain
 
 
 class _RandomChange(ConstructorSpec):
@@ -33,12 +34,13 @@ class _RandomChange(ConstructorSpec):
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Return the constructor; there is nothing to load."""
-        return FunctionConstructor(build=partial(self._change, seed=seed))
 
-    def _change(self, rows: Sequence[SourceRow], seed: int) -> list[BuiltView]:
-        return with_error_rate(rows, [self.changed(row, rows, row_random(seed, self.kind, row)) for row in rows])
+        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+            return with_error_rate(rows, [self.changed(row, rows, row_random(seed, self.kind, row)) for row in rows])
+
+        return Constructor(build=build)
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Change one row's text; `rows` are those that are built together."""
@@ -92,33 +94,29 @@ class SpanMask(_RandomChange):
     Attributes:
         share: Share of the words that are masked (ArcCSE: 0.2 and 0.4); at least one word is.
         token: The mask token of the encoder to be trained.
-        min_words: Shorter sentences give null, as too little would remain.
 
     Example:
         [build.part]
         kind = "span_mask"
         share = 0.2
 
-        >>> SpanMask(share=0.4, min_words=4).preview("The bakery sells fresh bread.")
-        ['The bakery [MASK] [MASK] bread.']
+        >>> SpanMask(share=0.4).preview("The old bakery in our street sells fresh bread every day.")
+        ['The old bakery in [MASK] [MASK] [MASK] [MASK] bread every day.']
     """
 
     kind = "span_mask"
 
     share: float
     token: str = "[MASK]"
-    min_words: int = 10
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ValueError(f"share must lie between 0 and 1, not {self.share} (ArcCSE: 0.2 and 0.4)")
-        if self.min_words < 2:
-            raise ValueError("min_words must be at least 2")
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Mask a span."""
         words = len(row.text.split())
-        if words < self.min_words:
+        if words < _FEWEST_WORDS:
             return None, "too short"
         count = min(max(round(self.share * words), 1), words - 1)
         start = int(rng.random() * (words - count + 1))  # the same relative place for all shares: spans are nested
@@ -178,15 +176,15 @@ class NextSentence(ConstructorSpec):
         """Return the sentences of the whole corpus."""
         return corpus.sentences
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Return the constructor; there is nothing to load."""
-        return FunctionConstructor(build=partial(_next_sentences, corpus=prepared))
 
+        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+            numbers = [row.id + 1 for row in rows]
+            found = [(prepared.range(i, i + 1), f"row {i}") for i in numbers]
+            return with_error_rate(rows, [(texts[0], rule) if texts else (None, "last row") for texts, rule in found])
 
-def _next_sentences(rows: Sequence[SourceRow], corpus: SentenceStore) -> list[BuiltView]:
-    numbers = [row.id + 1 for row in rows]
-    sentences = [(corpus.range(i, i + 1)[0], f"row {i}") if i < len(corpus) else (None, "last row") for i in numbers]
-    return with_error_rate(rows, sentences)
+        return Constructor(build=build)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,11 +221,9 @@ class Passage(ConstructorSpec):
         """The columns of the other sentences."""
         return self.around
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Return the constructor; there is nothing to load."""
-        return FunctionConstructor(
-            build=lambda rows: [self._passage(row, row_random(seed, self.kind, row)) for row in rows]
-        )
+        return Constructor(build=lambda rows: [self._passage(row, row_random(seed, self.kind, row)) for row in rows])
 
     def _passage(self, row: SourceRow, rng: random.Random) -> BuiltView:
         others = rng.randint(2, 4)

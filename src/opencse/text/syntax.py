@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 
 BUNDLED = "syntax"
 """Name of the pipeline that ships with the library."""
@@ -58,11 +58,6 @@ def load_parser(name: str = BUNDLED) -> SpacyParser:
     return SpacyParser(name)
 
 
-def bundled_path() -> Path:
-    """Return the folder of the bundled pipeline."""
-    return Path(__file__).parents[1] / "assets" / "syntax"
-
-
 class SpacyParser:
     """A spaCy pipeline; it keeps its most recent parses.
 
@@ -104,7 +99,7 @@ def _pipeline(name: str) -> Any:
         with warnings.catch_warnings():
             # The pipeline was trained with another patch release of spaCy.
             warnings.simplefilter("ignore", UserWarning)
-            path = bundled_path() if name == BUNDLED else name
+            path = ASSETS / "syntax" if name == BUNDLED else name
             nlp = spacy.load(path, exclude=["ner", "textcat", "entity_linker"])
     except OSError as error:
         raise OpencseError(

@@ -66,7 +66,7 @@ def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
             "" if i in tokenizer.all_special_ids else tags[i % len(tags)] for i in range(len(tokenizer))
         ],
     )
-    opened = Substitution(model=bert, fallback="").open()
+    opened = Substitution(model=bert, fallback="").open().build
     encoded = opened._predictor.encode(SENTENCES)
     special = set(opened._predictor.tokenizer.all_special_ids)
     pieces = opened._predictor.tokenizer.convert_ids_to_tokens
@@ -89,7 +89,7 @@ def test_the_same_alone_as_among_others(model, request, rows, monkeypatch):
 
 
 def test_fallback_and_overlap(bert):
-    opened = Substitution(model=bert).open()
+    opened = Substitution(model=bert).open().build
     rows = [SourceRow(id=0, text="?", views={"negation": "not ?"}), SourceRow(id=1, text=" ", views={"negation": None})]
     rejected, blank = opened(rows)
     assert (rejected.text, rejected.rule) == ("not ?", "rejected, negation")
@@ -100,10 +100,10 @@ def test_fallback_and_overlap(bert):
 
 
 def test_unchanged_output_is_dropped(bert, rows, monkeypatch):
-    opened = Substitution(model=bert, fallback="").open()
+    opened = Substitution(model=bert, fallback="").open().build
     monkeypatch.setattr(opened, "cycle", lambda texts, chances: list(texts))
     assert opened(rows(SENTENCES[0]))[0].rule == "unchanged"
-    kept = Substitution(model=bert, fallback="", drop_unchanged=False).open()
+    kept = Substitution(model=bert, fallback="", drop_unchanged=False).open().build
     monkeypatch.setattr(kept, "cycle", lambda texts, chances: list(texts))
     assert kept(rows(SENTENCES[0]))[0].scores["overlap"] == 1.0
 

@@ -15,18 +15,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Literal
 
 from opencse.text.syntax import Edit, Token, match_case
 
-LexiconTable = (
-    Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names", "claims", "units", "hyponyms"]
-    | Traversable
-)
-"""A bundled word list, or the file of one that a language pack brings."""
+LexiconTable = str | Traversable
+"""The name of a bundled word list, or the file of one that a language pack brings."""
 OPPOSITE_TABLES: tuple[LexiconTable, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
 """The lists from which opposites are found."""
-RuleTable = Literal["classes", "contexts", "infinitives", "irregular_verbs", "negative_words", "topic_questions"]
 
 _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
 
@@ -47,14 +42,14 @@ class OpposedVerb:
     complementary: bool
 
 
-def lexicon_bytes(*tables: LexiconTable | RuleTable) -> bytes:
+def lexicon_bytes(*tables: LexiconTable) -> bytes:
     """Return the bytes of some word lists, one after another: what the output depends on."""
     folder = files("opencse") / "assets" / "lexicon"
     paths = (folder / f"{table}.tsv" if isinstance(table, str) else table for table in tables)
     return b"".join(path.read_bytes() for path in paths)
 
 
-def lexicon_rows(table: LexiconTable | RuleTable) -> list[list[str]]:
+def lexicon_rows(table: LexiconTable) -> list[list[str]]:
     """Return the cells of a word list, without its header."""
     return [line.split("\t") for line in lexicon_bytes(table).decode().split("\n")[1:] if line]
 
@@ -131,7 +126,7 @@ def is_complementary(word: str, pos: str) -> bool:
 
 
 @cache
-def opposed_phrases(table: Literal["particles", "collocations"]) -> dict[str, tuple[OpposedVerb, ...]]:
+def opposed_phrases(table: str) -> dict[str, tuple[OpposedVerb, ...]]:
     """Return the opposites of "take off" by verb and particle, or of "keep" (a promise: "break") by verb."""
     entries: dict[str, tuple[OpposedVerb, ...]] = {}
     for phrase, opposite, objects, marked in lexicon_rows(table):

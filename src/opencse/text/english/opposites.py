@@ -242,15 +242,14 @@ def _base(verb: Token) -> str | None:
 def _opposed(i: int, verb: Token, phrase: str, entry: OpposedVerb, particle: int | None = None) -> Opposite:
     """Return the opposite of a verb, perhaps with a particle, in the verb's form."""
     base, _, new_particle = entry.opposite.partition(" ")
-    word, pair = inflect(base, verb.tag), (phrase, entry.opposite)
+    word = inflect(base, verb.tag)
     if particle is None:
-        word = f"{word} {new_particle}".rstrip()
-        return Opposite(place=i, word=word, pos="VERB", pair=pair, complementary=entry.complementary)
+        word, new_particle = f"{word} {new_particle}".rstrip(), ""
     return Opposite(
         place=i,
         word=word,
-        pos="PART",
-        pair=pair,
+        pos="VERB" if particle is None else "PART",
+        pair=(phrase, entry.opposite),
         complementary=entry.complementary,
         particle=particle,
         new_particle=new_particle,

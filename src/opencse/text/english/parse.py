@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from opencse.text.english.lexicon import LexiconTable, lexicon_bytes
 from opencse.text.syntax import Edit, SpacyParser, Token, decapitalise, load_parser, match_case
 from opencse.text.views.constructor import (
+    Constructor,
     ConstructorSpec,
-    FunctionConstructor,
     SourceRow,
     bundle_digest,
     row_random,
@@ -177,22 +177,21 @@ class GrammarView(ConstructorSpec):
         """
         raise NotImplementedError
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the parser."""
         parser = load_parser(self.syntax)
         digest = bundle_digest(parser.digest, lexicon_bytes(*self.tables))
-        return FunctionConstructor(build=partial(self._views, parser=parser, seed=seed), digest=digest)
+        return Constructor(build=partial(self._views, parser=parser, seed=seed), digest=digest)
 
     def _views(self, rows: Sequence[SourceRow], parser: SpacyParser, seed: int) -> list[Any]:
         """Rewrite each row's text: one view for each row, or a list with one for each part."""
         texts = [row.text for row in rows]
         parsed = parse_without_asides(parser, texts) if self.skips_asides else parser.parse(texts)
-        rewritten = [self._rewritten(row, tokens, seed) for row, tokens in zip(rows, parsed, strict=True)]
+        rewritten: list[Sequence[Rewrite]] = []
+        for row, tokens in zip(rows, parsed, strict=True):
+            new: Rewrite | list[Rewrite] = [(None, "empty")] * max(len(self.parts), 1)
+            if tokens:
+                new = self.rewrite(row.text, tokens, row_random(seed, self.random_stream or self.kind, row))
+            rewritten.append(new if isinstance(new, list) else [new])
         columns = [with_error_rate(rows, column) for column in zip(*rewritten, strict=True)]
         return [list(views) for views in zip(*columns, strict=True)] if self.parts else columns[0] if rows else []
-
-    def _rewritten(self, row: SourceRow, tokens: Sequence[Token], seed: int) -> list[Rewrite]:
-        if not tokens:
-            return [(None, "empty")] * max(len(self.parts), 1)
-        rewritten = self.rewrite(row.text, tokens, row_random(seed, self.random_stream or self.kind, row))
-        return rewritten if isinstance(rewritten, list) else [rewritten]

@@ -13,6 +13,7 @@ import numpy as np
 from opencse.text.syntax import Edit, apply_edits
 from opencse.text.views.constructor import (
     BuiltView,
+    Constructor,
     ConstructorSpec,
     SourceRow,
     bundle_digest,
@@ -123,9 +124,10 @@ class _LikelyWords(ConstructorSpec):
         if len(self.share) != 2 or not 0 < self.share[0] <= self.share[1] <= 1:
             raise ValueError(f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])")
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> LikelyWordEditor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the masked language model."""
-        return LikelyWordEditor(self, seed=seed)
+        predictor = WordPredictor(self.model)
+        return Constructor(build=LikelyWordEditor(self, predictor, seed), digest=predictor.digest)
 
 
 class Insertion(_LikelyWords):
@@ -165,10 +167,8 @@ class WordSubstitution(_LikelyWords):
 class LikelyWordEditor:
     """An opened `Insertion` or `WordSubstitution`: masks at random places, each filled with the most likely word."""
 
-    def __init__(self, spec: _LikelyWords, *, seed: int = 0) -> None:
-        self._spec, self._seed = spec, seed
-        self._predictor = WordPredictor(spec.model)
-        self.digest = self._predictor.digest
+    def __init__(self, spec: _LikelyWords, predictor: WordPredictor, seed: int) -> None:
+        self._spec, self._predictor, self._seed = spec, predictor, seed
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Change some words of each row's text."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +18,7 @@ from opencse.foundation.reading import ASSETS, file_extension, regular_file
 from opencse.foundation.tables import TABLES, column_rows
 from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random
+from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest, row_random
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ChosenCandidate(ConstructorSpec):
-    """Options of both kinds.
+class ChosenCandidate(ConstructorSpec):
+    """Base class of the kinds that choose one of several candidates for each row.
+
+    The choice is among those whose match error rate lies in the window (both ends included): its lower end excludes
+    near-copies, the upper end corrupted translations. Copies of the text, and duplicate candidates, are dropped.
 
     Attributes:
         window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
@@ -46,6 +50,33 @@ class _ChosenCandidate(ConstructorSpec):
         if len(self.window) != 2 or not 0 <= self.window[0] <= self.window[1] <= 1:
             raise ValueError(f"window must be a range within [0, 1], not {list(self.window)} (OssCSE: [0.15, 0.6])")
 
+    def candidates(self, seed: int) -> Constructor:
+        """Load what has or makes the candidates, and return what maps rows to lists of them."""
+        raise NotImplementedError
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+        """Load what has or makes the candidates."""
+        source = self.candidates(seed)
+        return Constructor(build=partial(self._choose, source=source, seed=seed), digest=source.digest)
+
+    def _choose(self, rows: Sequence[SourceRow], source: Constructor, seed: int) -> list[BuiltView]:
+        pools, (low, high) = source(rows), self.window
+        flat = [(i, one) for i, pool in enumerate(pools) for one in distinct_candidates(rows[i].text, pool)]
+        rates = match_error_rate([rows[i].text for i, _ in flat], [one.text for _, one in flat])
+        fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
+        for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
+            if low <= rate <= high:
+                fitting[i].append((rate, candidate))
+        views = []
+        for row, pool, left in zip(rows, pools, fitting, strict=True):
+            mer, text, rule = None, None, "none in window" if pool else "no candidate"
+            if left:
+                random_one = self.pick == "random"
+                mer, one = row_random(seed, self.kind, row).choice(left) if random_one else max(left, key=itemgetter(0))
+                text, rule = one.text, one.label or "chosen"
+            views.append(BuiltView(text=text, rule=rule, scores={"mer": mer, "candidates": len(pool)}))
+        return views
+
 
 def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates without copies of the text or duplicates; case and white space are ignored."""
@@ -58,49 +89,8 @@ def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Cand
     return out
 
 
-class CandidateSource:
-    """An opened kind that chooses one of several candidates for each row, or returns all of them.
-
-    The choice is among those whose match error rate lies in the window (both ends included): its lower end excludes
-    near-copies, the upper end corrupted translations. Copies of the text, and duplicate candidates, are dropped.
-
-    Args:
-        spec: The kind and its options.
-        seed: Seed of a random choice.
-        digest: Hash of the candidates, or of the models that make them.
-        candidates: Returns all candidates of each row.
-    """
-
-    def __init__(
-        self, spec: Any, seed: int, digest: str, candidates: Callable[[Sequence[SourceRow]], list[list[Candidate]]]
-    ) -> None:
-        self._spec, self._seed, self.digest, self.candidates = spec, seed, digest, candidates
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Choose one candidate for each row."""
-        pools, (low, high) = self.candidates(rows), self._spec.window
-        flat = [(i, one) for i, pool in enumerate(pools) for one in distinct_candidates(rows[i].text, pool)]
-        rates = match_error_rate([rows[i].text for i, _ in flat], [one.text for _, one in flat])
-        fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
-        for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
-            if low <= rate <= high:
-                fitting[i].append((rate, candidate))
-        return [self._chosen(row, len(pool), left) for row, pool, left in zip(rows, pools, fitting, strict=True)]
-
-    def _chosen(self, row: SourceRow, count: int, fitting: Sequence[tuple[float, Candidate]]) -> BuiltView:
-        """Choose among the candidates in the window, with their match error rates, of so many."""
-        if not fitting:
-            why = "none in window" if count else "no candidate"
-            return BuiltView(text=None, rule=why, scores={"mer": None, "candidates": count})
-        if self._spec.pick == "random":
-            rate, chosen = row_random(self._seed, self._spec.kind, row).choice(fitting)
-        else:
-            rate, chosen = max(fitting, key=lambda pair: pair[0])
-        return BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": count})
-
-
 @dataclass(frozen=True, kw_only=True)
-class CandidateTable(_ChosenCandidate):
+class CandidateTable(ChosenCandidate):
     r"""Choose paraphrases from a table that lists several for each text.
 
     Attributes:
@@ -136,7 +126,7 @@ class CandidateTable(_ChosenCandidate):
         if not self.path:
             raise OpencseError("paraphrases are chosen from a table", "Name it: --set build.paraphrase.path=TABLE.")
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> CandidateSource:
+    def candidates(self, seed: int) -> Constructor:
         """Read the table."""
         self.check()
         path = regular_file(self.path)
@@ -150,7 +140,7 @@ class CandidateTable(_ChosenCandidate):
                     candidate = Candidate(text=str(one), label="/".join(map(str, labels)))
                     table.setdefault(str(text).strip(), []).append(candidate)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        return CandidateSource(self, seed, digest, lambda rows: [table.get(row.text.strip(), []) for row in rows])
+        return Constructor(build=lambda rows: [table.get(row.text.strip(), []) for row in rows], digest=digest)
 
 
 FREQUENT = (ASSETS / "lexicon" / "frequent.txt").read_text(encoding="utf-8").split()
@@ -162,7 +152,7 @@ _MAX_CHARACTERS = 1000  # longer sentences give null, because translation models
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackTranslation(_ChosenCandidate):
+class BackTranslation(ChosenCandidate):
     """Translate to each pivot language and back, and choose among the results; sentences that are too long give null.
 
     Attributes:
@@ -211,14 +201,14 @@ class BackTranslation(_ChosenCandidate):
                     f"Bring paraphrases of your own (--paraphrases TABLE), or fetch it with `hf download {name}`.",
                 )
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> CandidateSource:
+    def candidates(self, seed: int) -> Constructor:
         """Load the translation models."""
         from opencse.foundation.tensors import tensors_hash
 
         self.check()
         pairs = [(Translator(forward, self.beams), Translator(back, self.beams)) for forward, back in self.models]
         digest = bundle_digest(*(tensors_hash(one.model.state_dict()) for pair in pairs for one in pair))
-        return CandidateSource(self, seed, digest, partial(self._translated, pairs=pairs, seed=seed))
+        return Constructor(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
 
     def _translated(
         self, rows: Sequence[SourceRow], pairs: Sequence[tuple[Translator, Translator]], seed: int

@@ -20,6 +20,7 @@ from opencse.text.surface import lexical_overlap
 from opencse.text.syntax import SpacyParser
 from opencse.text.views.constructor import (
     BuiltView,
+    Constructor,
     ConstructorSpec,
     SourceRow,
     bundle_digest,
@@ -89,9 +90,10 @@ class Substitution(ConstructorSpec):
         """The fallback column."""
         return (self.fallback,) if self.fallback else ()
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Substituter:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the masked language model and the tags."""
-        return Substituter(self, seed=seed)
+        opened = Substituter(self, seed=seed)
+        return Constructor(build=opened, digest=opened.digest)
 
 
 class Substituter:

@@ -14,21 +14,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.text.generated.paraphrases import (
-    BackTranslation,
-    CandidateSource,
-    CandidateTable,
+    ChosenCandidate,
     distinct_candidates,
 )
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, in_window
 from opencse.text.mined.vectors import CorpusIndex, Counts, EmbeddingSpec, MinedSpec
 from opencse.text.surface import edit_units, pool_distance
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, FunctionConstructor, SourceRow, bundle_digest
+from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
@@ -207,6 +205,7 @@ class DebiasedPositives(DebiasedDraw):
 
     Example:
         >>> from pathlib import Path
+        >>> from opencse.text.views.registry import CandidateTable
         >>> _ = Path("rain.csv").write_text("text,candidate\nIt rains.,There is rain.\n")
         >>> source = CandidateTable(path="rain.csv")
         >>> spec = DebiasedPositives(model="mini-mlm", pooling="mean", precision="fp32", count=1, source=source)
@@ -221,24 +220,24 @@ class DebiasedPositives(DebiasedDraw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.source, BackTranslation | CandidateTable):
+        if not isinstance(self.source, ChosenCandidate):
             raise ValueError(f"source must be a back_translation or a candidate_table, not a {self.source.kind}")
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the encoder and the source."""
         from opencse.encoder.backbone import weights_hash
 
-        embedder, source = self.embedder(), cast(CandidateSource, self.source.open(seed=seed))
+        assert isinstance(self.source, ChosenCandidate)
+        embedder, source = self.embedder(), self.source.candidates(seed)
         digest = bundle_digest(weights_hash(embedder.model), source.digest)
         build = partial(self._drawn, embedder=embedder, source=source, seed=seed)
-        return FunctionConstructor(build=build, digest=digest)
+        return Constructor(build=build, digest=digest)
 
     def _drawn(
-        self, rows: Sequence[SourceRow], embedder: Embedder, source: CandidateSource, seed: int
+        self, rows: Sequence[SourceRow], embedder: Embedder, source: Constructor, seed: int
     ) -> list[list[BuiltView]]:
         """Draw for each row."""
-        pools = source.candidates(rows)
-        pools = [distinct_candidates(row.text, pool) for row, pool in zip(rows, pools, strict=True)]
+        pools = [distinct_candidates(row.text, pool) for row, pool in zip(rows, source(rows), strict=True)]
         texts = [row.text for row in rows] + [one.text for pool in pools for one in pool]
         sizes = np.array([len(pool) for pool in pools], dtype=np.int64)
         n = max(1, sizes.max(initial=0))

@@ -25,9 +25,9 @@ from opencse.text.mined.candidate_pools import CandidatePools, random_block, wit
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.constructor import (
     BuiltView,
+    Constructor,
     ConstructorSpec,
     CorpusAccess,
-    FunctionConstructor,
     SentenceStore,
     SourceRow,
     row_seed,
@@ -259,12 +259,10 @@ class MinedSpec(EmbeddingSpec):
         vectors = open_vectors(corpus.sentences, self, self.embedder(corpus.models), corpus.engine)
         return CorpusIndex(sentences=corpus.sentences, vectors=vectors)
 
-    def open(self, *, seed: int = 0, prepared: CorpusIndex | None = None) -> FunctionConstructor:
+    def open(self, *, seed: int = 0, prepared: CorpusIndex | None = None) -> Constructor:
         """Return the miner; files are mapped when they are read."""
         assert prepared is not None
-        return FunctionConstructor(
-            build=partial(self._mined, index=prepared, seed=seed), digest=prepared.vectors.weights_hash
-        )
+        return Constructor(build=partial(self._mined, index=prepared, seed=seed), digest=prepared.vectors.weights_hash)
 
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
         """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed.

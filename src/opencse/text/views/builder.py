@@ -126,8 +126,11 @@ def _build_missing(builder: _PartBuilder, engine: Engine) -> None:
     if engine.workers > 1:
         builder.close()  # each process opens its own
     done = files.rows - sum(len(files.rows_of(part)) for part in files.missing)
-    built = [] if engine.remote else builder.count_rows()
-    count = None if engine.remote else lambda: done + round(sum(built))
+    count = None
+    if not engine.remote:
+        # Local workers share memory, in which each file has a place of its own, so none waits for another.
+        built = builder.built = multiprocessing.get_context("spawn").RawArray("d", len(files.paths))
+        count = lambda: done + round(sum(built))  # noqa: E731
     phase = Phase("building", total=files.rows, unit="sentences", initial=done, count=count)
     with timed("parsing and rewriting"), phase:
         for _, rows in engine.map(builder, files.missing):
@@ -140,15 +143,16 @@ class _PartBuilder:
     Attributes:
         files: The files of the build.
         prepared: What the specifications prepared, by name.
+        built: Number of rows built of each file, if they are counted; one with half of its columns counts half.
     """
 
     files: ViewFiles
+    built: Any = None
 
     def __init__(self, specs: Mapping[str, ConstructorSpec], sentences: SentenceStore, seed: int) -> None:
         self.specs, self.prepared = dict(specs), dict[str, Any]()
         self._sentences, self._seed = sentences, seed
         self._constructors: dict[str, Constructor] = {}
-        self._built: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_constructors": {}}
@@ -165,15 +169,6 @@ class _PartBuilder:
         """Release the models."""
         self._constructors = {}
 
-    def count_rows(self) -> Any:
-        """Return the number of rows built of each file, counted from now on in memory that local workers share.
-
-        A row of which half of the columns are built counts half. No worker waits for another, as each file has a place
-        of its own.
-        """
-        self._built = multiprocessing.get_context("spawn").RawArray("d", len(self.files.paths))
-        return self._built
-
     def __call__(self, part: int) -> int:
         """Build and write one file, and return the number of its rows."""
         numbers = self.files.rows_of(part)
@@ -187,8 +182,8 @@ class _PartBuilder:
             for start in range(0, len(rows), spec.unit):
                 chunk = rows[start : start + spec.unit]
                 views += _views(constructor, chunk, spec)
-                if self._built is not None:
-                    self._built[part] += len(chunk) / len(self._constructors)
+                if self.built is not None:
+                    self.built[part] += len(chunk) / len(self._constructors)
             built |= zip(columns, zip(*views, strict=True), strict=True)
             rows = [
                 replace(row, views={**row.views, **{name: one.text for name, one in zip(columns, each, strict=True)}})

@@ -10,7 +10,7 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -58,22 +58,14 @@ class BuiltView:
     scores: Mapping[str, Score] = field(default_factory=dict)
 
 
-class Constructor(Protocol):
-    """A constructor with its models loaded."""
-
-    @property
-    def digest(self) -> str:
-        """A hash of the weights and tables that the output depends on; "" if there are none."""
-        ...
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
-        """Return for each row a view, or a list of one for each column; they are independent of the other rows."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
-class FunctionConstructor:
-    """A constructor that is one function; see `Constructor`."""
+class Constructor:
+    """A constructor with its models loaded.
+
+    Attributes:
+        build: Returns for each row a view, or a list of one for each column; they are independent of the other rows.
+        digest: A hash of the weights and tables that the output depends on; "" if there are none.
+    """
 
     build: Callable[[Sequence[SourceRow]], list[Any]]
     digest: str = ""
