@@ -7,23 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from opencse.text.english.lexicon import LexiconTable, article_edits, names
+from opencse.text.english.lexicon import LexiconTable, article_edits, lexicon_rows, names
 from opencse.text.english.parse import GrammarView, Rewrite, replaced, word_at
 from opencse.text.syntax import Edit, Token, apply_edits
 
 _LONG_MONTHS = ("January", "July", "August", "October", "December")
 _PLACES = "Town City Street Road Avenue Park County School College House Island River Lake Bay Square Hall".split()
-_SERIES = tuple(
-    words.split()
-    for words in (
-        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen",
-        "twenty thirty forty fifty sixty seventy eighty ninety",
-        "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
-        "twice thrice",
-        "million billion trillion",
-    )
-)
+_SERIES = [words.split() for name, words in lexicon_rows("classes") if name.startswith("number words")]
 _NUMERAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
 _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)$")
 _GLUE = "-–—/:.,'’°"

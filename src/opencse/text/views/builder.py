@@ -94,16 +94,15 @@ def build_views(
         engine = engine or Local()
         if isinstance(engine, Local):  # no more processes than files
             engine = Local(processes=min(-(-rows // part_rows), engine.workers))
-        builder = _PartBuilder(specs, sentences, seed)
+        builder = _PartBuilder(specs, sentences, seed, part_rows, out_dir.absolute())
         if any(spec.needs_corpus for spec in specs.values()):
             access = CorpusAccess(sentences, engine, {model.name: model for model in models})
             with timed("mining"):
                 builder.prepared = {name: spec.prepare(access) for name, spec in specs.items()}
         header = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
         columns = {name: _parameters(specs[name]) | {"weights_sha256": weights} for name, weights in builder.open()}
-        builder.files = ViewFiles(out_dir.absolute(), specs, header | {"columns": columns}, resume=resume)
-        if builder.files.missing:
-            _build_missing(builder, engine)
+        if missing := builder.missing(header | {"columns": columns}, resume=resume):
+            _build_missing(builder, missing, engine)
     return out_dir
 
 
@@ -120,20 +119,20 @@ def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, Construct
     return out
 
 
-def _build_missing(builder: _PartBuilder, engine: Engine) -> None:
+def _build_missing(builder: _PartBuilder, missing: Sequence[int], engine: Engine) -> None:
     """Build and write the files that are missing, and show the progress."""
-    files = builder.files
     if engine.workers > 1:
         builder.close()  # each process opens its own
-    done = files.rows - sum(len(files.rows_of(part)) for part in files.missing)
+    total = len(builder.sentences)
+    done = total - sum(len(builder.rows_of(part)) for part in missing)
     count = None
     if not engine.remote:
         # Local workers share memory, in which each file has a place of its own, so none waits for another.
-        built = builder.built = multiprocessing.get_context("spawn").RawArray("d", len(files.paths))
+        built = builder.built = multiprocessing.get_context("spawn").RawArray("d", len(builder.paths))
         count = lambda: done + round(sum(built))  # noqa: E731
-    phase = Phase("building", total=files.rows, unit="sentences", initial=done, count=count)
+    phase = Phase("building", total=total, unit="sentences", initial=done, count=count)
     with timed("parsing and rewriting"), phase:
-        for _, rows in engine.map(builder, files.missing):
+        for _, rows in engine.map(builder, missing):
             phase.update(rows)
 
 
@@ -141,18 +140,22 @@ class _PartBuilder:
     """The task of a worker: build and write one file, by constructors that each process opens itself.
 
     Attributes:
-        files: The files of the build.
+        paths: The files.
         prepared: What the specifications prepared, by name.
         built: Number of rows built of each file, if they are counted; one with half of its columns counts half.
     """
 
-    files: ViewFiles
     built: Any = None
 
-    def __init__(self, specs: Mapping[str, ConstructorSpec], sentences: SentenceStore, seed: int) -> None:
-        self.specs, self.prepared = dict(specs), dict[str, Any]()
-        self._sentences, self._seed = sentences, seed
+    def __init__(
+        self, specs: Mapping[str, ConstructorSpec], sentences: SentenceStore, seed: int, part_rows: int, folder: Path
+    ) -> None:
+        self.specs, self.sentences, self.prepared = dict(specs), sentences, dict[str, Any]()
+        self._seed, self._part_rows, self._folder = seed, part_rows, folder
+        self._header: dict[str, Any] = {}
         self._constructors: dict[str, Constructor] = {}
+        count = -(-len(sentences) // part_rows)
+        self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_constructors": {}}
@@ -169,27 +172,65 @@ class _PartBuilder:
         """Release the models."""
         self._constructors = {}
 
+    def rows_of(self, part: int) -> range:
+        """Return the numbers of the rows of one file."""
+        return range(part * self._part_rows, min((part + 1) * self._part_rows, len(self.sentences)))
+
+    def missing(self, header: Mapping[str, Any], *, resume: bool) -> list[int]:
+        """Return the numbers of the files to build, and remove leftovers of a killed build.
+
+        Args:
+            header: What determines the content.
+            resume: Keep finished files; if false, they are removed.
+
+        Raises:
+            OpencseError: There are finished files with another header.
+        """
+        self._header = json.loads(json.dumps({"format": 1, "tool": f"opencse {__version__}", **header}))
+        make_folder(self._folder)
+        for leftover in self._folder.glob(".part-*.tmp"):
+            leftover.unlink(missing_ok=True)
+        for path in sorted(self._folder.glob("part-*-of-*.parquet")):
+            if not resume:
+                path.unlink()
+            elif (found := read_header(path)) != self._header:
+                raise OpencseError(
+                    f"{self._folder} holds views that were built with other settings "
+                    f"({', '.join(key for key in self._header if found.get(key) != self._header[key])} differ)",
+                    "Build into another folder, or add --overwrite to replace them.",
+                )
+        return [i for i, path in enumerate(self.paths) if not path.is_file()]
+
     def __call__(self, part: int) -> int:
-        """Build and write one file, and return the number of its rows."""
-        numbers = self.files.rows_of(part)
-        texts = self._sentences.range(numbers.start, numbers.stop)
+        """Build and write one file, whole or not at all, and return the number of its rows."""
+        import pyarrow.parquet as pq
+
+        numbers = self.rows_of(part)
+        texts = self.sentences.range(numbers.start, numbers.stop)
         rows = [SourceRow(id=i, text=text) for i, text in zip(numbers, texts, strict=True)]
-        built: dict[str, Sequence[BuiltView]] = {}
+        cells: dict[pa.Field, Sequence[Any]] = {
+            pa.field("id", pa.int64(), nullable=False): numbers,
+            pa.field("text", pa.string(), nullable=False): texts,
+        }
         for name, constructor in self._constructors.items():
             spec = self.specs[name]
-            columns = spec.columns(name)
             views: list[list[BuiltView]] = []
             for start in range(0, len(rows), spec.unit):
                 chunk = rows[start : start + spec.unit]
                 views += _views(constructor, chunk, spec)
                 if self.built is not None:
                     self.built[part] += len(chunk) / len(self._constructors)
-            built |= zip(columns, zip(*views, strict=True), strict=True)
-            rows = [
-                replace(row, views={**row.views, **{name: one.text for name, one in zip(columns, each, strict=True)}})
-                for row, each in zip(rows, views, strict=True)
-            ]
-        self.files.write(part, texts, built)
+            for column, found in zip(spec.columns(name), zip(*views, strict=True), strict=True):
+                built = [view.text for view in found]
+                rows = [replace(row, views={**row.views, column: text}) for row, text in zip(rows, built, strict=True)]
+                cells[pa.field(column, pa.string())] = built
+                cells[pa.field(f"{column}.rule", pa.string(), nullable=False)] = [view.rule for view in found]
+                for score, kind in spec.scores.items():
+                    cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in found]
+        schema = pa.schema([*cells], metadata={_HEADER: json.dumps(self._header).encode()})
+        with replaced_file(self.paths[part]) as temporary:
+            table = pa.table({field.name: values for field, values in cells.items()}, schema=schema)
+            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
         return len(rows)
 
 
@@ -274,63 +315,3 @@ def read_header(path: str | Path) -> dict[str, Any]:
 def built_columns(path: str | Path) -> list[str]:
     """Return the names of the built columns in a Parquet file that `build_views` wrote."""
     return [name.removesuffix(".rule") for name in parquet_schema(path).names if name.endswith(".rule")]
-
-
-class ViewFiles:
-    """The files of a build: those that are finished, and those that are missing.
-
-    Args:
-        folder: Folder of the files; it is created, and leftovers of a killed build are removed.
-        specs: The specifications, in build order.
-        header: What determines the output: the options of the columns, and `texts_sha256`, `rows`, `seed` and
-            `rows_per_part`.
-        resume: Keep finished files; if false, they are removed.
-
-    Raises:
-        OpencseError: There are finished files with another header.
-    """
-
-    def __init__(
-        self, folder: Path, specs: Mapping[str, ConstructorSpec], header: Mapping[str, Any], *, resume: bool
-    ) -> None:
-        self.specs = specs
-        self.header = json.loads(json.dumps({"format": 1, "tool": f"opencse {__version__}", **header}))
-        self.rows, self.rows_per_part = int(header["rows"]), int(header["rows_per_part"])
-        count = -(-self.rows // self.rows_per_part)
-        self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
-        make_folder(folder)
-        for leftover in folder.glob(".part-*.tmp"):
-            leftover.unlink(missing_ok=True)
-        for path in sorted(folder.glob("part-*-of-*.parquet")):
-            if not resume:
-                path.unlink()
-            elif (found := read_header(path)) != self.header:
-                raise OpencseError(
-                    f"{folder} holds views that were built with other settings "
-                    f"({', '.join(key for key in self.header if found.get(key) != self.header[key])} differ)",
-                    "Build into another folder, or add --overwrite to replace them.",
-                )
-        self.missing = [i for i, path in enumerate(self.paths) if not path.is_file()]
-
-    def rows_of(self, part: int) -> range:
-        """Return the numbers of the rows of one file."""
-        return range(part * self.rows_per_part, min((part + 1) * self.rows_per_part, self.rows))
-
-    def write(self, part: int, texts: Sequence[str], built: Mapping[str, Sequence[BuiltView]]) -> None:
-        """Write one file, whole or not at all: `id`, `text`, and the text, rule and scores of each built column."""
-        import pyarrow.parquet as pq
-
-        columns: dict[pa.Field, Sequence[Any]] = {
-            pa.field("id", pa.int64(), nullable=False): self.rows_of(part),
-            pa.field("text", pa.string(), nullable=False): texts,
-        }
-        for name, maker in column_makers(self.specs).items():
-            views = built[name]
-            columns[pa.field(name, pa.string())] = [view.text for view in views]
-            columns[pa.field(f"{name}.rule", pa.string(), nullable=False)] = [view.rule for view in views]
-            for score, kind in self.specs[maker].scores.items():
-                columns[pa.field(f"{name}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in views]
-        schema = pa.schema([*columns], metadata={_HEADER: json.dumps(self.header).encode()})
-        with replaced_file(self.paths[part]) as temporary:
-            table = pa.table({field.name: values for field, values in columns.items()}, schema=schema)
-            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
