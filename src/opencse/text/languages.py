@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import LANGUAGES, likely_language
+from opencse.text.english.claims import NumberSwap
 from opencse.text.english.clause import attribute_clause, is_predicate
-from opencse.text.english.entities import NumberSwap
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
 from opencse.text.syntax import BUNDLED, Token

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from opencse.text.english.entities import EntitySwap
+from opencse.text.english.claims import EntitySwap
 from opencse.text.english.parse import Rewrite
 from opencse.text.syntax import Token, apply_edits
 from opencse_german import words as w

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from opencse.text.english.entities import NumberSwap
+from opencse.text.english.claims import NumberSwap
 from opencse.text.english.parse import Rewrite
 from opencse.text.syntax import Token, apply_edits, match_case
 from opencse_german import words as w

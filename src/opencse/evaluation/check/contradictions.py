@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from opencse.text.corpus import chunks
 from opencse.text.documents import DocumentPassage
-from opencse.text.english.entities import NumberSwap
+from opencse.text.english.claims import NumberSwap
 from opencse.text.english.lexicon import word_class
 from opencse.text.english.negation import Negation
 from opencse.text.english.one_word import AntonymSwap
