@@ -9,6 +9,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from opencse.evaluation.check.contradictions import ExclusiveNumberSwap
+from opencse.foundation.cache import cache_root
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
 from opencse.recipes import load_recipe
@@ -17,7 +18,7 @@ from opencse.text import languages as registry
 from opencse.text import syntax
 from opencse.text.documents import likely_language
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.generated.substitution import cache_folder, static_lexicon
+from opencse.text.generated.substitution import static_lexicon
 from opencse.text.languages import ENGLISH, LanguagePack, choose_language, language_packs
 from opencse.text.syntax import SpacyParser, Token, load_parser
 from opencse.text.views.registry import HardNegatives, Negation, RolePairs, SourceRow
@@ -188,8 +189,8 @@ def test_static_lexicon(tmp_path, make):
     assert static_lexicon(tokenizer, second) == tags
     assert first.seen
     assert not second.seen  # read from the cache
-    assert len(list(cache_folder().glob("*.json"))) >= 1
-    for path in cache_folder().glob("*.json"):
+    assert len(list((cache_root() / "lexicon").glob("*.json"))) >= 1
+    for path in (cache_root() / "lexicon").glob("*.json"):
         path.write_text("[1")
     assert static_lexicon(tokenizer, second) == tags
     assert second.seen  # the cache was damaged

@@ -15,7 +15,7 @@ from opencse.evaluation.sts import PairsTask, ScoredPairs
 from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, text_column
 from opencse.text.surface import consistency_opposition
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class TrainingGeometry:
     """
 
     def __init__(self, rows: Corpus) -> None:
-        self._texts = list(dict.fromkeys(islice(rows.texts(rows.text_column()), SENTENCES)))
+        self._texts = list(dict.fromkeys(islice(rows.texts(text_column(rows.columns, rows.path)), SENTENCES)))
 
     def start(self, encoder: SentenceTransformer) -> None:
         """Keep the encoder."""

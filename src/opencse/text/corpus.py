@@ -72,10 +72,6 @@ class Corpus:
         self.columns = tuple(table_columns(self.path))
         self.format = kind + (".gz" if kind != "folder" and self.path.suffix == ".gz" else "")
 
-    def text_column(self, wanted: str | None = None) -> str:
-        """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
-        return text_column(self.columns, self.path, wanted)
-
     def texts(self, column: str = "text") -> Iterator[str]:
         """Yield the non-blank sentences, in order, without reading the corpus into memory."""
         for (text,) in self.rows((column,)):

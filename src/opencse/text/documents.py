@@ -27,7 +27,7 @@ from opencse.foundation.reading import (
 )
 from opencse.foundation.tables import TABLES, read_lines
 from opencse.text import demo
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, text_column
 
 LANGUAGES = {
     "da": "Danish",
@@ -186,7 +186,7 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
             yield path.name, _paragraphs(lines), True
     else:
         table = Corpus(path)
-        yield path.name, table.texts(table.text_column(column)), False
+        yield path.name, table.texts(text_column(table.columns, path, column)), False
 
 
 def _known() -> list[str]:

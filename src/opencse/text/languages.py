@@ -139,10 +139,6 @@ _DATED_EVENT = re.compile(r"\b(?:was|were|\w+ed)\b.*\b(?:in|on|since)\b(?: \w+){
 """Something that happened at a time: "was approved in 1986" says more than "was not rejected in 1986"."""
 
 
-def _opposed_words(text: str) -> dict[str, str]:
-    return opposed_adjectives(text) | opposed_verbs(text)
-
-
 def _statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
     if word.startswith("to ") or is_predicate(tokens, word):
         return text
@@ -161,7 +157,7 @@ ENGLISH = LanguagePack(
         "number_swap": (_POSSIBLE,),
     },
     unfit={"negation": (_ONLY, _BECAUSE), "antonym_swap": (_ONLY,), "negated_antonym": (_DATED_EVENT,)},
-    opposed_words=_opposed_words,
+    opposed_words=lambda text: opposed_adjectives(text) | opposed_verbs(text),
     statement=_statement,
 )
 

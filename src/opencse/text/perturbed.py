@@ -141,13 +141,11 @@ class RandomSentence(_RandomChange):
         """Draw another row's text."""
         own = _words(row.text)
         others = [other for other in rows if other.id != row.id]
-        if others and _words((chosen := rng.choice(others)).text) != own:
-            return chosen.text, f"row {chosen.id}"
-        others = [other for other in others if _words(other.text) != own]  # rarely needed: copies are few
-        if not others:
-            return None, "no other row"
-        chosen = rng.choice(others)
-        return chosen.text, f"row {chosen.id}"
+        chosen = rng.choice(others) if others else row
+        if _words(chosen.text) == own:  # rarely: copies are few
+            others = [other for other in others if _words(other.text) != own]
+            chosen = rng.choice(others) if others else row
+        return (chosen.text, f"row {chosen.id}") if others else (None, "no other row")
 
 
 @lru_cache(maxsize=2 * UNIT)

@@ -53,23 +53,19 @@ def load_parser(name: str = BUNDLED) -> SpacyParser:
     Constructors over the same rows share the pipeline and its most recent parses.
 
     Args:
-        name: "syntax", the name or folder of a spaCy pipeline, or "blank:de" for the tokenizer of a language.
-    """
-    return SpacyParser(name)
-
-
-class SpacyParser:
-    """A spaCy pipeline; it keeps its most recent parses.
-
-    Args:
         name: "syntax" for the bundled pipeline, an installed spaCy package (`en_core_web_sm`), a folder, or "blank:de"
             for spaCy's tokenizer of a language, without tags and relations.
 
     Raises:
         OpencseError: There is no such pipeline, or it has no tagger or no parser.
     """
+    return SpacyParser(name)
 
-    def __init__(self, name: str = BUNDLED) -> None:
+
+class SpacyParser:
+    """A spaCy pipeline (`load_parser`); it keeps its most recent parses."""
+
+    def __init__(self, name: str) -> None:
         self._blank = name.startswith(_BLANK)
         self._nlp = _tokenizer(name.removeprefix(_BLANK)) if self._blank else _pipeline(name)
         self._known: dict[str, tuple[Token, ...]] = {}

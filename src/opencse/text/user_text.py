@@ -61,8 +61,7 @@ class UserText:
         corpus = self._table
         if corpus is None:
             return _split(self._documents, self._column, self._name)
-        named = self._column is not None or "text" not in corpus.columns
-        wanted = corpus.text_column(self._column) if named else "text"
+        wanted = text_column(corpus.columns, corpus.path, self._column)
         if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
             return corpus
         present = set(corpus.columns)

@@ -339,14 +339,11 @@ def _other_number(text: str, tokens: Sequence[Token], i: int, rng: random.Random
         ending = "th" if other % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(other % 10, "th")
         return f"{other}{ending}", "ordinal"
     early = i and word_at(tokens, i - 1) == "in" and tokens[i].relation == "obl"  # "in 785"
-    if re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]" + "|[1-9][0-9]{2}" * bool(early), word) and not _counts(tokens, i):
+    # "2000 soldiers" are counted, but not "the 2010 meeting".
+    counts = tokens[i].relation == "nummod" and tokens[i].head > i and tokens[tokens[i].head].tag in ("NNS", "NNPS")
+    if re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]" + "|[1-9][0-9]{2}" * bool(early), word) and not counts:
         return _other_year(text, int(word), rng), "year"
     return _other_amount(tokens, i, rng), "number"
-
-
-def _counts(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a numeral counts what follows it ("2000 soldiers"; but "the 2010 meeting")."""
-    return tokens[i].relation == "nummod" and tokens[i].head > i and tokens[tokens[i].head].tag in ("NNS", "NNPS")
 
 
 def _other_year(text: str, year: int, rng: random.Random) -> str | None:

@@ -162,7 +162,10 @@ def possible_edits(text: str, tokens: Sequence[Token]) -> list[EditsAndRule]:
     if is_question(text):
         return []
     subject = list(_subject(tokens, clause.subject))  # "every nurse never …" would be ambiguous
-    return subject or [*_adverb(clause), *_verb(clause), *_object(tokens, clause.predicate)]
+    verbs = (clause.predicate, clause.finite)
+    adverbs = [(token, _ADVERBS.get(token.text.lower())) for token in tokens if token.head in verbs]
+    frequency: list[EditsAndRule] = [([replaced(token, new)], new) for token, new in adverbs if new is not None]
+    return subject or [*frequency, *_verb(clause), *_object(tokens, clause.predicate)]
 
 
 def _undo(tokens: Sequence[Token], place: int) -> Iterator[EditsAndRule]:
@@ -192,14 +195,6 @@ def _subject(tokens: Sequence[Token], subject: int) -> Iterator[EditsAndRule]:
             yield [replaced(tokens[i], "none of")], "none of"
         elif not following[0].isdigit():
             yield [replaced(tokens[i], "no")], "no"
-
-
-def _adverb(clause: Clause) -> Iterator[EditsAndRule]:
-    """Replace an adverb of frequency: "never" for "always"."""
-    for token in clause.tokens:
-        new = _ADVERBS.get(token.text.lower())
-        if new is not None and token.head in (clause.predicate, clause.finite):
-            yield [replaced(token, new)], new
 
 
 def _verb(clause: Clause) -> Iterator[EditsAndRule]:

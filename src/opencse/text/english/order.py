@@ -259,6 +259,8 @@ def exchange_phrases(text: str, tokens: Sequence[Token], one: Span, other: Span)
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "CD")
 _WITHIN = ("compound", "flat", "goeswith", "fixed", "nummod", "nn", "appos")  # parts of a larger noun phrase
+_SWAPPED = {"NN": "singular nouns", "NNS": "plural nouns", "CD": "numbers"}
+"""The class within which a phrase can be swapped, by tag; all others are names."""
 _ARGUMENTS = ("nsubj", "obj", "dobj", "iobj", "obl", "nmod", "pobj")
 
 
@@ -296,12 +298,16 @@ def _swaps(tokens: Sequence[Token]) -> Iterator[tuple[float, str, Span, Span]]:
     nouns = [i for i, t in enumerate(tokens) if t.tag in _NOUNS and base_relation(t) not in _WITHIN]
     nouns = [i for i in nouns if any(map(str.isalnum, tokens[i].text))]
     for i, j in combinations(nouns, 2):
-        kind = _class(tokens[i])
-        if kind != _class(tokens[j]) or _coordinated(tokens, i, j) or _symmetric(tokens, i, j):
+        kind, *others = (_SWAPPED.get(tokens[k].tag, "names") for k in (i, j))
+        if others != [kind] or _coordinated(tokens, i, j) or _symmetric(tokens, i, j):
             continue
         one, other = noun_phrase(tokens, i), noun_phrase(tokens, j)
         if one is not None and other is not None:
-            yield _weight(tokens[i], tokens[j], kind), kind, one, other
+            first, second = base_relation(tokens[i]), base_relation(tokens[j])
+            weight = 2.0 if first in _ARGUMENTS and second in _ARGUMENTS else 1.0
+            if first == "nsubj" and second in ("obj", "dobj"):
+                weight = 6.0
+            yield weight * (2.0 if kind in ("names", "numbers") else 1.0), kind, one, other
     adjectives = [i for i, t in enumerate(tokens) if t.tag == "JJ" and t.relation == "amod"]
     for i, j in combinations(adjectives, 2):
         alike = _article(tokens, i) == _article(tokens, j)
@@ -313,20 +319,6 @@ def _article(tokens: Sequence[Token], i: int) -> str:
     """Return the indefinite article that stands, or would stand, before a word."""
     before = word_at(tokens, i - 1)
     return before if before in ("a", "an") else indefinite_article(tokens[i].text)
-
-
-def _class(token: Token) -> str:
-    """Return the class within which a phrase can be swapped: names, numbers, or nouns of one grammatical number."""
-    return {"NN": "singular nouns", "NNS": "plural nouns", "CD": "numbers"}.get(token.tag, "names")
-
-
-def _weight(one: Token, other: Token, kind: str) -> float:
-    """Return the weight of a swap in the draw: highest for subject and object, double for names and numbers."""
-    first, second = base_relation(one), base_relation(other)
-    weight = 2.0 if first in _ARGUMENTS and second in _ARGUMENTS else 1.0
-    if first == "nsubj" and second in ("obj", "dobj"):
-        weight = 6.0
-    return weight * (2.0 if kind in ("names", "numbers") else 1.0)
 
 
 def _first_conjunct(tokens: Sequence[Token], i: int) -> int:

@@ -277,11 +277,15 @@ class Keywords(GrammarView):
                 break
             if tokens[i].relation == "amod" and tokens[i].head not in chosen:
                 continue  # "young" says little without its noun
-            chosen |= {i, *(k for k in children(tokens, i) if _is_part(tokens[k]))}
+            parts = children(tokens, i, "compound", "flat", "goeswith")  # "bus stop", "New York"
+            chosen |= {i, *parts, *(k for k in children(tokens, i, "amod") if _is_name(tokens[k]))}
         for i, token in enumerate(tokens):
             if token.text.lower() in _NEGATIVE and (token.head in chosen or tokens[token.head].head in chosen):
                 chosen.add(i)
-        return " ".join(_typed(tokens[i]) for i in sorted(chosen)), f"{len(chosen)} words"
+        words = ["not" if tokens[i].text.lower() in NOT else tokens[i].text for i in sorted(chosen)]
+        kept = [_is_name(tokens[i]) or tokens[i].text.isupper() for i in sorted(chosen)]
+        typed = [word if keep else word.lower() for word, keep in zip(words, kept, strict=True)]
+        return " ".join(typed), f"{len(chosen)} words"
 
 
 def _is_content(token: Token) -> bool:
@@ -295,12 +299,6 @@ def _is_name(token: Token) -> bool:
     return token.pos == "PROPN" or token.tag in ("NNP", "NNPS")
 
 
-def _is_part(token: Token) -> bool:
-    """Whether a dependent belongs to a name or a compound: "New York", "bus stop"."""
-    relation = base_relation(token)
-    return relation in ("compound", "flat", "goeswith") or (relation == "amod" and _is_name(token))
-
-
 def _rank(tokens: Sequence[Token], i: int) -> int:
     """Return how early a word is chosen: the predicate and its arguments first."""
     token, relation = tokens[i], base_relation(tokens[i])
@@ -311,10 +309,3 @@ def _rank(tokens: Sequence[Token], i: int) -> int:
     if _is_name(token) or relation in ("obl", "xcomp", "acl"):
         return 2
     return 3 if token.pos == "NOUN" else 4
-
-
-def _typed(token: Token) -> str:
-    """Return a word as it is typed: "n't" is "not", and common words have no capitals."""
-    if token.text.lower() in NOT:
-        return "not"
-    return token.text if _is_name(token) or token.text.isupper() else token.text.lower()

@@ -49,7 +49,8 @@ class WordPredictor:
             self.model.to(torch.bfloat16)
         output = self.model.get_output_embeddings()
         if isinstance(output, torch.nn.Linear):
-            output.register_forward_pre_hook(self._only_wanted)
+            # Only the hidden states of the positions to score go through the output layer.
+            output.register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[self._wanted], *args[1:]))
         self.special = np.array(sorted(set(self.tokenizer.all_special_ids)))
         limit = getattr(self.model.config, "max_position_embeddings", 512) - 2
         self.max_length = min(limit, self.tokenizer.model_max_length)
@@ -100,10 +101,6 @@ class WordPredictor:
         for length, group in itertools.groupby(order, key=lambda i: lengths[i]):
             rows, size = list(group), max(1, min(_SENTENCES, _TOKENS // max(length, 1)))
             yield from (rows[start : start + size] for start in range(0, len(rows), size))
-
-    def _only_wanted(self, layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Keep only the hidden states of the positions to score, before the output layer."""
-        return (args[0].flatten(0, 1)[self._wanted], *args[1:])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ import string
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -183,11 +182,6 @@ def passes_filter(text: str) -> bool:
 VERSION = 1  # of the rules by which entries become words; part of the cache key
 
 
-def cache_folder() -> Path:
-    """Return the folder of the cached lexicons, within OPENCSE_CACHE or the user's cache folder."""
-    return cache_root() / "lexicon"
-
-
 def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
 
@@ -204,7 +198,7 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
         entries[index] = entry
     special = set(tokenizer.all_special_ids)
     key = hashlib.sha256(json.dumps([VERSION, parser.digest, sorted(special), entries]).encode()).hexdigest()
-    path = cache_folder() / f"{key[:32]}.json"
+    path = cache_root() / "lexicon" / f"{key[:32]}.json"
     with suppress(OSError, ValueError):  # missing or damaged
         cached = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(cached, list) and len(cached) == len(entries):

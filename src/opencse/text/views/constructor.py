@@ -247,13 +247,9 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
 
     def write(writer: StoreWriter) -> None:
         for chunk in chunks(texts, _CHUNK):
-            writer.add([text.encode("utf-8", "replace") for text in chunk], _keys(chunk))
+            same = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in chunk)
+            keys = b"".join(hashlib.blake2b(key, digest_size=8).digest() for key in same)
+            writer.add([text.encode("utf-8", "replace") for text in chunk], np.frombuffer(keys, dtype="<u8"))
 
     store = cached_store("sentences", texts_hash, {"texts": np.uint8, "keys": np.uint64}, write)
     return SentenceStore(store, texts_hash)
-
-
-def _keys(texts: Sequence[str]) -> np.ndarray:
-    """Return the 64-bit keys of some texts, uint64 (n,)."""
-    hashes = (hashlib.blake2b(" ".join(t.lower().split()).encode("utf-8", "replace"), digest_size=8) for t in texts)
-    return np.frombuffer(b"".join(one.digest() for one in hashes), dtype="<u8")
