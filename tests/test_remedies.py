@@ -20,7 +20,8 @@ from opencse.commands.main import app
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.cache import cached_store
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import Recipe, ViewSettings, schema
+from opencse.recipes import Recipe, schema
+from opencse.recipes.schema import ViewSettings
 from tests.tiny import tiny_bert
 
 SOURCE = Path(__file__).parents[1] / "src"

@@ -18,7 +18,6 @@ from opencse.encoder.device import (
     MixedPrecision,
     choose_device,
     describe,
-    device_name,
     join_processes,
     resolve_precision,
     use_device,
@@ -50,12 +49,12 @@ def test_by_default_it_is_the_one_that_accelerate_trains_on():
     from accelerate import Accelerator
 
     assert choose_device() == Accelerator().device
-    assert "thread" in device_name(torch.device("cpu"))
+    assert "thread" in describe("fp32", {}, torch.device("cpu"))
 
 
 def test_an_accelerator_is_found_and_each_of_several_processes_has_its_own(two_gpus, monkeypatch):
     assert choose_device() == torch.device("cuda")
-    assert device_name(choose_device()) == "cuda (Some GPU)"
+    assert describe("fp32", {}, choose_device()) == "on cuda (Some GPU), fp32"
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert choose_device() == torch.device("cuda", 1)
     use_device("cuda")

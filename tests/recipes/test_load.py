@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import opencse.recipes as package
+from opencse.encoder.names import FAMILIES, family_of
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe, recipe_names, shortened
+from opencse.recipes import dump_recipe, load_recipe, recipe_names, shortened
 from opencse.recipes.published_settings import (
     ABSENT,
     PUBLISHED_FAMILIES,

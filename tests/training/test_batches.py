@@ -13,8 +13,9 @@ from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.prompts import Frame
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import Recipe, Teacher, load_recipe
+from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
+from opencse.recipes.schema import Teacher
 from opencse.text.corpus import Corpus
 from opencse.text.views.constructor import texts_hash
 from opencse.training import batches as module

@@ -14,7 +14,8 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.encoder.prompts import template_frame
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import Recipe, Teacher, load_recipe
+from opencse.recipes import Recipe, load_recipe
+from opencse.recipes.schema import Teacher
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import typer
 
 from opencse.commands.options import ShowOptions
+from opencse.encoder.names import FAMILIES
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.toml_tables import unknown_name_error
-from opencse.recipes import FAMILIES, Recipe, dump_recipe, load_recipe, recipe_names
+from opencse.recipes import Recipe, dump_recipe, load_recipe, recipe_names
 from opencse.recipes.published_settings import (
     PUBLISHED_FAMILIES,
     conformity,

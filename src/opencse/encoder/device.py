@@ -117,16 +117,6 @@ def world_size() -> int:
     return world
 
 
-def device_name(device: torch.device) -> str:
-    """Return the name of a device for users: `cuda:0 (NVIDIA H100)`, `cpu (2 threads)`."""
-    if device.type == "cuda":
-        return f"{device} ({torch.cuda.get_device_name(device)})"
-    if device.type == "cpu":
-        threads = torch.get_num_threads()
-        return f"cpu ({threads} thread{'s' if threads > 1 else ''})"
-    return str(device)
-
-
 ChosenPrecision = Literal["fp32", "bf16"]
 TrainingPrecision = Literal["fp32", "bf16", "fp16"]
 _INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "sve_bf16")
@@ -258,8 +248,12 @@ def resolve_precision(requested: str, config: Any, device: str | torch.device) -
 
 def describe(requested: str, config: Any, device: torch.device) -> str:
     """Return a line with device and precision of a model, the first output of many commands."""
+    threads = torch.get_num_threads()
+    known = {"cpu": f" ({threads} thread{'s' if threads > 1 else ''})"}
+    if device.type == "cuda":
+        known["cuda"] = f" ({torch.cuda.get_device_name(device)})"
     reason = " (the faster one here)" if requested == "auto" else ""
-    return f"on {device_name(device)}, {resolve_precision(requested, config, device)}{reason}"
+    return f"on {device}{known.get(device.type, '')}, {resolve_precision(requested, config, device)}{reason}"
 
 
 def model_config(model: Any) -> Any:

@@ -24,8 +24,9 @@ from opencse.foundation.cache import StoreWriter, cached_store
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 from opencse.foundation.tensors import move
-from opencse.recipes import Recipe, Teacher
+from opencse.recipes import Recipe
 from opencse.recipes.rows.token_store import TokenStore, UsableRows
+from opencse.recipes.schema import Teacher
 from opencse.text.corpus import chunks
 from opencse.text.views.constructor import texts_hash
 

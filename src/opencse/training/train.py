@@ -24,8 +24,10 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
-from opencse.recipes import Block, FirstStage, Recipe, ViewSettings, dump_recipe, load_recipe
+from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
+from opencse.recipes.schema import FirstStage, ViewSettings
+from opencse.recipes.settings import Block
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS

@@ -17,12 +17,13 @@ from opencse.commands.reproduction.entries import (
     scores_table,
     splits_table,
 )
+from opencse.encoder.names import FAMILIES
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import FAMILIES, load_recipe
+from opencse.recipes import load_recipe
 
 # Tasks of SAN that opencse does not name itself, and that a user may have as folders of these names.
 FOLDERS = (

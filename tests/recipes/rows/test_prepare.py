@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import CorpusSettings, MixturePart, load_recipe
+from opencse.recipes import load_recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.prepare import (
     add_columns,
@@ -20,6 +20,7 @@ from opencse.recipes.rows.prepare import (
     with_models,
 )
 from opencse.recipes.rows.sampling import paraphrase_columns, paraphrase_settings, sample
+from opencse.recipes.settings import CorpusSettings, MixturePart
 from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
     AntonymSwap,

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from opencse.encoder.loading import build_projector, load_encoder
+from opencse.encoder.names import family_of
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Objective
-from opencse.recipes import Recipe, Teacher, family_of, load_recipe
+from opencse.recipes import Recipe, load_recipe
+from opencse.recipes.schema import Teacher
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
 from opencse.training.network import LossHead, encode, term_modules

@@ -16,9 +16,10 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.progress import Notify
 from opencse.foundation.tables import read_parquet, write_texts
-from opencse.recipes import MixturePart, Recipe
+from opencse.recipes import Recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.sampling import paraphrase_settings, sample
+from opencse.recipes.settings import MixturePart
 from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
 from opencse.text.mined.hard_negatives import HardNegatives

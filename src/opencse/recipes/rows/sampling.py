@@ -13,7 +13,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import timed
 from opencse.foundation.reading import regular_file
 from opencse.foundation.tables import is_made_from, write_texts
-from opencse.recipes import CorpusSettings
+from opencse.recipes.settings import CorpusSettings
 from opencse.text.corpus import Corpus, content_hash
 from opencse.text.english.clause import MainClause
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
