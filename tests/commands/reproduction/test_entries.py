@@ -20,7 +20,7 @@ from opencse.commands.reproduction.entries import (
 from opencse.encoder.names import FAMILIES
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import load_probe_data
-from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.evaluation.probes.probes import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe

@@ -26,8 +26,7 @@ from opencse.evaluation.probes.probe_suite import (
     probe_models,
     short_names,
 )
-from opencse.evaluation.probes.scored_pairs import SPLITS, split_results
-from opencse.evaluation.probes.sentence_versions import KINDS, search_versions, transformation_cosines
+from opencse.evaluation.probes.probes import KINDS, SPLITS, search_versions, split_results, transformation_cosines
 from opencse.evaluation.sts import PUBLISHED_ROWS
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import match_error_rate

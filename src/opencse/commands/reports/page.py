@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from opencse.commands.reports.figures import NO_FIGURES, can_draw, pictures
 from opencse.commands.reports.tables import Outcome, headline_rows, shown, tables
 from opencse.evaluation.probes import ProbeScores
-from opencse.evaluation.probes.sentence_versions import RetrievedText
+from opencse.evaluation.probes.probes import RetrievedText
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Table

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from opencse.evaluation import ScoredPairs
-from opencse.evaluation.probes.scored_pairs import SPLITS
+from opencse.evaluation.probes.probes import SPLITS
 from opencse.foundation.result_table import Cell as TableCell
 from opencse.foundation.result_table import Number, Table
 from opencse.foundation.toml_tables import decode, parse_toml, unknown_name_error

@@ -9,8 +9,7 @@
 """
 
 from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, ProbeSuite, load_probe_data
-from opencse.evaluation.probes.scored_pairs import load_probe_sts
-from opencse.evaluation.probes.sentence_versions import ProbeSentences, Retrieval, Transformations, read_sentences
+from opencse.evaluation.probes.probes import ProbeSentences, Retrieval, Transformations, load_probe_sts, read_sentences
 
 __all__ = [
     "ProbeData",

@@ -32,13 +32,16 @@ from opencse.evaluation import (
     read_pairs,
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
-from opencse.evaluation.probes.scored_pairs import SPLITS, SplitResults, load_probe_sts, split_results
-from opencse.evaluation.probes.sentence_versions import (
+from opencse.evaluation.probes.probes import (
+    SPLITS,
     ProbeSentences,
     Retrieval,
+    SplitResults,
     Transformations,
+    load_probe_sts,
     read_sentences,
     search_versions,
+    split_results,
     transformation_cosines,
 )
 from opencse.foundation.errors import OpencseError
