@@ -227,7 +227,7 @@ def test_an_average_is_that_of_its_columns(kind, run, average: str, shown: list[
 def test_tables_and_splits_that_are_not_there_are_named() -> None:
     table = splits_table(load_entry("osscse/table-2"), {}, {"STS-B train": "no file"})
     assert list(table.rows) == list(SPLITS)
-    assert table.rows["STS-B train"][0].shown(0) == f"not had: no file ({SPLITS['STS-B train'].pairs[0]:,})"
+    assert table.rows["STS-B train"][0].shown(0) == f"not had: no file ({SPLITS['STS-B train'][0]:,})"
     with pytest.raises(OpencseError, match="unknown table 'osscse/table-9'"):
         load_entry("osscse/table-9")
 
@@ -249,6 +249,6 @@ def test_table_6_weighted_by_the_pairs_of_table_2_gives_table_3() -> None:
     for system, published in zip(load_entry("osscse/table-6").systems, (WEIGHTED_UNSUPERVISED, WEIGHTED_SUPERVISED)):
         *sets, consistent, opposed = system.printed["bert-base"]
         for side, average in enumerate((consistent, opposed)):
-            weights = [row.pairs[side] for row in SPLITS.values()]
+            weights = [row[side] for row in SPLITS.values()]
             assert np.average(sets[side::2], weights=weights) == pytest.approx(average, abs=0.06)
             assert average == pytest.approx(100 * published[side])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opencse.commands.reports.tables import shown
-from opencse.evaluation.probes import ProbeScores
+from opencse.evaluation.probes import ProbeScores, Transformations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,44 +96,42 @@ def short(text: str, limit: int = 56) -> str:
 
 
 def pictures(models: Models) -> Iterator[tuple[str, str, str]]:
-    """Yield title, caption and SVG, as a `data:` address, of the figures for which the first of the models has data.
+    """Yield title, caption and SVG, as a `data:` address, of the figures for which there is data.
 
     The most informative comes first. Without matplotlib there are none.
     """
-    for title, caption, draw in _drawings(models) if can_draw() else ():
-        stream = io.BytesIO()
-        save(draw, stream)
-        yield title, caption, f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}"
-
-
-def _drawings(models: Models) -> Iterator[tuple[str, str, Draw]]:
-    first = next(iter(models.values()))
-    if first.transformations is not None and first.transformations.kinds:
-        yield (
-            "Which transformations does the model take for the same meaning?",
-            "Mean cosine of a sentence with each transformation, 95 % interval. The paraphrase should be far to the "
-            "right of the negation.",
-            partial(_draw_means, models),
-        )
-        clouds = {
-            name: {k.kind: (k.cosines, k.error_rates) for k in each.transformations.kinds if k.kind in _COLOURS}
-            for name, each in models.items()
-            if each.transformations is not None
-        }
-        lowest = min((min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0)
-        for name, kinds in clouds.items():
-            if kinds:
-                yield (
-                    f"Similarity against wording: {shown(name, 40)}",
-                    "Each mark is one sentence. If only meaning counted, paraphrases would lie to the right and "
-                    "negations to the left, at any height.",
-                    partial(draw_scatter, kinds, lowest),
-                )
-
-
-def _draw_means(models: Models) -> Figure:
-    """Draw the mean cosine of each transformation with 95 % intervals (OssCSE Figure 2)."""
     results = {name: each.transformations for name, each in models.items() if each.transformations is not None}
+    if not results or not can_draw():
+        return
+    yield (
+        "Which transformations does the model take for the same meaning?",
+        "Mean cosine of a sentence with each transformation, 95 % interval. The paraphrase should be far to the right "
+        "of the negation.",
+        _address(partial(_draw_means, results)),
+    )
+    clouds = {
+        name: {k.kind: (k.cosines, k.error_rates) for k in each.kinds if k.kind in _COLOURS}
+        for name, each in results.items()
+    }
+    lowest = min((min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0)
+    for name, kinds in clouds.items():
+        if kinds:
+            yield (
+                f"Similarity against wording: {shown(name, 40)}",
+                "Each mark is one sentence. If only meaning counted, paraphrases would lie to the right and negations "
+                "to the left, at any height.",
+                _address(partial(draw_scatter, kinds, lowest)),
+            )
+
+
+def _address(draw: Draw) -> str:
+    stream = io.BytesIO()
+    save(draw, stream)
+    return f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}"
+
+
+def _draw_means(results: Mapping[str, Transformations]) -> Figure:
+    """Draw the mean cosine of each transformation with 95 % intervals (OssCSE Figure 2)."""
     kinds = [kind.kind for kind in next(iter(results.values())).kinds]
     plot, axes = empty_figure(1.1 + 0.42 * len(kinds) + 0.1 * len(results))
     offsets = np.linspace(-0.17, 0.17, len(results)) if len(results) > 1 else [0.0]
