@@ -239,7 +239,7 @@ def by_digit(texts) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def found():
-    return compare_searches(along, by_digit, TEXTS, QUERIES, names=("along", "digit"))
+    return replace(compare_searches(along, by_digit, TEXTS, QUERIES), old="along", new="digit")
 
 
 def test_a_model_changes_nothing_against_itself_and_one_text_cannot_be_searched() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +73,10 @@ class SearchComparison(JupyterMixin):
         lists: The lists of every query, the most changed first.
     """
 
-    old: str
-    new: str
+    old: str = "old"
+    new: str = "new"
     texts: int
-    own_queries: bool
+    own_queries: bool = True
     overlap: Estimate
     same_first: Estimate
     strength: float | None
@@ -160,22 +160,15 @@ def compare_search(
         asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
     sources = [model_source(old), model_source(new)]
     ours, theirs = (Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources)
-    texts = [passage.text for passage in searched]
-    result = compare_searches(ours, theirs, texts, asked, names=short_names(sources), own_queries=queries is not None)
+    (before, after), own = short_names(sources), queries is not None
+    result = compare_searches(ours, theirs, [passage.text for passage in searched], asked)
+    result = replace(result, old=before, new=after, own_queries=own)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
     return result
 
 
-def compare_searches(
-    old: Encode,
-    new: Encode,
-    texts: Sequence[str],
-    queries: Sequence[str],
-    *,
-    names: Sequence[str] = ("old", "new"),
-    own_queries: bool = True,
-) -> SearchComparison:
+def compare_searches(old: Encode, new: Encode, texts: Sequence[str], queries: Sequence[str]) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
 
     Args:
@@ -183,8 +176,6 @@ def compare_searches(
         new: The other model.
         texts: The texts to search.
         queries: The queries; a query that is also a text does not find itself.
-        names: Names of the two models.
-        own_queries: Whether the queries are the user's.
 
     Raises:
         OpencseError: There are fewer than two different texts.
@@ -199,10 +190,7 @@ def compare_searches(
         for query, before, after in zip(queries, *(_hits(texts, queries, each) for each in (ours, theirs)), strict=True)
     ]
     return SearchComparison(
-        old=names[0],
-        new=names[1],
         texts=len(texts),
-        own_queries=own_queries,
         overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
         same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
         strength=strength,

@@ -50,6 +50,6 @@ def command(options: EvaluateCommand) -> None:
     tables = found if len(found) == 1 else [scores_table(found)]
     show(*tables)
     if options.output is not None:
-        documents = [as_json(result, {"suite": ",".join(suites)}) for result in found]
+        documents = [as_json(result) for result in found]
         write_json(options.output, documents[0] if len(found) == 1 else {"models": documents})
         show(f"written to {options.output}")

@@ -205,7 +205,22 @@ class RunResult(JupyterMixin):
         return f"RunResult(model={str(self.run.model)!r}, report={str(self.report)!r})"
 
     def __rich__(self) -> RenderableType:
-        return outcome_lines(self.outcome, self.run, self.report)
+        steps = Table(
+            ("", ""),
+            [
+                ("  opencse check MODEL --texts DOCS", "does your model follow wording or meaning on your texts?"),
+                (f"  opencse run {self.run.recipe.name} DOCS --backbone MODEL -o OUT", "train it on them"),
+                ("  opencse compare MODEL OUT --texts DOCS -o LISTS", "which of your searches change?"),
+            ],
+        )
+        return Group(
+            self.outcome.table(),
+            Text(""),
+            *model_lines(self.run),
+            path_line(f"report: {self.report}"),
+            Text("next, with your own model and texts:"),
+            steps,
+        )
 
     @property
     def before(self) -> dict[str, Results]:
@@ -313,23 +328,3 @@ def card_table(models: Mapping[str, ProbeScores]) -> str:
         rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
     rows += headline_rows(models)
     return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()
-
-
-def outcome_lines(outcome: Outcome, run: TrainingRun, report: Path) -> RenderableType:
-    """Return whether the model is better, the paths, and the commands that come next."""
-    steps = Table(
-        ("", ""),
-        [
-            ("  opencse check MODEL --texts DOCS", "does your model follow wording or meaning on your texts?"),
-            (f"  opencse run {run.recipe.name} DOCS --backbone MODEL -o OUT", "train it on them"),
-            ("  opencse compare MODEL OUT --texts DOCS -o LISTS", "which of your searches change?"),
-        ],
-    )
-    return Group(
-        outcome.table(),
-        Text(""),
-        *model_lines(run),
-        path_line(f"report: {report}"),
-        Text("next, with your own model and texts:"),
-        steps,
-    )

@@ -195,13 +195,8 @@ def evaluate_model(
     )
 
 
-def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the results with all settings that they depend on, as JSON types.
-
-    Args:
-        evaluation: The results.
-        settings: Further settings, put first.
-    """
+def as_json(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the results with all settings that they depend on, as JSON types."""
     suites = evaluation.results
     averages = {suite: {"of": _averaged(results), "score": results.average} for suite, results in suites.items()}
     tasks = {
@@ -210,7 +205,7 @@ def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, An
         for result in results.results
     }
     return {
-        **settings,
+        "suite": ",".join(suites),
         **evaluation.settings,
         "scale": 100,
         "tasks": tasks,

@@ -83,7 +83,6 @@ class TextCheck(JupyterMixin):
             sentence.
         accepted: Share of contradictions above `threshold`: false hits of a semantic cache with it.
         threshold: The cosine that nine of ten rewordings reach.
-        reworded: Mean cosine of a sentence and its rewording.
         kinds: Share of searches that find the contradiction first, by kind of contradiction; Wilson intervals.
         rewordings: The same by kind of rewording.
         examples: Searches, worst first.
@@ -99,7 +98,6 @@ class TextCheck(JupyterMixin):
     contradiction_first_in_passages: Estimate | None
     accepted: Estimate
     threshold: float | None
-    reworded: Estimate
     kinds: dict[str, Estimate]
     rewordings: dict[str, Estimate]
     examples: tuple[SearchExample, ...] = field(repr=False)
@@ -220,7 +218,6 @@ def check_texts(
         contradiction_first_in_passages=in_passages,
         accepted=accepted,
         threshold=threshold,
-        reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
         kinds=_rates([example.kind for example in examples], first),
         rewordings=_rates([example.rewording for example in examples], first),
         examples=tuple(_worst_first(examples)),
