@@ -14,7 +14,7 @@ import mteb
 import numpy as np
 from datasets import Dataset, DatasetDict
 
-from opencse.commands.integrations.mteb import VectorEncoder
+from opencse.commands.evaluate import VectorEncoder
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate_tasks, load_sts

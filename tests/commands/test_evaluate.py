@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import opencse
 from opencse.commands.main import app as APP
+from opencse.encoder import load_encoder, save_encoder
+from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences
-from tests.tiny import saved_encoder
+from tests.tiny import saved_encoder, tiny_bert
 
 
 @pytest.fixture
@@ -94,3 +97,21 @@ def test_two_models_on_own_sentences_and_pairs(models, pairs, tmp_path):
     assert first["scores"]["transformations"]["paraphrase_above_negation"]["rows"] == 4
     assert len(first["settings"]["weights sha256"]) == 64
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
+    plain = tiny_bert(tmp_path / "plain")
+    pooled = tmp_path / "pooled"
+    save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
+    monkeypatch.setattr("opencse.commands.probe.ProbeSuite", lambda _: Nothing())
+    found = opencse.probe([str(plain), str(pooled)], pooling="mean")
+    assert [each.settings["pooling"] for each in found.scores.values()] == ["mean", "cls"]
+
+
+class Nothing:
+    """A prober that measures nothing."""
+
+    texts: tuple[str, ...] = ()
+
+    def __call__(self, embedder):
+        return ProbeScores(sts=(), seconds=0.0)

@@ -1,18 +1,32 @@
-"""`opencse.evaluate`: scores of a model on known tasks or on the user's own pairs."""
+"""`opencse.evaluate`: scores of a model on known tasks, on those of `mteb` (extra), or on the user's own pairs."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from opencse.commands.command_line import takes
-from opencse.commands.integrations.mteb import OF_MTEB, load_mteb
 from opencse.commands.options import EvaluateCommand, EvaluateOptions
 from opencse.encoder.backbone import model_source
 from opencse.evaluation import PairsTask, read_pairs
+from opencse.evaluation.data_files import find_folder
 from opencse.evaluation.suites import Evaluation, as_json, evaluate_model, load_suites, scores_table
-from opencse.evaluation.task import Task
+from opencse.evaluation.task import Encode, Task, TaskResult, TextEmbeddings, rows_sha256
+from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.files import write_json
 from opencse.foundation.result_table import show
+
+OF_MTEB = ("mteb:", "nanobeir")
+
+_PUBLISHED = {
+    "NevIR": "25.0 by chance; 6.8 to 11.1 for bi-encoders of BERT's size (Weller et al., EACL 2024); 39.0 for "
+    "GritLM-7B (van den Elsen et al., SIGIR 2025)",
+}
 
 
 @takes(EvaluateOptions)
@@ -53,3 +67,118 @@ def command(options: EvaluateCommand) -> None:
         documents = [as_json(result) for result in found]
         write_json(options.output, documents[0] if len(found) == 1 else {"models": documents})
         show(f"written to {options.output}")
+
+
+class MtebTask:
+    """A loaded task of `mteb`: opencse encodes its texts with those of all other tasks, `mteb` computes the score."""
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+        self.name: str = task.metadata.name
+        texts: dict[str, None] = {}
+        rng = np.random.default_rng(0)
+
+        def collect(batch: Sequence[str]) -> np.ndarray:
+            texts.update(dict.fromkeys(batch))
+            return rng.standard_normal((len(batch), 8), dtype=np.float32)
+
+        # `mteb` puts titles, passages and instructions together in its own way, so it is asked which texts it encodes.
+        self._score(collect)
+        self._texts = list(texts)
+
+    def texts(self) -> Iterable[str]:
+        """Return every text that `mteb` encodes."""
+        return self._texts
+
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
+        """Return the main score of `mteb`, times 100."""
+        main, value = self._task.metadata.main_score, 100 * self._score(embeddings)
+        made_from = {"data": self._task.metadata.dataset["path"], "mteb": version("mteb")}
+        return TaskResult(
+            task=self.name,
+            main=main,
+            metrics={main: None if math.isnan(value) else value},
+            undefined={main: "mteb returns no number"} if math.isnan(value) else {},
+            rows=len(self._texts),
+            data_sha256=rows_sha256(self._texts),
+            details={"text": "released", **made_from, "published": _PUBLISHED.get(self.name)},
+        )
+
+    def _score(self, encode: Encode) -> float:
+        settings: dict[str, Any] = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
+        (result,) = imported("mteb", "mteb").evaluate(VectorEncoder(encode), self._task, **settings).task_results
+        return float(result.get_score())
+
+
+def load_mteb(names: Iterable[str], source: str | Path | None) -> dict[str, list[Task]]:
+    """Load tasks of `mteb`, by suite: a benchmark is a suite, all single tasks together are the suite `mteb`.
+
+    Args:
+        names: `mteb:NAME` with a task or a benchmark of `mteb`, or `nanobeir`.
+        source: A folder that holds a folder for each task, named and filled as its repository on the hub; or `hub`.
+
+    Raises:
+        OpencseError: `mteb` is not installed, it has no such task, or the data is missing or invalid.
+    """
+    mteb, suites = imported("mteb", "mteb"), dict[str, list[Task]]()
+    imported("datasets", "datasets").disable_progress_bars()
+    for name in names:
+        known = "NanoBEIR" if name == "nanobeir" else name.removeprefix("mteb:")
+        try:
+            suite, tasks = "mteb", [mteb.get_task(known)]
+        except KeyError:
+            try:
+                suite, tasks = known, mteb.get_benchmark(known).tasks
+            except KeyError:
+                raise OpencseError(
+                    f"mteb {version('mteb')} has no task or benchmark {known!r}",
+                    "Take a name from its documentation; your own data is a folder below --data, without `mteb:`.",
+                ) from None
+        suites.setdefault(suite, []).extend(MtebTask(_loaded(task, source)) for task in tasks)
+    return suites
+
+
+def _loaded(task: Any, source: str | Path | None) -> Any:
+    """Return a task with its data, which only `hub` fetches from the network."""
+    name, repository = task.metadata.name, task.metadata.dataset["path"]
+    wanted = repository.rpartition("/")[2]
+    remedy = f"Give --data FOLDER with FOLDER/{wanted}, a copy of the hub's data set {repository}, or --data hub."
+    if str(source) != "hub":
+        folder = None if source is None else find_folder(source, wanted)
+        if folder is None:
+            raise OpencseError(f"the data of {name} is not in {source or 'a folder: there is no --data'}", remedy)
+        # The metadata belongs to the class, so that the next task of this name would have the folder, too.
+        task.metadata = task.metadata.model_copy(update={"dataset": {**task.metadata.dataset, "path": str(folder)}})
+    try:
+        task.load_data()
+    except Exception as problem:
+        raise OpencseError(
+            f"the data of {name} cannot be read from {source} ({type(problem).__name__}: {problem})", remedy
+        ) from problem
+    return task
+
+
+class VectorEncoder:
+    """Any function from n texts to vectors (n, d) behind `mteb`'s encoder protocol."""
+
+    def __init__(self, encode: Encode) -> None:
+        described = imported("mteb.models.model_meta", "mteb")
+        cosine = {"similarity_fn_name": described.ScoringFunction.COSINE}
+        self.mteb_model_meta = described.ModelMeta.create_empty(overwrites=cosine)
+        self._encode = encode
+
+    def encode(self, inputs: Iterable[Mapping[str, Any]], **_: Any) -> np.ndarray:
+        """Return the vectors, float32 (n, d), of all texts of some batches `{"text": […]}`."""
+        return self._encode([text for batch in inputs for text in batch["text"]])
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Return the cosine similarities of all pairs, (n, m)."""
+        from sentence_transformers.util import cos_sim
+
+        return cos_sim(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Return the cosine similarities of corresponding rows, (n,)."""
+        from sentence_transformers.util import pairwise_cos_sim
+
+        return pairwise_cos_sim(embeddings1, embeddings2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -14,9 +14,14 @@ from opencse.commands.options import ProbeOptions
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import Outcome, compare_outcome, headline_rows, triplet_rows
 from opencse.commands.train import path_line
-from opencse.encoder.backbone import model_source
-from opencse.evaluation.probes import ProbeScores, load_probe_data
-from opencse.evaluation.probes.probe_suite import probe_models
+from opencse.encoder.backbone import model_source, pooling_name, weights_hash
+from opencse.encoder.device import describe, model_config
+from opencse.encoder.embedder import Embedder
+from opencse.encoder.loading import is_sentence_transformer, load_encoder
+from opencse.encoder.names import resolve
+from opencse.evaluation.probes import ProbeScores, ProbeSuite, load_probe_data
+from opencse.evaluation.probes.probe_suite import short_names
+from opencse.foundation.progress import note
 from opencse.foundation.result_table import Table, show
 
 
@@ -65,7 +70,25 @@ def probe(options: ProbeOptions) -> ProbeResult:
         sentences=options.sentences,
         limit=options.limit,
     )
-    scores = probe_models(names, probe_data, precision=options.precision, pooling=options.pooling)
+    suite, scores = ProbeSuite(probe_data), dict[str, ProbeScores]()
+    for name, label in zip(names, short_names(names), strict=True):
+        own = options.pooling is None or is_sentence_transformer(resolve(name))
+        model = load_encoder(name, pooling="backbone" if own else str(options.pooling))
+        note(f"probing {label} {describe(options.precision, model_config(model), model.device)}")
+        embedder = Embedder(model, precision=options.precision, progress=f"encode {label}")
+        found = suite(embedder)
+        settings = {
+            "model": name,
+            "weights sha256": weights_hash(model),
+            "pooling": pooling_name(model),
+            "dimension": embedder.dimension,
+            "maximum length": model.max_seq_length,
+            "prompt": embedder.prompt or "none",
+            "precision": embedder.precision,
+            "texts encoded": len(suite.texts),
+            "seconds": round(found.seconds, 1),
+        }
+        scores[label] = replace(found, settings=settings)
     outcome = compare_outcome(scores) if len(scores) == 2 else None
     report = None
     if options.out is not None:

@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.encoder import load_encoder, save_encoder
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks, load_sts
 from opencse.evaluation.probes import (
     ProbeData,
-    ProbeScores,
     ProbeSuite,
     load_probe_data,
     load_probe_sts,
@@ -23,7 +21,6 @@ from opencse.evaluation.probes import (
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate, weighted
 from opencse.evaluation.probes.probe_suite import (
     negated_antonyms,
-    probe_models,
     short_names,
 )
 from opencse.evaluation.probes.probes import KINDS, SPLITS, search_versions, split_results, transformation_cosines
@@ -31,7 +28,6 @@ from opencse.evaluation.sts import PUBLISHED_ROWS
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import match_error_rate
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, embedded, pairs, write_sentences
-from tests.tiny import tiny_bert
 
 
 @pytest.fixture
@@ -225,25 +221,6 @@ def test_names_are_as_short_as_tells_them_apart(tmp_path, monkeypatch):
     for doubled in (["c", "./c"], ["a/run", "a/run/model"], ["minilm", "minilm"]):
         with pytest.raises(OpencseError, match="named twice"):
             short_names(doubled)
-
-
-def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
-    plain = tiny_bert(tmp_path / "plain")
-    pooled = tmp_path / "pooled"
-    save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
-    data = load_probe_data()
-    monkeypatch.setattr("opencse.evaluation.probes.probe_suite.ProbeSuite", lambda _: Nothing())
-    found = probe_models([str(plain), str(pooled)], data, pooling="mean")
-    assert [each.settings["pooling"] for each in found.values()] == ["mean", "cls"]
-
-
-class Nothing:
-    """A prober that measures nothing."""
-
-    texts: tuple[str, ...] = ()
-
-    def __call__(self, embedder):
-        return ProbeScores(sts=(), seconds=0.0)
 
 
 def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():

@@ -1,4 +1,4 @@
-"""Integrations: sentence-transformers' trainer, mteb, and ONNX graphs that run without PyTorch."""
+"""Integrations: sentence-transformers' trainer, and ONNX graphs that run without PyTorch."""
 
 from opencse.commands.integrations.onnx import OnnxEncoder, OnnxExport, export_onnx
 

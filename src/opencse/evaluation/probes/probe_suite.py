@@ -12,11 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from opencse.encoder.backbone import pooling_name, weights_hash
-from opencse.encoder.device import describe, model_config
-from opencse.encoder.embedder import Embedder, Precision
-from opencse.encoder.loading import is_sentence_transformer, load_encoder
-from opencse.encoder.names import resolve
 from opencse.evaluation import (
     DEVELOPMENT_SETS,
     Encode,
@@ -45,7 +40,6 @@ from opencse.evaluation.probes.probes import (
     transformation_cosines,
 )
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import note
 from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_table
 
@@ -173,43 +167,6 @@ class ProbeSuite:
             triplets=tuple(_triplet_result(task.data, task.margins(embeddings) > 0) for task in self._triplets),
             seconds=time.perf_counter() - started,
         )
-
-
-def probe_models(
-    models: Sequence[str], data: ProbeData, *, precision: Precision = "auto", pooling: str | None = None
-) -> dict[str, ProbeScores]:
-    """Probe models one after another, with one in memory at a time.
-
-    Args:
-        models: Folders, hub ids, bundled names or folders of runs.
-        data: What to probe on.
-        precision: See `Embedder`.
-        pooling: Pooling of encoders that define none.
-
-    Returns:
-        ProbeScores by short name, with their settings.
-    """
-    suite = ProbeSuite(data)
-    scores: dict[str, ProbeScores] = {}
-    for name, label in zip(models, short_names(models), strict=True):
-        own = pooling is None or is_sentence_transformer(resolve(name))
-        model = load_encoder(name, pooling="backbone" if own else str(pooling))
-        note(f"probing {label} {describe(precision, model_config(model), model.device)}")
-        embedder = Embedder(model, precision=precision, progress=f"encode {label}")
-        found = suite(embedder)
-        settings = {
-            "model": name,
-            "weights sha256": weights_hash(model),
-            "pooling": pooling_name(model),
-            "dimension": embedder.dimension,
-            "maximum length": model.max_seq_length,
-            "prompt": embedder.prompt or "none",
-            "precision": embedder.precision,
-            "texts encoded": len(suite.texts),
-            "seconds": round(found.seconds, 1),
-        }
-        scores[label] = replace(found, settings=settings)
-    return scores
 
 
 def short_names(models: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from opencse.commands.integrations.mteb import VectorEncoder, load_mteb
+from opencse.commands.evaluate import VectorEncoder, load_mteb
 from opencse.commands.main import app
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import PairsTask, distinct_texts, evaluate_tasks, load_sts
