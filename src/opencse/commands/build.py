@@ -16,7 +16,7 @@ from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import progress_shown
 from opencse.foundation.result_table import Cell, Number, Table, show
-from opencse.foundation.workers import Engine, Local, Ray
+from opencse.foundation.workers import Local, Ray
 from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
@@ -71,17 +71,13 @@ def build(options: BuildOptions) -> Path:
 
 def command(options: BuildCommand) -> None:
     """Build, and print statistics of the pairs if they are asked for."""
-    apply(build, replace(options, engine=_engine(options)))
+    if options.address and options.engine != "ray":
+        raise OpencseError("--address goes with --engine ray", "Add --engine ray, or leave the address out.")
+    ray = options.engine == "ray"
+    engine = Ray(address=options.address, processes=options.workers) if ray else Local(processes=options.workers)
+    apply(build, replace(options, engine=engine))
     if options.stats:
         show(statistics_table(Path(options.out)))
-
-
-def _engine(options: BuildCommand) -> Engine:
-    if options.engine == "ray":
-        return Ray(address=options.address, processes=options.workers)
-    if options.address:
-        raise OpencseError("--address goes with --engine ray", "Add --engine ray, or leave the address out.")
-    return Local(processes=options.workers)
 
 
 def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:

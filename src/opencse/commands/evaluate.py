@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -12,13 +13,25 @@ import numpy as np
 
 from opencse.commands.command_line import takes
 from opencse.commands.options import EvaluateCommand, EvaluateOptions
-from opencse.encoder.backbone import model_source
+from opencse.encoder.backbone import model_source, pooling_name, weights_hash
+from opencse.encoder.device import describe, model_config
+from opencse.encoder.embedder import Embedder
+from opencse.encoder.loading import load_encoder
 from opencse.evaluation import PairsTask, read_pairs
 from opencse.evaluation.data_files import find_folder
-from opencse.evaluation.suites import Evaluation, as_json, evaluate_model, load_suites, scores_table
-from opencse.evaluation.task import Encode, Task, TaskResult, TextEmbeddings, rows_sha256
+from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table
+from opencse.evaluation.task import (
+    Encode,
+    Task,
+    TaskResult,
+    TextEmbeddings,
+    distinct_texts,
+    evaluate_suites,
+    rows_sha256,
+)
 from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.files import write_json
+from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 
 OF_MTEB = ("mteb:", "nanobeir")
@@ -41,7 +54,7 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     """
     # The model is loaded last, because a mistake in the data shows sooner.
     suites = _suites(options)
-    return evaluate_model(model_source(options.model), suites, pooling=options.pooling, precision=options.precision)
+    return _score(options, options.model, suites)
 
 
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
@@ -56,11 +69,39 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
 
 
+def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[Task]]) -> Evaluation:
+    source = model_source(given)
+    model = load_encoder(source, pooling=options.pooling or "backbone")
+    note(f"evaluating {describe(options.precision, model_config(model), model.device)}")
+    embedder = Embedder(model, precision=options.precision, progress="encode")
+    started = time.perf_counter()
+    results = evaluate_suites(embedder, suites)
+    texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
+    return Evaluation(
+        results=results,
+        texts=len(distinct_texts(task for tasks in suites.values() for task in tasks)),
+        seconds=time.perf_counter() - started,
+        settings={
+            "model": source,
+            "weights_sha256": weights_hash(model),
+            "text": texts.pop() if len(texts) == 1 else "mixed",
+            "aggregation": "all",
+            "similarity": "cosine",
+            "correlation": "spearman",
+            "pooling": pooling_name(model),
+            "prompt": embedder.prompt,
+            "max_seq_length": model.max_seq_length,
+            "precision": embedder.precision,
+            "device": str(model.device),
+            "dimension": embedder.dimension,
+        },
+    )
+
+
 def command(options: EvaluateCommand) -> None:
     """Evaluate one model or several, and print or write the scores."""
     suites = _suites(options)
-    settings: dict[str, Any] = {"pooling": options.pooling, "precision": options.precision}
-    found = [evaluate_model(model_source(each), suites, **settings) for each in options.model]
+    found = [_score(options, each, suites) for each in options.model]
     tables = found if len(found) == 1 else [scores_table(found)]
     show(*tables)
     if options.output is not None:

@@ -20,7 +20,6 @@ from opencse.commands.options import RunOptions
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import Outcome, cache_line, compare_outcome, headline_rows, shown
 from opencse.commands.train import (
-    first_stage_measures,
     model_lines,
     path_line,
     read_validation,
@@ -33,10 +32,13 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.meaning_block import MeaningBlock
-from opencse.evaluation import STS_TASKS, Results, TaskResult
+from opencse.evaluation import STS_TASKS, PairsTask, Results, TaskResult
+from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite, load_probe_data
+from opencse.evaluation.sts import development_sets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import locked, write_json, write_text
+from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import check_minutes, few_sentences
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.reading import read_json
@@ -103,7 +105,8 @@ def run(options: RunOptions) -> RunResult:
         for line in filter(None, [*few, language.line(missing)]):
             notify(line)
         with timed("first stages"), collect():  # what is inside counts for it
-            first_measures = first_stage_measures(options.dev, options.data)
+            tasks = [PairsTask(pairs=pairs) for pairs in development_sets(options.dev, options.data)]
+            first_measures = Measures(development=TaskScores(tasks) if tasks else None)
             stages = train_first_stages(recipe, missing, corpus, backbone, first_measures, control)
         sources = RowSources(
             models={"backbone": backbone, **{name: Backbone(path) for name, path in stages.items()}},

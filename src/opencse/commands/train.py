@@ -158,12 +158,6 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
     )
 
 
-def first_stage_measures(dev: str | Path | None, data: str | Path | None) -> Measures:
-    """Return the measures of a model that builds text columns: one development score, with arguments as above."""
-    tasks = [PairsTask(pairs=pairs) for pairs in development_sets(dev, data)]
-    return Measures(development=TaskScores(tasks) if tasks else None)
-
-
 def run_lines(run: TrainingRun) -> RenderableType:
     """Return steps, time, the score of the kept weights, warnings that are new, and how to load the model."""
     return Group(Text(training_line(run)), *model_lines(run))

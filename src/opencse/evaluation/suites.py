@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -14,10 +13,6 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.encoder.backbone import pooling_name, weights_hash
-from opencse.encoder.device import describe, model_config
-from opencse.encoder.embedder import Embedder, Precision
-from opencse.encoder.loading import load_encoder
 from opencse.evaluation.data_files import TextVariant, find_folder
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import (
@@ -30,10 +25,9 @@ from opencse.evaluation.labelled import (
 from opencse.evaluation.measures import GeometryTask
 from opencse.evaluation.retrieval import RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.sts import STS_TASKS, PairsTask, load_sts
-from opencse.evaluation.task import Results, Task, distinct_texts, evaluate_suites
+from opencse.evaluation.task import Results, Task
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import note
 from opencse.foundation.result_table import Cell, Number, Table
 
 SUITES: Mapping[str, tuple[str, ...]] = {
@@ -152,47 +146,6 @@ class Evaluation(JupyterMixin):
             scores_table([self]),
             Text(f"{self.texts:,} distinct texts, each encoded once"),
         )
-
-
-def evaluate_model(
-    source: str, suites: Mapping[str, Sequence[Task]], *, pooling: str | None = None, precision: Precision = "auto"
-) -> Evaluation:
-    """Score a model on any tasks.
-
-    Args:
-        source: Folder or name of the model.
-        suites: The tasks, such as those of `load_suites`.
-        pooling: Pooling of an encoder that defines none.
-        precision: See `Embedder`.
-
-    Raises:
-        OpencseError: There is no such model.
-    """
-    model = load_encoder(source, pooling=pooling or "backbone")
-    note(f"evaluating {describe(precision, model_config(model), model.device)}")
-    embedder = Embedder(model, precision=precision, progress="encode")
-    started = time.perf_counter()
-    results = evaluate_suites(embedder, suites)
-    texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
-    return Evaluation(
-        results=results,
-        texts=len(distinct_texts(task for tasks in suites.values() for task in tasks)),
-        seconds=time.perf_counter() - started,
-        settings={
-            "model": source,
-            "weights_sha256": weights_hash(model),
-            "text": texts.pop() if len(texts) == 1 else "mixed",
-            "aggregation": "all",
-            "similarity": "cosine",
-            "correlation": "spearman",
-            "pooling": pooling_name(model),
-            "prompt": embedder.prompt,
-            "max_seq_length": model.max_seq_length,
-            "precision": embedder.precision,
-            "device": str(model.device),
-            "dimension": embedder.dimension,
-        },
-    )
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:

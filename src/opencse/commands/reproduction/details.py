@@ -63,18 +63,6 @@ def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], encode: Encode
     return Neighbours(ranks=ranks, nearest=nearest)
 
 
-def list_neighbours(found: Mapping[str, Neighbours], queries: Sequence[Query]) -> Listing:
-    """Return the nearest sentences of each query, a column for each model."""
-    rows = [("query", "rank", *found)]
-    for index, query in enumerate(queries):
-        for rank in range(TOP):
-            texts = [
-                f"{text} ({cosine:.3f})" for text, cosine in (each.nearest[index][rank] for each in found.values())
-            ]
-            rows.append((query.text, str(rank + 1), *texts))
-    return tuple(rows)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projection:
     """The first two principal components of n unit vectors, and the share of the variance that they hold.
@@ -155,18 +143,6 @@ def pair_cosines(groups: Mapping[str, Sequence[Pair]], encode: Encode) -> PairCo
         cosines={name: paired_cosine(embeddings(first), embeddings(second)) for name, (first, second) in sides.items()},
         error_rates={name: match_error_rate(first, second) for name, (first, second) in sides.items()},
     )
-
-
-def list_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
-    """Return the first pairs of each group, each with its human score and its cosine under each model, as known."""
-    cosines: dict[tuple[str, ...], dict[str, str]] = {}
-    for label, each in measured.items():
-        for name, pairs in each.pairs.items():
-            for (first, second, score), cosine in zip(pairs[:count], each.cosines[name], strict=False):
-                key = (name, first, second, "" if score is None else f"{score:g}")
-                cosines.setdefault(key, {})[label] = f"{cosine:.4f}"
-    rows = [(*key, *(found.get(label, "") for label in measured)) for key, found in cosines.items()]
-    return (("", "sentence", "compared with", "human score", *measured), *rows)
 
 
 def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = None) -> Sequence[Pair]:
@@ -268,7 +244,24 @@ def detail_figures(entry: Entry, details: Mapping[str, Any]) -> dict[str, Draw]:
 
 
 def detail_listing(entry: Entry, details: Mapping[str, Any]) -> Listing:
-    """Return the texts that an entry shows."""
+    """Return the texts that an entry shows, with a column for each model.
+
+    Of each query they are the nearest sentences; of each group the first pairs, with human score and cosine, as known.
+    """
     if entry.kind == "neighbours":
-        return list_neighbours(details, entry.queries)
-    return list_pairs(details, entry.texts) if details and entry.texts else ()
+        rows = [("query", "rank", *details)]
+        for index, query in enumerate(entry.queries):
+            for rank in range(TOP):
+                nearest = (each.nearest[index][rank] for each in details.values())
+                rows.append((query.text, str(rank + 1), *(f"{text} ({cosine:.3f})" for text, cosine in nearest)))
+        return tuple(rows)
+    cosines: dict[tuple[str, ...], dict[str, str]] = {}
+    for label, each in details.items() if entry.texts else ():
+        for name, pairs in each.pairs.items():
+            for (first, second, score), cosine in zip(pairs[: entry.texts], each.cosines[name], strict=False):
+                key = (name, first, second, "" if score is None else f"{score:g}")
+                cosines.setdefault(key, {})[label] = f"{cosine:.4f}"
+    if not cosines:
+        return ()
+    rows = [(*key, *(found.get(label, "") for label in details)) for key, found in cosines.items()]
+    return (("", "sentence", "compared with", "human score", *details), *rows)
