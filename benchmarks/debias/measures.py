@@ -12,7 +12,7 @@ import numpy as np
 from wording import Development, table
 
 from opencse.evaluation import load_guard
-from opencse.evaluation.probes import ProbeSuite, load_probe_data
+from opencse.evaluation.probes import ProbeData, load_probe_data, run_probes
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Encode, Task, evaluate_tasks
 from opencse.evaluation.triplets import Triplet, TripletSet, TripletTask, load_development, read_triplets
@@ -65,7 +65,7 @@ class Measures:
         self.tasks: list[Task] = [*complaints(), *load_development(), *load_guard()]
         if held_out:
             self.tasks += [condaqa(data), cranfield(data)]
-        self.suite = ProbeSuite(load_probe_data(data=data))
+        self.probe_data = load_probe_data(data=data)
 
     def __call__(self, encode: Encode, *, final: bool = False) -> dict[str, float | None]:
         """Return the values by name; with `final` those of the test sets as well."""
@@ -74,7 +74,7 @@ class Measures:
             found[result.task] = result.score
             found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
         found["false hits"] = false_hits(encode, self.development.nli)
-        return found | (test_sets(self.suite, encode) if final else {})
+        return found | (test_sets(self.probe_data, encode) if final else {})
 
 
 def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
@@ -139,9 +139,9 @@ def cell(values: list[float | None], digits: int) -> str:
     return f"{statistics.mean(known):.{digits}f}{spread}"
 
 
-def test_sets(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:
+def test_sets(data: ProbeData, encode: Encode) -> dict[str, float | None]:
     """The measures of `FINAL`."""
-    found = suite(encode)
+    found = run_probes(data, encode)
     assert found.splits is not None
     assert found.transformations is not None
     split = found.splits.average

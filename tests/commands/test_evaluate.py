@@ -103,15 +103,6 @@ def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
     plain = tiny_bert(tmp_path / "plain")
     pooled = tmp_path / "pooled"
     save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
-    monkeypatch.setattr("opencse.commands.probe.ProbeSuite", lambda _: Nothing())
+    monkeypatch.setattr("opencse.commands.probe.run_probes", lambda *_: ProbeScores(sts=()))
     found = opencse.probe([str(plain), str(pooled)], pooling="mean")
     assert [each.settings["pooling"] for each in found.scores.values()] == ["mean", "cls"]
-
-
-class Nothing:
-    """A prober that measures nothing."""
-
-    texts: tuple[str, ...] = ()
-
-    def __call__(self, embedder):
-        return ProbeScores(sts=(), seconds=0.0)

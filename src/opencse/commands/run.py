@@ -34,7 +34,7 @@ from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation import STS_TASKS, PairsTask, Results, TaskResult
 from opencse.evaluation.measures import TaskScores
-from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite, load_probe_data
+from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.sts import development_sets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import locked, write_json, write_text
@@ -177,7 +177,7 @@ def add_block(options: RunOptions) -> RunResult:
         write_json(folder / "environment.json", describe_environment())
         write_json(folder / "run.json", {**record, "device": str(backbone.device), "outcome": asdict(outcome)})
         name = Path(backbone.name).name
-        scores = dict.fromkeys((name, f"{name} + {recipe.name}"), ProbeScores(sts=(), seconds=0.0))
+        scores = dict.fromkeys((name, f"{name} + {recipe.name}"), ProbeScores(sts=()))
         changed = compare_outcome(scores, curve, [UPGRADE])
         report = write_report(scores, folder, outcome=changed, curve=curve)
     result = RunResult(TrainingRun(folder, recipe, outcome), scores, changed, report, timings.rounded())
@@ -269,9 +269,9 @@ def measure_and_report(
         return cached_vectors(embedder, texts, texts_hash(texts))
 
     with timed("evaluation"):
-        suite = ProbeSuite(probe_data)
-        before = suite(untouched)
-        after = suite(Embedder(load_encoder(trained.model), precision=precision, progress=f"evaluating {names[1]}"))
+        before = run_probes(probe_data, untouched)
+        encoder = load_encoder(trained.model)
+        after = run_probes(probe_data, Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}"))
         scores = dict(zip(names, (before, after), strict=True))
     curve = trained.outcome.curve
     with timed("report"):

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LARGEST_SEED
@@ -96,7 +95,9 @@ def read_run(folder: str | Path) -> RunRecord:
         variant = "" if record["variant"] == "sound" else f" ({record['variant']})"
         name = f"{record['recipe']}{variant}"
         fingerprint = record["fingerprint"]
-        same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], _settings(recipe)]
+        kept = {key: value for key, value in recipe.items() if key not in ("title", "paper", "differs", "published")}
+        kept["training"] = {k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")}
+        same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], kept]
         return RunRecord(
             folder=folder,
             name=f"{name} on {Path(record['backbone']).name}",
@@ -126,10 +127,3 @@ def group_runs(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     found = [[seeds[seed] for seed in sorted(seeds)] for seeds in members.values()]
     count = Counter(same[0].name for same in found)
     return {same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}": same for same in found}
-
-
-def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that affect the result, without the seed."""
-    kept = {key: value for key, value in recipe.items() if key not in ("title", "paper", "differs", "published")}
-    unseeded = {key: value for key, value in recipe["training"].items() if key not in ("seed", "log_every")}
-    return kept | {"training": unseeded}

@@ -131,8 +131,7 @@ def development_set(name: str) -> TripletSet:
 
 def load_development() -> list[TripletTask]:
     """Return the tasks of `DEVELOPMENT_TASKS`: one on each written set."""
-    sets = zip(DEVELOPMENT_TASKS, map(development_set, DEVELOPMENT_SETS), strict=True)
-    return [TripletTask(data=replace(data, name=name)) for name, data in sets]
+    return [TripletTask(data=replace(development_set(name), name=f"dev-{name}")) for name in DEVELOPMENT_SETS]
 
 
 def read_triplets(path: str | Path) -> TripletSet:

@@ -21,7 +21,7 @@ from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import cache_line, compare_outcome, shown, triplet_rows
 from opencse.commands.run import add_scores, card_table
 from opencse.evaluation import TaskResult, Triplet, TripletSet
-from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, ProbeSuite, Transformations
+from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, Transformations, run_probes
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import TransformationCosines
@@ -136,7 +136,7 @@ def test_undefined_is_named_and_never_a_nan(html, models, tmp_path):
 
 def test_a_report_on_scored_pairs_alone(tmp_path):
     few = ProbeData(pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")])
-    html = write_report({"m": ProbeSuite(few)(bag_of_words)}, tmp_path).read_text()
+    html = write_report({"m": run_probes(few, bag_of_words)}, tmp_path).read_text()
     assert "where it misleads" in html
     assert "Searches to look at" not in html
 
@@ -234,8 +234,7 @@ def probe_scores(*names: str) -> dict[str, ProbeScores]:
         clean = bag_of_words([text[:200] for text in texts])
         return clean + np.random.default_rng(0).normal(size=clean.shape)
 
-    suite = ProbeSuite(data)
-    return {name: suite(noisy if i else bag_of_words) for i, name in enumerate(names)}
+    return {name: run_probes(data, noisy if i else bag_of_words) for i, name in enumerate(names)}
 
 
 def render(models: dict[str, ProbeScores], **options) -> str:
@@ -249,7 +248,6 @@ def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
     return ProbeScores(
         sts=(TaskResult(task="STS-B", main="spearman", metrics={"spearman": sts}, rows=1000, data_sha256=""),),
         transformations=Transformations(kinds=(), paraphrase_above_negation=mean_estimate(rows), rows_above=rows),
-        seconds=0.0,
         triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups={}, rows_right=triplets),),
     )
 
@@ -283,7 +281,7 @@ def test_a_loss_is_named_first_and_with_its_size() -> None:
 def test_the_false_hits_of_a_cache_are_counted_above_what_nine_of_ten_paraphrases_reach() -> None:
     cosines = {"paraphrase": (0.5, *[0.8] * 10), "negation": (0.9, 0.8, 0.79, 0.1)}  # one paraphrase is a miss
     kinds = tuple(
-        TransformationCosines(kind=kind, cosine=mean_estimate(x), error_rate=0.0, cosines=x, error_rates=())
+        TransformationCosines(kind=kind, cosine=mean_estimate(x), cosines=x, error_rates=())
         for kind, x in cosines.items()
     )
     found = scores(above=1)

@@ -13,10 +13,10 @@ import pytest
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks, load_sts
 from opencse.evaluation.probes import (
     ProbeData,
-    ProbeSuite,
     load_probe_data,
     load_probe_sts,
     read_sentences,
+    run_probes,
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate, weighted
 from opencse.evaluation.probes.probe_suite import (
@@ -60,8 +60,8 @@ def test_triplets_by_group():
         Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"kind": "first" if i == 0 else "rest"})
         for i, (a, p, n, _) in enumerate(ROWS)
     ]
-    suite = ProbeSuite(ProbeData(triplets=[TripletSet(name="written", triplets=tuple(triplets))]))
-    (found,), (worded,) = suite(by_meaning).triplets, suite(bag_of_words).triplets
+    data = ProbeData(triplets=[TripletSet(name="written", triplets=tuple(triplets))])
+    (found,), (worded,) = (run_probes(data, encode).triplets for encode in (by_meaning, bag_of_words))
     assert (found.name, found.accuracy.value, found.rows_right) == ("written", 1.0, (True,) * 4)
     assert {name: group.rows for name, group in found.groups.items()} == {"kind: first": 1, "kind: rest": 3}
     assert (worded.accuracy.value, worded.accuracy.low, worded.groups["kind: rest"].value) == (0.0, 0.0, 0.0)
@@ -93,7 +93,7 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 
     own = pairs(list(zip(words[:4], words[:4], range(4), strict=True)), "own")
     data = ProbeData(sts=[toy], split_sets=[toy], pairs=[own], sentences=sentences)
-    found = ProbeSuite(data)(encode)
+    found = run_probes(data, encode)
     assert len(calls) == 1
     assert len(calls[0]) == len(set(calls[0]))
     assert found.sts[0] == evaluate_tasks(bag_of_words, [PairsTask(pairs=toy)]).results[0]
@@ -104,9 +104,9 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 def test_two_sets_of_one_name_or_none_are_refused():
     toy = pairs([("a", "b", 1.0), ("c", "d", 2.0)], "STS12")
     with pytest.raises(OpencseError, match="two sets of pairs are named 'STS12'"):
-        ProbeSuite(ProbeData(sts=[toy], pairs=[toy]))
+        run_probes(ProbeData(sts=[toy], pairs=[toy]), bag_of_words)
     with pytest.raises(OpencseError, match="nothing to probe"):
-        ProbeSuite(ProbeData())
+        run_probes(ProbeData(), bag_of_words)
 
 
 def test_reads_a_table_of_which_a_limit_draws_rows(tmp_path):
@@ -186,8 +186,8 @@ def test_quadruples_are_two_sentences_and_their_negations() -> None:
 
 
 def measured(vector) -> list[float]:
-    suite = ProbeSuite(ProbeData(triplets=[negated_antonyms()]))
-    (result,) = suite(lambda texts: np.array([vector(text) for text in texts], dtype=np.float32)).triplets
+    data = ProbeData(triplets=[negated_antonyms()])
+    (result,) = run_probes(data, lambda texts: np.array([vector(text) for text in texts], dtype=np.float32)).triplets
     assert [*result.groups] == ["form: affirmed", "form: negated", "form: verbs"]
     return [result.accuracy.value, *(group.value for group in result.groups.values())]
 
@@ -203,9 +203,7 @@ def test_meaning_is_right_and_wording_is_wrong() -> None:
 
 
 def test_the_probe_of_the_package_includes_them() -> None:
-    suite = ProbeSuite(load_probe_data())
-    assert "The soup is cold." in suite.texts
-    scores = suite(lambda texts: np.random.default_rng(0).normal(size=(len(texts), 16)))
+    scores = run_probes(load_probe_data(), lambda texts: np.random.default_rng(0).normal(size=(len(texts), 16)))
     assert scores.triplets[-1].name == "negated antonyms"
     assert 0.2 < scores.triplets[-1].accuracy.value < 0.5
 

@@ -108,7 +108,12 @@ def _of_simcse(averages: tuple[float, float]) -> str:
 
 def _transformations(labels: list[str], parts: list[Any]) -> Table:
     rows: list[Row] = [
-        (same[0].kind, same[0].cosine.rows, Number(same[0].error_rate), *(kind.cosine.number() for kind in same))
+        (
+            same[0].kind,
+            same[0].cosine.rows,
+            Number(fmean(same[0].error_rates)),
+            *(kind.cosine.number() for kind in same),
+        )
         for same in zip(*(part.kinds for part in parts), strict=True)
     ]
     rates = [part.paraphrase_above_negation for part in parts]

@@ -31,7 +31,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts
-from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
+from opencse.evaluation.probes import ProbeData, ProbeScores, run_probes
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
 from opencse.recipes import Recipe, dump_recipe, load_recipe
@@ -267,8 +267,8 @@ def _given(shared: Reproduction, model: str, system: System, recipe: Recipe | No
 
     def probe(_: Path) -> ProbeScores:
         embedder = Embedder(load_encoder(model, pooling=pooling), precision="auto")
-        suite = ProbeSuite(shared.probe_data)
-        return suite(whitened(embedder, shared.corpus.texts()) if system.whitened else embedder)
+        encode = whitened(embedder, shared.corpus.texts()) if system.whitened else embedder
+        return run_probes(shared.probe_data, encode)
 
     key = {"backbone": model, "pooling": pooling, **({"whitened": "corpus"} if system.whitened else {})}
     stored = _stored_or_measured(shared, key, probe)

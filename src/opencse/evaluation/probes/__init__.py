@@ -8,17 +8,17 @@
 | `TripletTask` | written for opencse (docs/data/development-sets.md) |
 """
 
-from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, ProbeSuite, load_probe_data
+from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.probes.probes import ProbeSentences, Retrieval, Transformations, load_probe_sts, read_sentences
 
 __all__ = [
     "ProbeData",
     "ProbeScores",
     "ProbeSentences",
-    "ProbeSuite",
     "Retrieval",
     "Transformations",
     "load_probe_data",
     "load_probe_sts",
     "read_sentences",
+    "run_probes",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -114,7 +113,6 @@ class ProbeScores:
         transformations: Cosines by transformation of a sentence.
         retrieval: Retrieval among paraphrases and negations.
         triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
-        seconds: Time for encoding and measuring.
         settings: What the scores depend on: weights hash, pooling, …; empty if it was not asked for.
     """
 
@@ -122,51 +120,37 @@ class ProbeScores:
     splits: SplitResults | None = None
     transformations: Transformations | None = None
     retrieval: Retrieval | None = None
-    seconds: float
     triplets: tuple[TripletResult, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-class ProbeSuite:
-    """All probes that the data allows, prepared once for any number of models.
+def run_probes(data: ProbeData, encode: Encode) -> ProbeScores:
+    """Encode every distinct text once, and run all probes that the data allows on the vectors.
 
     Args:
         data: What to probe on.
+        encode: From n texts to a matrix of shape (n, dim).
 
     Raises:
         OpencseError: There is nothing to measure, or two sets have one name.
     """
-
-    def __init__(self, data: ProbeData) -> None:
-        scored = [*data.sts, *data.pairs]
-        name, count = Counter(each.name for each in scored).most_common(1)[0] if scored else ("", 1)
-        if count > 1:
-            raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
-        self._data, self._tasks = data, [PairsTask(pairs=each) for each in scored]
-        self._triplets = [TripletTask(data=each) for each in data.triplets]
-        sentences = [] if data.sentences is None else [data.sentences]
-        self.texts = distinct_texts([*self._tasks, *data.split_sets, *self._triplets, *sentences])
-        if not self.texts:
-            raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
-
-    def __call__(self, encode: Encode) -> ProbeScores:
-        """Encode every distinct text once, and run all probes on the vectors.
-
-        Args:
-            encode: From n texts to a matrix of shape (n, dim).
-        """
-        started, data = time.perf_counter(), self._data
-        embeddings = TextEmbeddings(self.texts, np.asarray(encode(self.texts)))
-        sets, sentences = data.split_sets or data.pairs, data.sentences
-        average = f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2" if data.split_sets else "all sets"
-        return ProbeScores(
-            sts=tuple(task.score(embeddings) for task in self._tasks),
-            splits=split_results(sets, embeddings, average) if sets else None,
-            transformations=None if sentences is None else transformation_cosines(sentences, embeddings),
-            retrieval=None if sentences is None else search_versions(sentences, embeddings),
-            triplets=tuple(_triplet_result(task.data, task.margins(embeddings) > 0) for task in self._triplets),
-            seconds=time.perf_counter() - started,
-        )
+    scored, sentences = [*data.sts, *data.pairs], data.sentences
+    name, count = Counter(each.name for each in scored).most_common(1)[0] if scored else ("", 1)
+    if count > 1:
+        raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
+    tasks, triplets = [PairsTask(pairs=each) for each in scored], [TripletTask(data=each) for each in data.triplets]
+    texts = distinct_texts([*tasks, *data.split_sets, *triplets, *([] if sentences is None else [sentences])])
+    if not texts:
+        raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
+    embeddings, sets = TextEmbeddings(texts, np.asarray(encode(texts))), data.split_sets or data.pairs
+    average = f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2" if data.split_sets else "all sets"
+    return ProbeScores(
+        sts=tuple(task.score(embeddings) for task in tasks),
+        splits=split_results(sets, embeddings, average) if sets else None,
+        transformations=None if sentences is None else transformation_cosines(sentences, embeddings),
+        retrieval=None if sentences is None else search_versions(sentences, embeddings),
+        triplets=tuple(_triplet_result(task.data, task.margins(embeddings) > 0) for task in triplets),
+    )
 
 
 def short_names(models: Sequence[str]) -> list[str]:

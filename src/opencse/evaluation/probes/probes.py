@@ -221,14 +221,12 @@ class TransformationCosines:
     Attributes:
         kind: Name of the transformation.
         cosine: Mean cosine of sentence and transformation, with a bootstrap interval over sentences.
-        error_rate: Mean match error rate, the share of words that changed.
         cosines: Each cosine, in the order of `error_rates`.
-        error_rates: Each match error rate.
+        error_rates: Each match error rate, the share of words that changed.
     """
 
     kind: str
     cosine: Estimate
-    error_rate: float
     cosines: tuple[float, ...]
     error_rates: tuple[float, ...]
 
@@ -264,7 +262,6 @@ def transformation_cosines(sentences: ProbeSentences, embeddings: TextEmbeddings
             TransformationCosines(
                 kind=kind,
                 cosine=mean_estimate(cosines[kind]),
-                error_rate=float(rates.mean()),
                 cosines=tuple(cosines[kind].round(4).tolist()),
                 error_rates=tuple(rates.round(4).tolist()),
             )
