@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Group, RenderableType
 from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
@@ -81,7 +80,7 @@ def command(options: TrainCommand) -> None:
         resume = options.resume and (options.seeds is None or (folder / "run.json").is_file())
         run = apply(train, replace(options, seed=seed, out=folder, resume=resume))
         if PartialState().is_main_process:
-            show(run_lines(run))
+            show(Text(training_line(run)), *model_lines(run))
 
 
 def train_on_rows(
@@ -156,11 +155,6 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
         development=TaskScores([PairsTask(pairs=pairs) for pairs in sets], precision) if sets else None,
         watch=[PairGeometry(sets[0], selection.watch, precision)] if sets and selection.watch else [],
     )
-
-
-def run_lines(run: TrainingRun) -> RenderableType:
-    """Return steps, time, the score of the kept weights, warnings that are new, and how to load the model."""
-    return Group(Text(training_line(run)), *model_lines(run))
 
 
 def training_line(run: TrainingRun) -> str:

@@ -293,12 +293,11 @@ def _from_senteval(folder: Path, task: str) -> dict[str, list[LabelledRow]]:
         names = {"train": "train_5500.label", "test": "TREC_10.label"}
         return {part: [*_questions(folder / name)] for part, name in names.items()}
     if task == "SST2":
-        return {part: _cells(folder / f"sentiment-{part}", 1, 0) for part in ("train", "dev", "test")}
-    return {part: _cells(folder / f"msr_paraphrase_{part}.txt", 0, 3, 4, header=True) for part in ("train", "test")}
-
-
-def _cells(path: Path, *places: int, header: bool = False) -> list[LabelledRow]:
-    return [tuple(cells) for _, cells in senteval_cells(path, *places, header=header)]
+        files = {part: senteval_cells(folder / f"sentiment-{part}", 1, 0) for part in ("train", "dev", "test")}
+    else:
+        names = {part: folder / f"msr_paraphrase_{part}.txt" for part in ("train", "test")}
+        files = {part: senteval_cells(path, 0, 3, 4, header=True) for part, path in names.items()}
+    return {part: [tuple(cells) for _, cells in rows] for part, rows in files.items()}
 
 
 def _questions(path: Path) -> Iterator[LabelledRow]:

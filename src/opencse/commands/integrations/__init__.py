@@ -1,5 +1,5 @@
 """Integrations: sentence-transformers' trainer, and ONNX graphs that run without PyTorch."""
 
-from opencse.commands.integrations.onnx import OnnxEncoder, OnnxExport, export_onnx
+from opencse.commands.integrations.onnx import OnnxEncoder, export_onnx
 
-__all__ = ["OnnxEncoder", "OnnxExport", "export_onnx"]
+__all__ = ["OnnxEncoder", "export_onnx"]

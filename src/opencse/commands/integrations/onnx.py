@@ -9,7 +9,6 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,23 +40,6 @@ _NO_MAXIMUM = 1_000_000_000  # of tokens; transformers says "none" by a larger n
 _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
 
 
-@dataclass(frozen=True, kw_only=True)
-class OnnxExport:
-    """Result of an export.
-
-    Attributes:
-        folder: Where it is.
-        size: Bytes of the graph with its weights.
-        max_difference: Largest absolute difference of a coordinate between onnxruntime's and PyTorch's vectors.
-        min_cosine: Least cosine between onnxruntime's and PyTorch's vector of a text.
-    """
-
-    folder: Path
-    size: int
-    max_difference: float
-    min_cosine: float
-
-
 def export_onnx(
     model: str | Path,
     out: str | Path,
@@ -65,7 +47,7 @@ def export_onnx(
     precision: Literal["fp32", "int8"] = "fp32",
     pooling: str = "backbone",
     overwrite: bool = False,
-) -> OnnxExport:
+) -> tuple[float, float]:
     """Write an encoder as `model.onnx`, with what running it needs: `tokenizer.json` and `encoder.json`.
 
     The graph takes int64 `input_ids`, `attention_mask` and, where the model has them, `token_type_ids`, each (B, L) for
@@ -79,6 +61,9 @@ def export_onnx(
             are float32 in both.
         pooling: As for `load_encoder`, for an encoder without pooling of its own.
         overwrite: Replace an earlier export; a folder that holds anything else is never replaced.
+
+    Returns:
+        Largest absolute difference of a coordinate between onnxruntime's and PyTorch's vectors, and the least cosine.
 
     Raises:
         OpencseError: A package is missing, `out` is occupied, the model has a part that is not exported, or the vectors
@@ -116,22 +101,22 @@ def export_onnx(
                 f"{model}: in {precision}, onnxruntime's vectors {far}",
                 "Nothing was written" + ("; export this model in fp32." if precision == "int8" else "."),
             )
-        size = sum(file.stat().st_size for file in temporary.glob(f"{GRAPH}*"))
-    return OnnxExport(folder=out, size=size, max_difference=difference, min_cosine=cosine)
+    return difference, cosine
 
 
 def command(options: ExportOptions) -> None:
     """Export, and print the size and how near the vectors are to PyTorch's."""
-    result = export_onnx(
+    difference, cosine = export_onnx(
         options.model,
         options.out,
         precision=options.precision,
         pooling=options.pooling or "backbone",
         overwrite=options.overwrite,
     )
+    size = sum(file.stat().st_size for file in options.out.glob(f"{GRAPH}*"))
     typer.echo(
-        f"written to {options.out}: model.onnx in {options.precision}, {result.size / 1e6:.1f} MB; largest difference "
-        f"from PyTorch's vectors {result.max_difference:.1e}, least cosine {result.min_cosine:.4f}"
+        f"written to {options.out}: model.onnx in {options.precision}, {size / 1e6:.1f} MB; largest difference "
+        f"from PyTorch's vectors {difference:.1e}, least cosine {cosine:.4f}"
     )
 
 
