@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_model
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.builder import build_views, built_columns
-from opencse.text.views.constructor import ConstructorSpec
 
 _SCORES = {"mer": "match error rate", "overlap": "lexical overlap", "cosine": "cosine"}
 
@@ -64,7 +62,14 @@ def build(options: BuildOptions) -> Path:
             resume=options.resume,
             models=[backbone],
         )
-    for line in _built_lines(built, specs):
+    columns = [column for name, spec in specs.items() for column in spec.columns(name)]
+    table = pq.read_table(sorted(built.glob("part-*.parquet")), columns=columns)
+    present = {column: len(table) - table[column].null_count for column in columns}
+    shares = ", ".join(f"{column} {count:,}" for column, count in present.items())
+    options.notify(f"{len(table):,} sentences in {built}; sentences by column: {shares}")
+    if empty := [column for column, count in present.items() if not count]:
+        options.notify(f"warning: no sentence has {', '.join(empty)}")
+    for line in skipped_lines(built, specs):
         options.notify(line)
     return built
 
@@ -78,19 +83,6 @@ def command(options: BuildCommand) -> None:
     apply(build, replace(options, engine=engine))
     if options.stats:
         show(statistics_table(Path(options.out)))
-
-
-def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:
-    """Yield a summary of the built columns, and a warning about empty ones."""
-    columns = [column for name, spec in specs.items() for column in spec.columns(name)]
-    table = pq.read_table(sorted(built.glob("part-*.parquet")), columns=columns)
-    present = {column: len(table) - table[column].null_count for column in columns}
-    shares = ", ".join(f"{column} {count:,}" for column, count in present.items())
-    yield f"{len(table):,} sentences in {built}; sentences by column: {shares}"
-    empty = [column for column, count in present.items() if not count]
-    if empty:
-        yield f"warning: no sentence has {', '.join(empty)}"
-    yield from skipped_lines(built, specs)
 
 
 def statistics_table(views: Path) -> Table:

@@ -77,8 +77,13 @@ def check_options(options: Any) -> None:
             check(each)
     if isinstance(options, RunOptions) and options.corpus is not None:
         _check_translation(options)
-    if isinstance(options, TrainOptions) and processes == 1:
-        _check_output(options)
+    unchanged = isinstance(options, RunOptions) and options.resume
+    if isinstance(options, TrainCommand) and options.seeds is not None and processes == 1:
+        seed_folders(options.out, parse_seeds(options.seeds))
+    elif isinstance(options, TrainOptions) and processes == 1 and not unchanged and os.path.exists(options.out):
+        folder = Path(options.out)
+        with locked(folder):
+            check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
 
 
 def _check_translation(options: RunOptions) -> None:
@@ -103,15 +108,3 @@ def _uses_sts(options: Any) -> bool:
         case _:
             used = isinstance(options, RunOptions | ProbeOptions | ReproduceOptions)
     return used and options.data is not None
-
-
-def _check_output(options: TrainOptions) -> None:
-    """Check the folder of a run, or of one with each seed."""
-    folder = Path(options.out)
-    if isinstance(options, TrainCommand) and options.seeds is not None:
-        seed_folders(folder, parse_seeds(options.seeds))
-        return
-    unchanged = isinstance(options, RunOptions) and options.resume
-    if not unchanged and os.path.exists(folder):
-        with locked(folder):
-            check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)

@@ -42,8 +42,6 @@ SMALL = "mini-mlm"
 """The backbone of a small run, which stands for the first family of a table."""
 SMALL_SETTINGS = ("training.epochs=1", "training.max_steps=200", "training.batch_size=64", "selection.every=50")
 """Settings of a small run; a setting in which the compared systems differ must not be among them."""
-Runs = dict[str, list[StoredRun] | str]
-"""By label the runs of a row, one for each seed, or why there are none."""
 
 
 @takes(ReproduceOptions)
@@ -80,7 +78,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
         probe_data=load_probe_data(data=data, pairs=pairs, sentences=options.sentences),
     )
-    measured: dict[str, Runs] = {}
+    measured: dict[str, dict[str, list[StoredRun] | str]] = {}  # why not, in place of runs
     for start in starts:
         measure = entry_measure(entry, shared.probe_data, data)
         measured[start.family if full else f"{start.family}: {start.backbone}"] = {

@@ -75,7 +75,11 @@ def export_onnx(
     for name in ("onnx", "onnxscript", "onnxruntime"):
         if importlib.util.find_spec(name) is None:
             raise OpencseError(f"the package {name} is not installed", 'pip install "opencse[onnx]"')
-    _check_folder(out, overwrite=overwrite)
+    held = {path.name for path in output_folder(out).iterdir()} if out.exists() else set()
+    if others := sorted(held - {GRAPH, f"{GRAPH}.data", TOKENIZER, SETTINGS}):
+        raise OpencseError(f"{out}: already holds other files ({others[0]})", "Choose another output folder.")
+    if held and not overwrite:
+        raise OpencseError(f"{out}: already holds an export", "Use --overwrite to replace it, or another folder.")
     encoder = load_encoder(model, pooling=pooling, device="cpu").float().eval()
     inputs = _check_model(encoder, str(model))
     with replaced_folder(out) as temporary:
@@ -164,14 +168,6 @@ class _Graph(nn.Module):
         for part in self.parts:
             features = part(features)
         return features["sentence_embedding"][:, : self.dimension]
-
-
-def _check_folder(out: Path, *, overwrite: bool) -> None:
-    found = {path.name for path in output_folder(out).iterdir()} if out.exists() else set()
-    if others := sorted(found - {GRAPH, f"{GRAPH}.data", TOKENIZER, SETTINGS}):
-        raise OpencseError(f"{out}: already holds other files ({others[0]})", "Choose another output folder.")
-    if found and not overwrite:
-        raise OpencseError(f"{out}: already holds an export", "Use --overwrite to replace it, or another folder.")
 
 
 def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:

@@ -54,7 +54,6 @@ _STYLE: Any = {
     "svg.hashsalt": "opencse",  # the same figure gives the same bytes
 }
 
-Models = Mapping[str, ProbeScores]
 Values = Sequence[float] | np.ndarray
 Curve = Sequence[tuple[float, float]]
 """Step, or another number, and value; of a repeated step, the last counts."""
@@ -95,7 +94,7 @@ def short(text: str, limit: int = 56) -> str:
     return shown(text if len(text) <= limit else text[: limit - 1] + "…")[: 2 * limit]
 
 
-def pictures(models: Models) -> Iterator[tuple[str, str, str]]:
+def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]]:
     """Yield title, caption and SVG, as a `data:` address, of the figures for which there is data.
 
     The most informative comes first. Without matplotlib there are none.

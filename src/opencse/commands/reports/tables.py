@@ -95,27 +95,18 @@ def _splits(labels: list[str], parts: list[Any]) -> Table:
     note = (
         "Spearman with human scores. Cont.: score above the set's median and match error rate below, or the reverse; "
         "Oppn.: all other pairs. The average is weighted by pairs. SimCSE on BERT-base, as published for sixteen sets: "
-        f"{_of_simcse(WEIGHTED_UNSUPERVISED)}; supervised {_of_simcse(WEIGHTED_SUPERVISED)} (OssCSE Table 3)."
-    )
+        "Cont. {:.3f}, Oppn. {:.3f}; supervised Cont. {:.3f}, Oppn. {:.3f} (OssCSE Table 3)."
+    ).format(*WEIGHTED_UNSUPERVISED, *WEIGHTED_SUPERVISED)
     heads = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
     title = "Where wording agrees with meaning, and where it misleads"
     return Table(("set", "pairs", "median score", "median MER", *heads), rows, title, [note], 1)
 
 
-def _of_simcse(averages: tuple[float, float]) -> str:
-    return "Cont. {:.3f}, Oppn. {:.3f}".format(*averages)
-
-
 def _transformations(labels: list[str], parts: list[Any]) -> Table:
-    rows: list[Row] = [
-        (
-            same[0].kind,
-            same[0].cosine.rows,
-            Number(fmean(same[0].error_rates)),
-            *(kind.cosine.number() for kind in same),
-        )
-        for same in zip(*(part.kinds for part in parts), strict=True)
-    ]
+    rows: list[Row] = []
+    for same in zip(*(part.kinds for part in parts), strict=True):
+        cosines = (kind.cosine.number() for kind in same)
+        rows.append((same[0].kind, same[0].cosine.rows, Number(fmean(same[0].error_rates)), *cosines))
     rates = [part.paraphrase_above_negation for part in parts]
     rows.append(("paraphrase above negation", rates[0].rows, "", *(rate.percent() for rate in rates)))
     note = (

@@ -120,8 +120,14 @@ class TextCheck(JupyterMixin):
         return f"<TextCheck: {self.headline()}>"
 
     def __rich__(self) -> RenderableType:
+        lines = []
+        for example in self.examples[:3]:
+            lines.append(Text(example.sentence, style="bold"))
+            texts = (("contradiction", example.contradiction), ("rewording", example.reworded))
+            for cosine, (relation, text) in sorted(zip(example.cosines, texts, strict=True), reverse=True):
+                lines.append(Text(f"  {cosine:.2f}  {relation:<13}  {text}"))
         return Group(
-            *_example_lines(self.examples[:3]),
+            *lines,
             *self.tables(),
             *(Text(line) for line in (*self._lines(), *self.notes)),
             Text(self.headline(), style="bold"),
@@ -145,14 +151,6 @@ class TextCheck(JupyterMixin):
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
             yield f"within passages: {share.percent().figure} of {share.rows:,} sentences"
-
-
-def _example_lines(examples: Sequence[SearchExample]) -> Iterator[Text]:
-    for example in examples:
-        yield Text(example.sentence, style="bold")
-        texts = (("contradiction", example.contradiction), ("rewording", example.reworded))
-        for cosine, (relation, text) in sorted(zip(example.cosines, texts, strict=True), reverse=True):
-            yield Text(f"  {cosine:.2f}  {relation:<13}  {text}")
 
 
 def check_texts(
