@@ -293,11 +293,11 @@ def _from_senteval(folder: Path, task: str) -> dict[str, list[LabelledRow]]:
         names = {"train": "train_5500.label", "test": "TREC_10.label"}
         return {part: [*_questions(folder / name)] for part, name in names.items()}
     if task == "SST2":
-        files = {part: senteval_cells(folder / f"sentiment-{part}", 1, 0) for part in ("train", "dev", "test")}
+        cells = {part: senteval_cells(folder / f"sentiment-{part}", 1, 0) for part in ("train", "dev", "test")}
     else:
-        names = {part: folder / f"msr_paraphrase_{part}.txt" for part in ("train", "test")}
-        files = {part: senteval_cells(path, 0, 3, 4, header=True) for part, path in names.items()}
-    return {part: [tuple(cells) for _, cells in rows] for part, rows in files.items()}
+        pairs = {part: folder / f"msr_paraphrase_{part}.txt" for part in ("train", "test")}
+        cells = {part: senteval_cells(path, 0, 3, 4, header=True) for part, path in pairs.items()}
+    return {part: [tuple(row) for _, row in rows] for part, rows in cells.items()}
 
 
 def _questions(path: Path) -> Iterator[LabelledRow]:
