@@ -200,7 +200,6 @@ def pooling_name(model: SentenceTransformer) -> str:
 
 
 def _settings(module: nn.Module) -> str:
-    """Return the settings of a module that affect its output, as sorted JSON."""
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "model_type"):
         settings = {key: getattr(config, key, None) for key in _CONFIG_KEYS}
@@ -212,7 +211,6 @@ def _settings(module: nn.Module) -> str:
 
 
 def _tokenizer_definition(tokenizer: Any) -> str:
-    """Return a text that determines the behaviour of a tokenizer."""
     backend = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
     if hasattr(backend, "to_str"):
         definition = json.loads(backend.to_str())

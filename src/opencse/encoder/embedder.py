@@ -171,7 +171,6 @@ class Embedder:
         return TokenTable(lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left")
 
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
-        """Run all batches and return one row per distinct text."""
         device = self.model.device
         workers = torch.get_num_threads() if device.type == "cpu" else 1
         budget = self.token_budget or (_CPU_TOKENS if device.type == "cpu" else _GPU_TOKENS)

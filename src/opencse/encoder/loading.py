@@ -135,7 +135,17 @@ def pooled(
             if prompts:
                 _note_once(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
         if model.device.type != "meta":
-            _check_encoding(name, model)
+            # That modules fit together is not in their settings: encode a word.
+            training = {module: module.training for module in model.modules()}
+            with readable_errors(name):
+                vectors, stated = model.encode(["a"], show_progress_bar=False), model.get_embedding_dimension()
+            if model.truncate_dim is None and stated not in (None, vectors.shape[1]):
+                raise OpencseError(
+                    f"{name}: says that its vectors have {stated} dimensions, they have {vectors.shape[1]}",
+                    "Correct the settings of its modules.",
+                )
+            for module, mode in training.items():
+                module.training = mode
         for module in model:
             if pools_the_mask(module):
                 module.requires_grad_(False)
@@ -164,20 +174,6 @@ def pooled(
 
 
 _note_once = cache(note)  # a model is loaded several times
-
-
-def _check_encoding(name: object, model: SentenceTransformer) -> None:
-    """Check that modules fit together, which their settings alone don't show: encode a word."""
-    training = {module: module.training for module in model.modules()}
-    with readable_errors(name):
-        width, stated = model.encode(["a"], show_progress_bar=False).shape[1], model.get_embedding_dimension()
-    if model.truncate_dim is None and stated not in (None, width):
-        raise OpencseError(
-            f"{name}: says that its vectors have {stated} dimensions, they have {width}",
-            "Correct the settings of its modules.",
-        )
-    for module, mode in training.items():
-        module.training = mode
 
 
 def is_sentence_transformer(source: str) -> bool:

@@ -243,8 +243,6 @@ def key_hash(key: object) -> str:
 
 
 class _Spool:
-    """The rows of a column that is being written."""
-
     def __init__(self, kind: np.dtype, folder: Path) -> None:
         self._kind, self._shape = kind, (-1,)
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed with this object

@@ -243,7 +243,6 @@ def _header(cells: Sequence[str], path: Path) -> list[str]:
 
 
 def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield each row as a mapping from column names to cells."""
     header: list[str] | None = None
     for line, cells in rows:
         if header is None:

@@ -156,7 +156,7 @@ def decode(cls: type[T], table: object, where: str) -> T:
         OpencseError: An unknown or missing key, a wrong type, or an impossible value.
     """
     if not isinstance(table, Mapping):
-        raise OpencseError(f"{where}: expected a table, found {_shown(table)}")
+        raise OpencseError(f"{where}: expected a table, found {type(table).__name__} {table!r}")
     hints, values = typing.get_type_hints(cls), check_fields(cls, table, where)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for name, field in fields.items():
@@ -273,7 +273,8 @@ def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
 
 
 def _mismatch(hint: Any, value: object, where: str) -> OpencseError:
-    return OpencseError(f"{where}: expected {_described(hint)}, found {_shown(value)}")
+    found = "a table" if isinstance(value, Mapping) else f"{type(value).__name__} {value!r}"
+    return OpencseError(f"{where}: expected {_described(hint)}, found {found}")
 
 
 def _described(hint: Any) -> str:
@@ -287,7 +288,3 @@ def _described(hint: Any) -> str:
     if origin is dict or dataclasses.is_dataclass(hint):
         return "a table"
     return {str: "a string", int: "an integer", float: "a number", bool: "true or false"}.get(hint, str(hint))
-
-
-def _shown(value: object) -> str:
-    return f"{type(value).__name__} {value!r}" if not isinstance(value, Mapping) else "a table"

@@ -168,7 +168,6 @@ class ReplacedTokenDetectionLoss(Term):
         return replace(edit, ids=filled), replaced.long(), all_tokens if self.counted == "all" else content
 
     def _filled(self, masked: EditedTokens, chosen: Tensor, module: Discriminator) -> EditedTokens:
-        """Return the tokens, the chosen ones filled in by the generator."""
         assert module.generator is not None
         return replace(masked, ids=module.generator.fill(masked.ids, masked.mask, chosen, self.temperature or None))
 
@@ -180,7 +179,6 @@ class ReplacedTokenDetectionLoss(Term):
         return (content | edit.marked if self.task == "delete" else content) & edit.mask.bool()
 
     def _reports(self, logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        """Return the accuracy on the counted tokens, and on the changed ones."""
         correct = (logits.argmax(-1) == labels).to(logits.dtype)
         reports = {"accuracy": correct.sum() / max(len(correct), 1)}
         if self.task not in _LANGUAGE_TASKS:

@@ -157,7 +157,6 @@ class TrainingLoop:
             phase.total = self.steps
 
     def _step(self) -> None:
-        """Do one optimiser step on this process's part of a batch."""
         state = self.state
         rows = self.sampler.batch(state.step)
         share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
@@ -208,7 +207,6 @@ class TrainingLoop:
         state.sums, state.counts = {}, {}
 
     def _append(self, values: dict[str, Any]) -> None:
-        """Append a line to the log."""
         if self.main:
             with self.log_path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": self.state.step, **values}) + "\n")
