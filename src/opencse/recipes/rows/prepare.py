@@ -22,8 +22,7 @@ from opencse.recipes.rows.sampling import paraphrase_settings, sample
 from opencse.recipes.settings import MixturePart
 from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
-from opencse.text.mined.hard_negatives import HardNegatives
-from opencse.text.mined.vectors import EmbeddingSpec, Pooling
+from opencse.text.mined.vectors import EmbeddingSpec, HardNegatives, Pooling
 from opencse.text.views.builder import build_views, column_makers
 from opencse.text.views.constructor import ConstructorSpec
 

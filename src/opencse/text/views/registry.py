@@ -42,7 +42,7 @@ _CLASSES = {
     "next_sentence": "opencse.text.perturbed:NextSentence",
     "debiased_negatives": "opencse.text.mined.debiased:DebiasedNegatives",
     "debiased_positives": "opencse.text.mined.debiased:DebiasedPositives",
-    "hard_negatives": "opencse.text.mined.hard_negatives:HardNegatives",
+    "hard_negatives": "opencse.text.mined.vectors:HardNegatives",
 }
 
 CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(_CLASSES)
