@@ -127,7 +127,12 @@ class Documents:
             if joined or not are_sentences(first):
                 split = split_sentences(chain(first, rest), likely_language(first[:_SAMPLE]))
             else:
-                split = _short_or_split(chain(first, rest))
+                split = (
+                    [" ".join(unit.split())]
+                    if count_words(unit) <= _LONG
+                    else next(split_sentences([unit], likely_language([unit])), [])
+                    for unit in chain(first, rest)
+                )
             for sentences in [chain.from_iterable(split)] if joined else split:
                 yield from _packed(source, sentences, words)
 
@@ -265,15 +270,6 @@ def _docx(path: Path) -> Iterator[str]:
         document = docx.Document(str(path))
         cells = (cell.text for table in document.tables for row in table.rows for cell in row.cells)
         yield from [text for text in [*(each.text for each in document.paragraphs), *cells] if text.strip()]
-
-
-def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
-    """Yield each line or cell as one sentence, or split into its sentences if it is long."""
-    for unit in units:
-        if count_words(unit) > _LONG:
-            yield next(split_sentences([unit], likely_language([unit])), [])
-        else:
-            yield [" ".join(unit.split())]
 
 
 def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[DocumentPassage]:

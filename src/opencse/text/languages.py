@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import LANGUAGES, likely_language
 from opencse.text.english.claims import NumberSwap
-from opencse.text.english.clause import attribute_clause, is_predicate
+from opencse.text.english.clause import attribute_clause
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
 from opencse.text.syntax import BUNDLED, Token
@@ -140,7 +140,8 @@ _DATED_EVENT = re.compile(r"\b(?:was|were|\w+ed)\b.*\b(?:in|on|since)\b(?: \w+){
 
 
 def _statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
-    if word.startswith("to ") or is_predicate(tokens, word):
+    is_predicate = any(tokens[t.head].text.lower() == word for t in tokens if t.relation == "cop")  # "is dirty"
+    if word.startswith("to ") or is_predicate:
         return text
     return attribute_clause(text, tokens, word)
 

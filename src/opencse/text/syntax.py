@@ -67,7 +67,7 @@ class SpacyParser:
 
     def __init__(self, name: str) -> None:
         self._blank = name.startswith(_BLANK)
-        self._nlp = _tokenizer(name.removeprefix(_BLANK)) if self._blank else _pipeline(name)
+        self._nlp = _pipeline(name)
         self._known: dict[str, tuple[Token, ...]] = {}
 
     @property
@@ -91,6 +91,11 @@ class SpacyParser:
 def _pipeline(name: str) -> Any:
     import spacy
 
+    if name.startswith(_BLANK):
+        try:
+            return spacy.blank(code := name.removeprefix(_BLANK))
+        except ImportError as error:
+            raise OpencseError(f"spaCy knows no language {code!r}", "Use a code such as 'de'.") from error
     try:
         with warnings.catch_warnings():
             # The pipeline was trained with another patch release of spaCy.
@@ -104,15 +109,6 @@ def _pipeline(name: str) -> Any:
     if lacking := [part for part in ("tagger", "parser") if part not in nlp.pipe_names]:
         raise OpencseError(f"the spaCy pipeline {name!r} has no {' and no '.join(lacking)}", f"Use {BUNDLED!r}.")
     return nlp
-
-
-def _tokenizer(code: str) -> Any:
-    import spacy
-
-    try:
-        return spacy.blank(code)
-    except ImportError as error:
-        raise OpencseError(f"spaCy knows no language {code!r}", "Use a code such as 'de'.") from error
 
 
 def _final_mark_apart(tokens: tuple[Token, ...]) -> tuple[Token, ...]:

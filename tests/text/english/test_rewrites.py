@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.english.clause import attribute_clause, is_predicate
+from opencse.text.english.clause import attribute_clause
 from opencse.text.english.one_word import possible_edits
 from opencse.text.english.parse import parse_without_asides
+from opencse.text.languages import ENGLISH
 from opencse.text.syntax import apply_edits, load_parser
 from opencse.text.views.registry import CONSTRUCTORS, Negation, NegativeWord, RolePairs, SourceRow
 
@@ -354,4 +355,4 @@ def test_what_is_said_in_passing(parser, text, word, expected) -> None:
 @pytest.mark.parametrize(("text", "expected"), [("The water is dirty.", True), ("The dirty water is cold.", False)])
 def test_what_is_said_outright(parser, text, expected) -> None:
     (tokens,) = parse_without_asides(parser, [text])
-    assert is_predicate(tokens, "dirty") is expected
+    assert (ENGLISH.statement(text, tokens, "dirty") == text) is expected

@@ -250,11 +250,6 @@ def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | Non
     return None
 
 
-def is_predicate(tokens: Sequence[Token], word: str) -> bool:
-    """Whether an adjective is the predicate of some clause ("is dirty")."""
-    return any(tokens[t.head].text.lower() == word for t in tokens if t.relation == "cop")
-
-
 def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
     """Return the noun phrase around an adjective, without it and with a definite article."""
     head = tokens[i].head

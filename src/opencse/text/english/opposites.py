@@ -157,18 +157,16 @@ def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
     if new is None or not _suits_context(tokens, i, pos):
         return None
     marked = lexicon.is_complementary(base, pos)
-    form = new if base == word else _plural(new)
+    form = new
+    if base != word:
+        regular = re.sub("y$", "ie", new) + "s" if re.search(r"[^aeiou]y$", new) else third_person(new)
+        form = _PLURALS.get(new, regular)
     return Opposite(place=i, word=form, pos=pos, pair=(base, new), complementary=marked)
 
 
 def _singular(noun: str) -> str:
     regular = re.sub("ies$", "y", noun) if noun.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
     return _SINGULARS.get(noun, regular)
-
-
-def _plural(noun: str) -> str:
-    regular = re.sub("y$", "ie", noun) + "s" if re.search(r"[^aeiou]y$", noun) else third_person(noun)
-    return _PLURALS.get(noun, regular)
 
 
 @cache

@@ -105,7 +105,7 @@ def _voice(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
         if number != before or "I" in (tokens[roles.subject[0]].text, subject):
             if shares_subject(tokens):
                 continue  # a second verb would have to agree
-            finite = tokens[roles.finite]
+            finite = tokens[roles.clause.finite or 0]
             new = agreeing(finite.text, number, first_person=subject == "I")
             if not roles.helpers and roles.clause.tag in ("VBZ", "VBP"):
                 base = base_form(verb.text, roles.clause.tag, verb.lemma)

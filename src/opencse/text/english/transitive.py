@@ -80,7 +80,6 @@ class Transitive:
         subject_head: The noun of the subject.
         other_head: The noun of the object or agent.
         by: The token "by" of an agent; None in the active voice.
-        finite: The token that carries tense.
         helpers: The auxiliaries, from left to right.
     """
 
@@ -90,7 +89,6 @@ class Transitive:
     subject_head: int
     other_head: int
     by: int | None
-    finite: int
     helpers: Sequence[int]
 
 
@@ -140,7 +138,6 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
         subject_head=noun,
         other_head=head,
         by=by,
-        finite=finite,
         helpers=helpers,
     )
 

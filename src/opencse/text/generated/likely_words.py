@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -124,7 +126,54 @@ class _LikelyWords(ConstructorSpec):
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the masked language model."""
         predictor = WordPredictor(self.model)
-        return Constructor(build=LikelyWordEditor(self, predictor, seed), digest=predictor.digest)
+        return Constructor(build=partial(self._edited, predictor=predictor, seed=seed), digest=predictor.digest)
+
+    def _edited(self, rows: Sequence[SourceRow], predictor: WordPredictor, seed: int) -> list[BuiltView]:
+        """Put masks at random places of each row's text, and fill each with the most likely word."""
+        insert = isinstance(self, Insertion)
+        encoded = predictor.encode([row.text for row in rows], room=self.share[1])
+        places = [
+            self._places(row, encoded, i, predictor.max_length, row_random(seed, self.kind, row))
+            for i, row in enumerate(rows)
+        ]
+        results: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
+        live = [i for i, chosen in enumerate(places) if chosen]
+        masked, where = [], []
+        for i in live:
+            ids, mask = np.array(encoded["input_ids"][i]), predictor.tokenizer.mask_token_id
+            if insert:
+                ids = np.insert(ids, places[i], mask)
+            else:
+                ids[places[i]] = mask
+            masked.append(ids.tolist())
+            where.append(np.array(places[i]) + insert * np.arange(len(places[i])))
+        for k, scores in predictor.scores(masked, where):
+            i = live[k]
+            ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
+            edits: list[Edit] = []
+            previous = None
+            for place, logits in zip(places[i], scores, strict=True):
+                previous = word = _most_likely(predictor.tokenizer, logits, ids[place], previous)
+                start, end = offsets[place]
+                edits.append((start, start, word + " ") if insert else (start, end, word))
+            results[i] = (apply_edits(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
+        return with_error_rate(rows, results)
+
+    def _places(self, row: SourceRow, encoded: Any, index: int, longest: int, rng: random.Random) -> list[int]:
+        """Return the places of random words that are a single piece with a letter, so that a whole word is replaced."""
+        words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
+        single = [
+            k
+            for k, word in enumerate(words)
+            if word is not None
+            and words.count(word) == 1
+            and any(c.isalpha() for c in row.text[slice(*offsets[k])])
+            and (offsets[k][0] == 0 or row.text[offsets[k][0] - 1].isspace())
+        ]
+        count = len(row.text.split())
+        wanted = max(1, math.floor(count * rng.uniform(*self.share)))
+        room = longest - len(words)
+        return sorted(rng.sample(single, max(0, min(wanted, len(single), room))))
 
 
 class Insertion(_LikelyWords):
@@ -161,64 +210,12 @@ class WordSubstitution(_LikelyWords):
     kind = "word_substitution"
 
 
-class LikelyWordEditor:
-    """An opened `Insertion` or `WordSubstitution`: masks at random places, each filled with the most likely word."""
-
-    def __init__(self, spec: _LikelyWords, predictor: WordPredictor, seed: int) -> None:
-        self._spec, self._predictor, self._seed = spec, predictor, seed
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Change some words of each row's text."""
-        insert = isinstance(self._spec, Insertion)
-        encoded = self._predictor.encode([row.text for row in rows], room=self._spec.share[1])
-        places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
-        results: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
-        live = [i for i, chosen in enumerate(places) if chosen]
-        masked, where = [], []
-        for i in live:
-            ids, mask = np.array(encoded["input_ids"][i]), self._predictor.tokenizer.mask_token_id
-            if insert:
-                ids = np.insert(ids, places[i], mask)
-            else:
-                ids[places[i]] = mask
-            masked.append(ids.tolist())
-            where.append(np.array(places[i]) + insert * np.arange(len(places[i])))
-        for k, scores in self._predictor.scores(masked, where):
-            i = live[k]
-            ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
-            edits: list[Edit] = []
-            previous = None
-            for place, logits in zip(places[i], scores, strict=True):
-                previous = word = self._most_likely(logits, ids[place], previous)
-                start, end = offsets[place]
-                edits.append((start, start, word + " ") if insert else (start, end, word))
-            results[i] = (apply_edits(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
-        return with_error_rate(rows, results)
-
-    def _places(self, row: SourceRow, encoded: Any, index: int) -> list[int]:
-        """Return the places of random words that are a single piece with a letter, so that a whole word is replaced."""
-        words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
-        single = [
-            k
-            for k, word in enumerate(words)
-            if word is not None
-            and words.count(word) == 1
-            and any(c.isalpha() for c in row.text[slice(*offsets[k])])
-            and (offsets[k][0] == 0 or row.text[offsets[k][0] - 1].isspace())
-        ]
-        count = len(row.text.split())
-        rng = row_random(self._seed, self._spec.kind, row)
-        wanted = max(1, math.floor(count * rng.uniform(*self._spec.share)))
-        room = self._predictor.max_length - len(words)
-        return sorted(rng.sample(single, max(0, min(wanted, len(single), room))))
-
-    def _most_likely(self, scores: np.ndarray, original: int, previous: str | None) -> str:
-        """Return the most likely alphabetic word other than the original and the word before it."""
-        tokenizer = self._predictor.tokenizer
-        best = np.argpartition(-scores, min(50, len(scores)) - 1)[:50].tolist()
-        for index in sorted(best, key=lambda i: (-scores[i], i)):
-            piece = tokenizer.convert_ids_to_tokens(index)
-            word = tokenizer.convert_tokens_to_string([piece]).strip()
-            if index != original and not piece.startswith("##") and word.isalpha() and word != previous:
-                return word
-        return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()
+def _most_likely(tokenizer: Any, scores: np.ndarray, original: int, previous: str | None) -> str:
+    """Return the most likely alphabetic word other than the original and the word before it."""
+    best = np.argpartition(-scores, min(50, len(scores)) - 1)[:50].tolist()
+    for index in sorted(best, key=lambda i: (-scores[i], i)):
+        piece = tokenizer.convert_ids_to_tokens(index)
+        word = tokenizer.convert_tokens_to_string([piece]).strip()
+        if index != original and not piece.startswith("##") and word.isalpha() and word != previous:
+            return word
+    return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()

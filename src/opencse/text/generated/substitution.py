@@ -179,9 +179,6 @@ def passes_filter(text: str) -> bool:
     return len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3
 
 
-VERSION = 1  # of the rules by which entries become words; part of the cache key
-
-
 def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
 
@@ -197,7 +194,7 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     for entry, index in vocabulary.items():
         entries[index] = entry
     special = set(tokenizer.all_special_ids)
-    key = hashlib.sha256(json.dumps([VERSION, parser.digest, sorted(special), entries]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([1, parser.digest, sorted(special), entries]).encode()).hexdigest()
     path = cache_root() / "lexicon" / f"{key[:32]}.json"
     with suppress(OSError, ValueError):  # missing or damaged
         cached = json.loads(path.read_text(encoding="utf-8"))

@@ -254,4 +254,4 @@ class DebiasedPositives(DebiasedDraw):
         drawn = [pools[i][k] for i, k in zip(row.tolist(), place.tolist(), strict=True)]
         chosen = [(one.text, one.label or "chosen") for one in drawn]
         counts = [{"candidates": len(pool)} for pool in pools]
-        return self.views(rows, row, chosen, cosine[row, place], counts, empty="no candidate")
+        return self._drawn_views(rows, row, chosen, cosine[row, place], counts, empty="no candidate")

@@ -122,7 +122,7 @@ class EmbeddingSpec(ConstructorSpec):
         """Return NAME_1, …, NAME_m."""
         return tuple(f"{name}_{k + 1}" for k in range(self.count))
 
-    def views(
+    def _drawn_views(
         self,
         rows: Sequence[SourceRow],
         row: np.ndarray,
@@ -134,13 +134,9 @@ class EmbeddingSpec(ConstructorSpec):
     ) -> list[list[BuiltView]]:
         """Return the views of a rows: what was drawn for each, with its scores, and null where the pool has no more.
 
-        Args:
-            rows: The rows.
-            row: Index of the row of each text drawn, int64 (n,).
-            chosen: The texts and their rules.
-            cosine: Cosine similarity of row and text, (n,).
-            counts: Scores of each row; `candidates` is the size of its pool.
-            empty: Why there is no view if there is no candidate.
+        `row` has the index of the row of each text that was drawn, int64 (n,); `chosen` are the texts and their rules,
+        and `counts` are scores of each row, of which `candidates` is the size of the pool. `empty` says why there is no
+        view if there is no candidate.
         """
         out: list[list[BuiltView]] = [[] for _ in rows]
         anchors, texts = [rows[i].text for i in row.tolist()], [text for text, _ in chosen]
@@ -285,7 +281,7 @@ class MinedSpec(EmbeddingSpec):
         ids = drawn.ids[row, place]
         counted = [dict(zip(counts, each, strict=True)) for each in np.stack([*counts.values()], axis=1).tolist()]
         chosen = [(text, f"row {i}") for text, i in zip(index.sentences.take(ids), ids.tolist(), strict=True)]
-        return self.views(rows, row, chosen, drawn.cosine[row, place], counted, empty="empty pool")
+        return self._drawn_views(rows, row, chosen, drawn.cosine[row, place], counted, empty="empty pool")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,9 +359,7 @@ class HardNegatives(MinedSpec):
         limits = self._limits(rows, take(ids))
         found, skipped = nearest(ids, candidates, keys, take, size=last, window=self.bounds, limits=limits)
         pools = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
-        if self.pick == "random":
-            even, noise = np.zeros(pools.ids.shape), gumbel_noise(self.row_seeds(seed, rows), pools.ids)
-            drawn = pools.at(draw(even, pools.valid, noise, count=self.count, temperature=1.0))
-        else:
-            drawn = CandidatePools(ids=pools.ids[:, : self.count], cosine=pools.cosine[:, : self.count])
+        even = np.zeros(pools.ids.shape)
+        noise = gumbel_noise(self.row_seeds(seed, rows), pools.ids) if self.pick == "random" else even
+        drawn = pools.at(draw(even, pools.valid, noise, count=self.count, temperature=1.0))
         return drawn, {"candidates": pools.sizes, "skipped": skipped}

@@ -101,8 +101,18 @@ def build_views(
                 builder.prepared = {name: spec.prepare(access) for name, spec in specs.items()}
         header = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
         columns = {name: _parameters(specs[name]) | {"weights_sha256": weights} for name, weights in builder.open()}
-        if missing := builder.missing(header | {"columns": columns}, resume=resume):
-            _build_missing(builder, missing, engine)
+        missing = builder.missing(header | {"columns": columns}, resume=resume)
+        if engine.workers > 1:
+            builder.constructors = {}  # each process opens its own
+        done, count = rows - sum(len(builder.rows_of(part)) for part in missing), None
+        if not engine.remote:
+            # Local workers share memory, in which each file has a place of its own, so none waits for another.
+            built = builder.built = multiprocessing.get_context("spawn").RawArray("d", len(builder.paths))
+            count = lambda: done + round(sum(built))  # noqa: E731
+        phase = Phase("building", total=rows, unit="sentences", initial=done, show=bool(missing), count=count)
+        with timed("parsing and rewriting"), phase:
+            for _, written in engine.map(builder, missing):
+                phase.update(written)
     return out_dir
 
 
@@ -117,23 +127,6 @@ def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, Construct
             config = Backbone(spec.model).config  # type: ignore[attr-defined]
             out[name] = replace(spec, precision=resolve_precision("auto", config, choose_device()))  # type: ignore[call-arg]
     return out
-
-
-def _build_missing(builder: _PartBuilder, missing: Sequence[int], engine: Engine) -> None:
-    """Build and write the files that are missing, and show the progress."""
-    if engine.workers > 1:
-        builder.close()  # each process opens its own
-    total = len(builder.sentences)
-    done = total - sum(len(builder.rows_of(part)) for part in missing)
-    count = None
-    if not engine.remote:
-        # Local workers share memory, in which each file has a place of its own, so none waits for another.
-        built = builder.built = multiprocessing.get_context("spawn").RawArray("d", len(builder.paths))
-        count = lambda: done + round(sum(built))  # noqa: E731
-    phase = Phase("building", total=total, unit="sentences", initial=done, count=count)
-    with timed("parsing and rewriting"), phase:
-        for _, rows in engine.map(builder, missing):
-            phase.update(rows)
 
 
 class _PartBuilder:
@@ -153,24 +146,20 @@ class _PartBuilder:
         self.specs, self.sentences, self.prepared = dict(specs), sentences, dict[str, Any]()
         self._seed, self._part_rows, self._folder = seed, part_rows, folder
         self._header: dict[str, Any] = {}
-        self._constructors: dict[str, Constructor] = {}
+        self.constructors: dict[str, Constructor] = {}
         count = -(-len(sentences) // part_rows)
         self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_constructors": {}}
+        return {**self.__dict__, "constructors": {}}
 
     def open(self) -> list[tuple[str, str]]:
         """Open the constructors, and return their names with the hashes of their weights."""
-        if not self._constructors:
-            self._constructors = {
+        if not self.constructors:
+            self.constructors = {
                 name: spec.open(seed=self._seed, prepared=self.prepared.get(name)) for name, spec in self.specs.items()
             }
-        return [(name, constructor.digest) for name, constructor in self._constructors.items()]
-
-    def close(self) -> None:
-        """Release the models."""
-        self._constructors = {}
+        return [(name, constructor.digest) for name, constructor in self.constructors.items()]
 
     def rows_of(self, part: int) -> range:
         """Return the numbers of the rows of one file."""
@@ -212,14 +201,14 @@ class _PartBuilder:
             pa.field("id", pa.int64(), nullable=False): numbers,
             pa.field("text", pa.string(), nullable=False): texts,
         }
-        for name, constructor in self._constructors.items():
+        for name, constructor in self.constructors.items():
             spec = self.specs[name]
             views: list[list[BuiltView]] = []
             for start in range(0, len(rows), spec.unit):
                 chunk = rows[start : start + spec.unit]
                 views += _views(constructor, chunk, spec)
                 if self.built is not None:
-                    self.built[part] += len(chunk) / len(self._constructors)
+                    self.built[part] += len(chunk) / len(self.constructors)
             for column, found in zip(spec.columns(name), zip(*views, strict=True), strict=True):
                 built = [view.text for view in found]
                 rows = [replace(row, views={**row.views, column: text}) for row, text in zip(rows, built, strict=True)]

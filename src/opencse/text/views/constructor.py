@@ -178,9 +178,6 @@ def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | Non
     return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(results)]
 
 
-_CHUNK = 8192
-
-
 @dataclass(frozen=True)
 class CorpusAccess:
     """The corpus, the engine and the models that `ConstructorSpec.prepare` receives.
@@ -246,7 +243,7 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
     """
 
     def write(writer: StoreWriter) -> None:
-        for chunk in chunks(texts, _CHUNK):
+        for chunk in chunks(texts, 8192):
             same = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in chunk)
             keys = b"".join(hashlib.blake2b(key, digest_size=8).digest() for key in same)
             writer.add([text.encode("utf-8", "replace") for text in chunk], np.frombuffer(keys, dtype="<u8"))
