@@ -117,7 +117,7 @@ def gradients(folder: Path, case: tuple[str, str], rank: int, world: int) -> dic
     teachers = {t: {"anchor": known[2 * i], "positive": known[2 * i + 1]} for i, t in enumerate("ab")}
     share = 16 // world
     store = token_store(folder, tuple(VIEWS), encoder)
-    batch = Assembler(store, views, 0, 16.0, teachers if any(t.teachers for t in terms) else None)
+    batch = Assembler(store, views, 0, 64, teachers if any(t.teachers for t in terms) else None)
     part = batch(range(rank * share, (rank + 1) * share))
     model = DistributedDataParallel(network) if world > 1 else network
     optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)
