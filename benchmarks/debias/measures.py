@@ -15,7 +15,7 @@ from opencse.evaluation import load_guard
 from opencse.evaluation.probes import ProbeData, load_probe_data, run_probes
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Encode, Task, evaluate_tasks
-from opencse.evaluation.triplets import Triplet, TripletSet, TripletTask, load_development, read_triplets
+from opencse.evaluation.triplets import Triplet, TripletSet, load_development, read_triplets
 
 COMPLAINTS = Path(__file__).parent / "block" / "complaints"
 SURE = 0.9
@@ -101,15 +101,15 @@ def false_hits(encode: Encode, triplets: Sequence[tuple[str, str, str]]) -> floa
 def complaints() -> list[Task]:
     """Return the triplets and searches of complaints."""
     sets = [read_triplets(COMPLAINTS / f"{name}.tsv") for name in ("meaning", "search")]
-    return [TripletTask(data=replace(each, name=f"complaints, {each.name}")) for each in sets]
+    return [replace(each, name=f"complaints, {each.name}") for each in sets]
 
 
-def condaqa(data: Path) -> TripletTask:
+def condaqa(data: Path) -> TripletSet:
     rows = [
         Triplet(id=str(i), anchor=row["sentence"], positive=row["paraphrase"], negative=row["affirmative"], groups={})
         for i, row in enumerate(table(data / "eval" / "CondaQA" / "dev.tsv.gz"))
     ]
-    return TripletTask(data=TripletSet(name="CondaQA", triplets=tuple(rows)))
+    return TripletSet(name="CondaQA", triplets=tuple(rows))
 
 
 def cranfield(data: Path) -> RetrievalTask:

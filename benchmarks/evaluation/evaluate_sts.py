@@ -30,7 +30,7 @@ def child(contender: str, model_name: str, data: str, tasks: list[str]) -> dict:
     from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
     from opencse.encoder.embedder import Embedder
-    from opencse.evaluation import PairsTask, evaluate_tasks, load_sts
+    from opencse.evaluation import evaluate_tasks, load_sts
 
     pairs = load_sts(data, tasks=tasks)
     model = SentenceTransformer(model_name)
@@ -45,7 +45,7 @@ def child(contender: str, model_name: str, data: str, tasks: list[str]) -> dict:
             scores[each.name] = 100 * float(result["sts_spearman_cosine"])
     else:
         encode = Embedder(model, precision=CONTENDERS[contender])
-        results = evaluate_tasks(encode, [PairsTask(pairs=each) for each in pairs]).results
+        results = evaluate_tasks(encode, pairs).results
         scores = {result.task: result.score for result in results}
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu_started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -17,7 +17,7 @@ from datasets import Dataset, DatasetDict
 from opencse.commands.evaluate import VectorEncoder
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate_tasks, load_sts
+from opencse.evaluation import STS_TASKS, distinct_texts, evaluate_tasks, load_sts
 from opencse.evaluation.sts import ScoredPairs
 
 NAMES = {"STS-B": "STSBenchmark"}
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--tasks", nargs="+", default=list(STS_TASKS))
     arguments = parser.parse_args()
-    tasks = [PairsTask(pairs=pairs) for pairs in load_sts(arguments.data, text="raw", tasks=arguments.tasks)]
+    tasks = load_sts(arguments.data, text="raw", tasks=arguments.tasks)
     model, texts = load_encoder(arguments.model), distinct_texts(tasks)
     rows = dict(zip(texts, Embedder(model, precision="bf16")(texts), strict=True))
 
@@ -40,7 +40,7 @@ def main() -> None:
     print("| task | spearman | mteb's spearman | difference | mteb's cosine_spearman | difference |")
     print("|---" * 6 + "|")
     for task in tasks:
-        compare(task.pairs, encode, adapter)
+        compare(task, encode, adapter)
 
 
 def compare(pairs: ScoredPairs, encode, adapter: VectorEncoder) -> None:
@@ -49,7 +49,7 @@ def compare(pairs: ScoredPairs, encode, adapter: VectorEncoder) -> None:
     local.dataset = DatasetDict({"test": Dataset.from_dict({name: list(each) for name, each in columns.items()})})
     local.data_loaded = True
     found = mteb.evaluate(adapter, local, cache=None, show_progress_bar=False).task_results[0].scores["test"][0]
-    ours = evaluate_tasks(encode, [PairsTask(pairs=pairs)])[pairs.name].score / 100
+    ours = evaluate_tasks(encode, [pairs])[pairs.name].score / 100
     theirs = found["spearman"], found["cosine_spearman"]
     cells = [cell for value in theirs for cell in (f"{value:.6f}", f"{abs(value - ours):.1e}")]
     print(f"| {pairs.name} | {ours:.6f} | " + " | ".join(cells) + " |", flush=True)

@@ -23,7 +23,7 @@ import torch
 
 from opencse.commands.integrations.onnx import PRECISIONS, OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
-from opencse.evaluation import PairsTask, TextEmbeddings, load_sts, score
+from opencse.evaluation import TextEmbeddings, load_sts, score
 
 TIMED = 400
 
@@ -57,8 +57,7 @@ def main() -> None:
         print(f"{precision}: {sizes[precision]:.1f} MB, least cosine of the export's check {cosine:.4f}")
     encoders["PyTorch, fp32"] = lambda texts: model.encode(texts, show_progress_bar=False)
     sizes["PyTorch, fp32"] = sum(p.numel() * p.element_size() for p in model.parameters()) / 1e6
-    [pairs] = load_sts(arguments.data, tasks=["STS-B"], split="dev")
-    task = PairsTask(pairs=pairs)
+    [task] = load_sts(arguments.data, tasks=["STS-B"], split="dev")
     texts = list(dict.fromkeys(task.texts()))
     vectors = {name: np.asarray(encode(texts)) for name, encode in encoders.items()}  # also the warm-up
     seconds: dict[str, list[float]] = {name: [] for name in encoders}

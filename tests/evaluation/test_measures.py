@@ -12,7 +12,7 @@ import torch
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import GeometryTask, PairsTask, ScoredPairs, evaluate_tasks
+from opencse.evaluation import GeometryTask, ScoredPairs, evaluate_tasks
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
@@ -36,12 +36,11 @@ def encoder(tmp_path):
 
 
 def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(encoder, monkeypatch) -> None:
-    tasks = [PairsTask(pairs=each) for each in SETS]
-    measures = Measures(development=TaskScores(tasks, "fp32"))
+    measures = Measures(development=TaskScores(SETS, "fp32"))
     measures.start(encoder)
     sizes, encode = [], Embedder.encode
     for _ in range(2):
-        expected = evaluate_tasks(Embedder(encoder), tasks)
+        expected = evaluate_tasks(Embedder(encoder), SETS)
         with monkeypatch.context() as patched:
             patched.setattr(
                 Embedder, "encode", lambda self, texts: sizes.append(len(texts.texts)) or encode(self, texts)
@@ -55,7 +54,7 @@ def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(e
 
 def test_an_undefined_score_is_an_error_of_development_and_left_out_of_what_is_watched(encoder) -> None:
     constant = pairs("constant", [2.0] * 5)
-    development = TaskScores([PairsTask(pairs=constant)], "fp32")
+    development = TaskScores([constant], "fp32")
     development.start(encoder)
     with pytest.raises(OpencseError, match="constant: the development score is undefined"):
         development.scores()
@@ -109,7 +108,7 @@ def test_the_published_definitions_written_out():
 
 
 def test_geometry_enters_no_average_and_its_blocks_change_nothing(monkeypatch):
-    results = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS), PairsTask(pairs=PAIRS)])
+    results = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS), PAIRS])
     assert results["geometry of p"].score is None
     assert results.average == results["p"].score
     assert results["geometry of p"].metrics["spearman"] == results["p"].score, "the correlation is that of STS"

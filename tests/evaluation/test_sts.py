@@ -15,7 +15,6 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import (
-    PairsTask,
     ScoredPairs,
     TextEmbeddings,
     distinct_texts,
@@ -33,7 +32,7 @@ from tests.evaluation.conftest import sentences
 @pytest.mark.parametrize("real", [False, True])
 def test_equals_sentence_transformers(tiny_model, some_pairs, request, real):
     pairs = load_sts(request.getfixturevalue("data_folder"), tasks=["STS16"])[0] if real else some_pairs
-    result = evaluate_tasks(Embedder(tiny_model), [PairsTask(pairs=pairs)])[pairs.name]
+    result = evaluate_tasks(Embedder(tiny_model), [pairs])[pairs.name]
     columns = (list(pairs.sentence1), list(pairs.sentence2), list(pairs.scores))
     expected = EmbeddingSimilarityEvaluator(*columns, name="x")(tiny_model)  # with its defaults
     assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-4)
@@ -50,7 +49,7 @@ def test_every_text_is_encoded_once_for_all_tasks(some_pairs):
         seen.extend(texts)
         return np.random.default_rng(0).normal(size=(len(texts), 8))
 
-    tasks = [PairsTask(pairs=some_pairs), PairsTask(pairs=other)]
+    tasks = [some_pairs, other]
     results = evaluate_tasks(encode, tasks)
     assert len(seen) == len(set(seen)) == len(distinct_texts(tasks))
     again = score(tasks, TextEmbeddings(distinct_texts(tasks), np.random.default_rng(0).normal(size=(len(seen), 8))))
@@ -64,14 +63,14 @@ def test_undefined_is_named_and_never_averaged(some_pairs):
         name="half", sentence1=["a", "b", "c"], sentence2=["d", "e", "f"], scores=[1, 2, 3], subsets=["u", "u", "v"]
     )
     rng, sets = np.random.default_rng(0), (some_pairs, constant, half)
-    results = evaluate_tasks(lambda texts: rng.normal(size=(len(texts), 4)), [PairsTask(pairs=each) for each in sets])
+    results = evaluate_tasks(lambda texts: rng.normal(size=(len(texts), 4)), sets)
     assert results["flat"].score is None
     assert results["flat"].undefined["spearman"] == "all gold scores are equal"
     assert results["half"].score is not None
     single = results["half"].details["subsets"]["v"]
     assert (single["rows"], single["spearman"]) == (1, None)
     assert results.average is None
-    collapsed = evaluate_tasks(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [PairsTask(pairs=some_pairs)])
+    collapsed = evaluate_tasks(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [some_pairs])
     assert collapsed["toy"].undefined["pearson"] == "the model gives all pairs the same score"
 
 
@@ -285,7 +284,7 @@ def test_all_minilm_l6_v2(data_folder, precision):
         pytest.skip("all-MiniLM-L6-v2 is not installed: install the extra `minilm`")
     model = SentenceTransformer(str(Path(found.origin).parent / "model"), device="cpu")
     pairs = load_sts(data_folder)
-    results = evaluate_tasks(Embedder(model, precision=precision), [PairsTask(pairs=each) for each in pairs])
+    results = evaluate_tasks(Embedder(model, precision=precision), pairs)
     tolerance = 0.02 if precision == "fp32" else 0.05 + 0.005  # the expected values are rounded
     assert [result.score for result in results.results] == pytest.approx(EXPECTED, abs=tolerance)
     assert results.average == pytest.approx(78.87, abs=tolerance)

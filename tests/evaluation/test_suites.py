@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import (
-    TripletTask,
     development_set,
     evaluate_suites,
     evaluate_tasks,
@@ -149,7 +148,7 @@ ANGLES |= {"three": 0, "tre": 0.3, "not three": 0.3}
 
 
 def scored(path):
-    return evaluate_tasks(on_a_circle(ANGLES), [TripletTask(data=read_triplets(path))])["mine"]
+    return evaluate_tasks(on_a_circle(ANGLES), [read_triplets(path)])["mine"]
 
 
 def test_accuracy_by_group_with_a_tie_as_wrong_and_a_hash_of_the_rows(path):

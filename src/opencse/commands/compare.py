@@ -14,7 +14,7 @@ from opencse.commands.options import CompareCommand, CompareOptions
 from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import PairsTask, evaluate_tasks, load_sts, read_pairs
+from opencse.evaluation import ScoredPairs, evaluate_tasks, load_sts, read_pairs
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Cell, Number, Table, show
@@ -37,8 +37,7 @@ def compare(options: CompareOptions) -> Table:
     sets = [read_pairs(path) for path in options.pairs]
     if not sets and options.data is not None:
         sets = load_sts(str(options.data))
-    tasks = [PairsTask(pairs=each) for each in sets]
-    scores = {run: _measured(run, tasks) for run in runs} if tasks else written_scores(runs)
+    scores = {run: _measured(run, sets) for run in runs} if sets else written_scores(runs)
     table = compare_groups(groups, scores)
     if options.out is not None:
         write_text(Path(options.out) / "comparison.md", table.markdown())
@@ -104,7 +103,7 @@ def spread(scores: Sequence[float | None]) -> Number:
     return Number(statistics.fmean(defined), deviation=statistics.stdev(defined))
 
 
-def _measured(run: RunRecord, tasks: Sequence[PairsTask]) -> Mapping[str, float | None]:
+def _measured(run: RunRecord, tasks: Sequence[ScoredPairs]) -> Mapping[str, float | None]:
     """Return the scores of a run's model."""
     encoder = Embedder(load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}")
     return {result.task: result.score for result in evaluate_tasks(encoder, tasks).results}

@@ -17,7 +17,7 @@ from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
-from opencse.evaluation import PairsTask, read_pairs
+from opencse.evaluation import read_pairs
 from opencse.evaluation.data_files import find_folder
 from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table
 from opencse.evaluation.task import (
@@ -60,7 +60,7 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     """Load the tasks, by suite."""
     if options.pairs:
-        return {"pairs": [PairsTask(pairs=read_pairs(path)) for path in options.pairs]}
+        return {"pairs": [read_pairs(path) for path in options.pairs]}
     asked = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
     names = [name.strip() for name in asked if name.strip()]
     of_mteb = [name for name in names if name.startswith(OF_MTEB)]

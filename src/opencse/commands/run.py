@@ -32,7 +32,7 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.meaning_block import MeaningBlock
-from opencse.evaluation import STS_TASKS, PairsTask, Results, TaskResult
+from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.sts import development_sets
@@ -105,8 +105,8 @@ def run(options: RunOptions) -> RunResult:
         for line in filter(None, [*few, language.line(missing)]):
             notify(line)
         with timed("first stages"), collect():  # what is inside counts for it
-            tasks = [PairsTask(pairs=pairs) for pairs in development_sets(options.dev, options.data)]
-            first_measures = Measures(development=TaskScores(tasks) if tasks else None)
+            sets = development_sets(options.dev, options.data)
+            first_measures = Measures(development=TaskScores(sets) if sets else None)
             stages = train_first_stages(recipe, missing, corpus, backbone, first_measures, control)
         sources = RowSources(
             models={"backbone": backbone, **{name: Backbone(path) for name, path in stages.items()}},

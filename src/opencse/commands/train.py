@@ -14,7 +14,7 @@ from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
 from opencse.encoder.loading import require_peft
-from opencse.evaluation import PairsTask, load_development, load_guard
+from opencse.evaluation import load_development, load_guard
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.evaluation.sts import development_sets
 from opencse.foundation.errors import OpencseError
@@ -148,11 +148,11 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
     if recipe.block is not None:  # pairs guard what the untouched model knows; what the block learns, they don't show
         own = [] if options.guard is None else load_guard(options.guard, prefix="own", documents=corpus.texts())
         return Measures(
-            guards=TaskScores([*load_guard(), *own, *(PairsTask(pairs=pairs) for pairs in sets)], precision),
+            guards=TaskScores([*load_guard(), *own, *sets], precision),
             meaning=TaskScores(load_development(), precision),
         )
     return Measures(
-        development=TaskScores([PairsTask(pairs=pairs) for pairs in sets], precision) if sets else None,
+        development=TaskScores(sets, precision) if sets else None,
         watch=[PairGeometry(sets[0], selection.watch, precision)] if sets and selection.watch else [],
     )
 

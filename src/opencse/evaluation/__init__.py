@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from opencse.evaluation.labelled import ClassificationTask, LabelledSet, TransferTask, load_labelled
     from opencse.evaluation.measures import GeometryTask
     from opencse.evaluation.retrieval import RetrievalTask
-    from opencse.evaluation.sts import STS_TASKS, PairsTask, ScoredPairs, load_sts, read_pairs
+    from opencse.evaluation.sts import STS_TASKS, ScoredPairs, load_sts, read_pairs
     from opencse.evaluation.suites import load_suites
     from opencse.evaluation.task import (
         Encode,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         DEVELOPMENT_SETS,
         Triplet,
         TripletSet,
-        TripletTask,
         development_set,
         load_development,
         read_triplets,
@@ -41,7 +40,6 @@ __all__ = [
     "Encode",
     "GeometryTask",
     "LabelledSet",
-    "PairsTask",
     "Results",
     "RetrievalTask",
     "ScoredPairs",
@@ -51,7 +49,6 @@ __all__ = [
     "TransferTask",
     "Triplet",
     "TripletSet",
-    "TripletTask",
     "development_set",
     "distinct_texts",
     "evaluate_suites",

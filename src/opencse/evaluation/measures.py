@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from opencse.encoder.embedder import Embedder, Precision
-from opencse.evaluation.sts import PairsTask, ScoredPairs
+from opencse.evaluation.sts import ScoredPairs
 from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
@@ -77,7 +77,7 @@ class TaskScores:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GeometryTask(PairsTask):
+class GeometryTask:
     """Geometry of the vectors of pairs scored 0 to 5; none of it enters an average.
 
     With unit vectors f(x), Wang and Isola (2020), eq. 1 and 2, as in SimCSE:
@@ -92,10 +92,16 @@ class GeometryTask(PairsTask):
         pairs: The pairs.
     """
 
+    pairs: ScoredPairs
+
     @property
     def name(self) -> str:
         """Name of the task."""
         return f"geometry of {self.pairs.name}"
+
+    def texts(self) -> Iterator[str]:
+        """Yield both sides of all pairs."""
+        return self.pairs.texts()
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the metrics."""
@@ -104,7 +110,7 @@ class GeometryTask(PairsTask):
         )
         sentences = list(dict.fromkeys(self.texts()))
         positive = self.pairs.gold > POSITIVE
-        correlation = super().score(embeddings)
+        correlation = self.pairs.score(embeddings)
         metrics: dict[str, float | None] = dict.fromkeys(("alignment", "uniformity", "anisotropy"))
         metrics["spearman"] = correlation.metrics["spearman"]
         undefined = {name: reason for name, reason in correlation.undefined.items() if name in metrics}
@@ -117,7 +123,7 @@ class GeometryTask(PairsTask):
         else:
             undefined |= dict.fromkeys(("uniformity", "anisotropy"), "a single sentence")
         details = {"text": self.pairs.text, "positive_pairs": int(positive.sum()), "sentences": len(sentences)}
-        return replace(correlation, main=None, metrics=metrics, undefined=undefined, details=details)
+        return replace(correlation, task=self.name, main=None, metrics=metrics, undefined=undefined, details=details)
 
 
 def _spread(x: np.ndarray) -> dict[str, float]:
@@ -148,9 +154,7 @@ class PairGeometry(TaskScores):
         if "splits" in kinds:  # a part without pairs is left out
             consistent = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores).consistent
             parts = {"Cont.": consistent, "Oppn.": ~consistent}
-            tasks += [
-                PairsTask(pairs=pairs.subset(name, np.flatnonzero(p).tolist())) for name, p in parts.items() if p.any()
-            ]
+            tasks += [pairs.subset(name, np.flatnonzero(p).tolist()) for name, p in parts.items() if p.any()]
         super().__init__(tasks, precision)
 
     def scored(self, vectors: np.ndarray) -> dict[str, float]:

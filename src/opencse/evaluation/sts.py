@@ -69,7 +69,10 @@ _SUBSETS = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoredPairs:
-    """n sentence pairs with gold similarity scores.
+    """n sentence pairs with gold similarity scores: an STS task, or any set of scored pairs.
+
+    Metrics (times 100): `spearman` (the main one) and `pearson`, both of cosines and gold scores over all pairs;
+    `details` has the Spearman correlation and the mean cosine of each subset.
 
     Args:
         name: Name of the set, such as `STS12`.
@@ -128,41 +131,18 @@ class ScoredPairs:
         """Hash of the rows (sentences and scores) in order."""
         return rows_sha256(zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True))
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PairsTask:
-    """Correlation of cosines with gold scores: an STS task, or any set of scored pairs.
-
-    Metrics (times 100): `spearman` (the main one) and `pearson`, both over all pairs; `details` has the Spearman
-    correlation and the mean cosine of each subset.
-
-    Args:
-        pairs: The test set.
-    """
-
-    pairs: ScoredPairs
-
-    @property
-    def name(self) -> str:
-        """Name of the set."""
-        return self.pairs.name
-
-    def texts(self) -> Iterator[str]:
-        """Yield both sides of all pairs."""
-        yield from self.pairs.texts()
-
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the correlations of cosines with gold scores."""
-        gold = self.pairs.gold
-        first, second = embeddings(self.pairs.sentence1), embeddings(self.pairs.sentence2)
+        gold = self.gold
+        first, second = embeddings(self.sentence1), embeddings(self.sentence2)
         cosine = paired_cosine(first, second)
         reason = why_undefined(gold, cosine)
         pearson = None if reason else 100 * float(np.corrcoef(gold, cosine)[0, 1])
         metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": pearson}
         undefined = dict.fromkeys(metrics, reason) if reason else {}
-        details: dict[str, Any] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
-        if len(subsets := dict.fromkeys(self.pairs.subsets or ())) > 1:
-            members = {name: np.asarray(self.pairs.subsets) == name for name in subsets}
+        details: dict[str, Any] = {"text": self.text, "aggregation": "all", "similarity": "cosine"}
+        if len(subsets := dict.fromkeys(self.subsets or ())) > 1:
+            members = {name: np.asarray(self.subsets) == name for name in subsets}
             details["subsets"] = {
                 name: {
                     "rows": int(rows.sum()),
@@ -175,8 +155,8 @@ class PairsTask:
             task=self.name,
             main="spearman",
             metrics=metrics,
-            rows=len(self.pairs),
-            data_sha256=self.pairs.sha256,
+            rows=len(self),
+            data_sha256=self.sha256,
             undefined=undefined,
             details=details,
         )

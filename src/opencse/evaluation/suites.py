@@ -24,7 +24,7 @@ from opencse.evaluation.labelled import (
 )
 from opencse.evaluation.measures import GeometryTask
 from opencse.evaluation.retrieval import RETRIEVAL_TASKS, load_reranking, load_retrieval
-from opencse.evaluation.sts import STS_TASKS, PairsTask, load_sts
+from opencse.evaluation.sts import STS_TASKS, load_sts
 from opencse.evaluation.task import Results, Task
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
 from opencse.foundation.errors import OpencseError
@@ -91,7 +91,7 @@ def _load(suite: str, names: Sequence[str], source: str | Path | None, text: Tex
             "SentEval's get_transfer_data.bash makes; or fetch mteb's: `--tasks mteb:STSBenchmark --data hub`.",
         )
     if suite == "sts":
-        return [PairsTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=names)]
+        return [*load_sts(source, text=text, tasks=names)]
     if suite == "geometry":
         splits = {name: load_sts(source, text=text, tasks=["STS-B"], split=name.split()[-1]) for name in names}
         return [GeometryTask(pairs=replace(pairs, name=name)) for name, (pairs,) in splits.items()]

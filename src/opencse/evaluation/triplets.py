@@ -45,7 +45,10 @@ class Triplet:
 
 @dataclass(frozen=True, kw_only=True)
 class TripletSet:
-    """Triplets with a name; all have the same grouping columns.
+    """A task: the share of triplets whose positive has the higher cosine with the anchor; a tie counts as wrong.
+
+    Metrics, in percent: `accuracy` (the main one), and for each group `column: value`. Their counts are in
+    `details["rows"]`. All triplets have the same grouping columns.
 
     Attributes:
         name: Name in tables and files.
@@ -63,41 +66,22 @@ class TripletSet:
                 found.setdefault(f"{column}: {triplet.groups[column]}", []).append(row)
         return {group: np.array(rows, dtype=np.int64) for group, rows in found.items()}
 
-
-@dataclass(frozen=True, kw_only=True)
-class TripletTask:
-    """Share of triplets whose positive has the higher cosine with the anchor; a tie counts as wrong.
-
-    Metrics, in percent: `accuracy` (the main one), and for each group `column: value`. Their counts are in
-    `details["rows"]`.
-
-    Args:
-        data: The triplets.
-    """
-
-    data: TripletSet
-
-    @property
-    def name(self) -> str:
-        """Name of the set."""
-        return self.data.name
-
     def texts(self) -> Iterator[str]:
         """Yield all three texts of every row."""
-        for triplet in self.data.triplets:
+        for triplet in self.triplets:
             yield from (triplet.anchor, triplet.positive, triplet.negative)
 
     def margins(self, embeddings: TextEmbeddings) -> np.ndarray:
         """Return the cosine with the positive minus that with the negative, (n,); above 0 is right."""
         anchor, positive, negative = (
-            embeddings([getattr(triplet, side) for triplet in self.data.triplets]) for side in _TEXTS
+            embeddings([getattr(triplet, side) for triplet in self.triplets]) for side in _TEXTS
         )
         return paired_cosine(anchor, positive) - paired_cosine(anchor, negative)
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the share of triplets in the right order, over all and in each group."""
         right = self.margins(embeddings) > 0
-        groups = self.data.groups()
+        groups = self.groups()
         metrics: dict[str, float | None] = {"accuracy": 100 * float(right.mean())}
         metrics |= {group: 100 * float(right[rows].mean()) for group, rows in groups.items()}
         return TaskResult(
@@ -106,7 +90,7 @@ class TripletTask:
             metrics=metrics,
             rows=len(right),
             data_sha256=rows_sha256(
-                [[[t.id, t.anchor, t.positive, t.negative, dict(t.groups)] for t in self.data.triplets]]
+                [[[t.id, t.anchor, t.positive, t.negative, dict(t.groups)] for t in self.triplets]]
             ),
             details={
                 "text": "given",
@@ -129,9 +113,9 @@ def development_set(name: str) -> TripletSet:
     return read_triplets(ASSETS / "development" / f"{name}.tsv")
 
 
-def load_development() -> list[TripletTask]:
+def load_development() -> list[TripletSet]:
     """Return the tasks of `DEVELOPMENT_TASKS`: one on each written set."""
-    return [TripletTask(data=replace(development_set(name), name=f"dev-{name}")) for name in DEVELOPMENT_SETS]
+    return [replace(development_set(name), name=f"dev-{name}") for name in DEVELOPMENT_SETS]
 
 
 def read_triplets(path: str | Path) -> TripletSet:

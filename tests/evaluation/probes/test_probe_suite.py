@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks, load_sts
+from opencse.evaluation import Triplet, TripletSet, evaluate_tasks, load_sts
 from opencse.evaluation.probes import (
     ProbeData,
     load_probe_data,
@@ -96,7 +96,7 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
     found = run_probes(data, encode)
     assert len(calls) == 1
     assert len(calls[0]) == len(set(calls[0]))
-    assert found.sts[0] == evaluate_tasks(bag_of_words, [PairsTask(pairs=toy)]).results[0]
+    assert found.sts[0] == evaluate_tasks(bag_of_words, [toy]).results[0]
     assert [result.task for result in found.sts] == ["toy", "own"]
     json.dumps(asdict(found), allow_nan=False)  # plain JSON, and no NaN anywhere
 

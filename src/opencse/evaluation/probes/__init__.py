@@ -5,7 +5,7 @@
 | `split_results` | OssCSE Tables 2, 3 and 6 |
 | `transformation_cosines` | OssCSE Figures 1 and 2 |
 | `search_versions` | after DiffCSE Table 9 |
-| `TripletTask` | written for opencse (docs/data/development-sets.md) |
+| `TripletSet` | written for opencse (docs/data/development-sets.md) |
 """
 
 from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, load_probe_data, run_probes

@@ -14,13 +14,11 @@ import numpy as np
 from opencse.evaluation import (
     DEVELOPMENT_SETS,
     Encode,
-    PairsTask,
     ScoredPairs,
     TaskResult,
     TextEmbeddings,
     Triplet,
     TripletSet,
-    TripletTask,
     development_set,
     distinct_texts,
     read_pairs,
@@ -138,18 +136,17 @@ def run_probes(data: ProbeData, encode: Encode) -> ProbeScores:
     name, count = Counter(each.name for each in scored).most_common(1)[0] if scored else ("", 1)
     if count > 1:
         raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
-    tasks, triplets = [PairsTask(pairs=each) for each in scored], [TripletTask(data=each) for each in data.triplets]
-    texts = distinct_texts([*tasks, *data.split_sets, *triplets, *([] if sentences is None else [sentences])])
+    texts = distinct_texts([*scored, *data.split_sets, *data.triplets, *([] if sentences is None else [sentences])])
     if not texts:
         raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
     embeddings, sets = TextEmbeddings(texts, np.asarray(encode(texts))), data.split_sets or data.pairs
     average = f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2" if data.split_sets else "all sets"
     return ProbeScores(
-        sts=tuple(task.score(embeddings) for task in tasks),
+        sts=tuple(pairs.score(embeddings) for pairs in scored),
         splits=split_results(sets, embeddings, average) if sets else None,
         transformations=None if sentences is None else transformation_cosines(sentences, embeddings),
         retrieval=None if sentences is None else search_versions(sentences, embeddings),
-        triplets=tuple(_triplet_result(task.data, task.margins(embeddings) > 0) for task in triplets),
+        triplets=tuple(_triplet_result(each, each.margins(embeddings) > 0) for each in data.triplets),
     )
 
 
