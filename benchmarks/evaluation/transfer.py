@@ -29,9 +29,8 @@ from reference.senteval import SEED
 
 def literal(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tuple[list[float], float]:
     """Accuracy of each fold that was done (or of the test part), and processor seconds for the whole task."""
-    data = task.data
-    parts = [(features(embeddings, part), data.indices(part)) for part in data.parts.values()]
-    started, classes = time.process_time(), len(data.classes)
+    parts = [(features(embeddings, part), task.indices(part)) for part in task.parts.values()]
+    started, classes = time.process_time(), len(task.classes)
     if len(parts) == 1:
         accuracies = senteval.nested(*parts[0], classes, only=outer)
         return accuracies, (time.process_time() - started) * 10 / outer
@@ -47,9 +46,9 @@ def together(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tupl
     started = time.process_time()
     found, tested = task.predict(embeddings)
     seconds = time.process_time() - started
-    if len(task.data.parts) > 1:
+    if len(task.parts) > 1:
         return [found.accuracy], seconds
-    y = task.data.indices(tested)
+    y = task.indices(tested)
     folds = list(senteval.folds(np.zeros((len(y), 1)), y, 10))[:outer]
     return [round(100 * float((found.classes[rows] == y[rows]).mean()), 2) for _, rows in folds], seconds
 
@@ -61,7 +60,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=["CR", "TREC", "MRPC"])
     parser.add_argument("--outer", type=int, default=1, help=f"outer folds (seed {SEED}) for the loops to do")
     arguments = parser.parse_args()
-    tasks = [TransferTask(data=load_labelled(arguments.data, name)) for name in arguments.tasks]
+    tasks = [load_labelled(arguments.data, name) for name in arguments.tasks]
     texts = distinct_texts(tasks)
     embeddings = TextEmbeddings(texts, Embedder(load_encoder(arguments.model), precision="bf16")(texts))
     print("| task | loops | together | difference | loops, s | together, s | times fewer |")

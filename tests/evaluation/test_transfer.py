@@ -48,7 +48,7 @@ def encode(texts):
     ],
 )
 def test_parts_choose_the_protocol(parts):
-    task = TransferTask(data=LabelledSet(name="toy", parts=parts), protocol=CrossValidation(folds=3, max_epochs=40))
+    task = TransferTask(name="toy", parts=parts, protocol=CrossValidation(folds=3, max_epochs=40))
     result = evaluate_tasks(encode, [task])["toy"]
     assert result.score > 80
     assert result.rows == len(parts.get("test", parts["train"]))
@@ -57,7 +57,7 @@ def test_parts_choose_the_protocol(parts):
 
 def test_pairs_have_senteval_features_and_f1():
     train, test = labelled(40, pairs=True), labelled(30, 40, pairs=True)
-    task = TransferTask(data=LabelledSet(name="MRPC", parts={"train": train, "test": test}), protocol=HOW)
+    task = TransferTask(name="MRPC", parts={"train": train, "test": test}, protocol=HOW)
     texts = list(task.texts())
     embeddings = TextEmbeddings(texts, np.asarray(encode(texts)))
     u, v = (embeddings([row[side] for row in test]) for side in (1, 2))
@@ -78,7 +78,7 @@ def test_pairs_have_senteval_features_and_f1():
 )
 def test_data_that_cannot_be_scored_is_named(parts, message):
     with pytest.raises(OpencseError, match=message):
-        evaluate_tasks(encode, [TransferTask(data=LabelledSet(name="x", parts=parts), protocol=HOW)])
+        evaluate_tasks(encode, [TransferTask(name="x", parts=parts, protocol=HOW)])
 
 
 def test_the_hash_sees_texts_labels_and_parts():
@@ -93,12 +93,12 @@ def test_the_hash_sees_texts_labels_and_parts():
 
 
 def test_classification_scores_the_test_part():
-    data = LabelledSet(name="toy", parts={"train": labelled(90), "test": labelled(30, 90)})
-    result = evaluate_tasks(encode, [ClassificationTask(data=data)])["toy"]
+    task = ClassificationTask(name="toy", parts={"train": labelled(90), "test": labelled(30, 90)})
+    result = evaluate_tasks(encode, [task])["toy"]
     assert (result.main, result.rows, result.score) == ("accuracy", 30, 100)
     assert set(result.metrics) == {"accuracy", "f1"}
     with pytest.raises(OpencseError, match="toy has no test part"):
-        ClassificationTask(data=LabelledSet(name="toy", parts={"train": labelled(9)}))
+        ClassificationTask(name="toy", parts={"train": labelled(9)})
 
 
 SHORT = CrossValidation(folds=3, epochs_per_round=2, patience=1, max_epochs=8)

@@ -111,6 +111,10 @@ class LabelledSet:
         """Hash of all rows of all parts, in order."""
         return rows_sha256([part, row[1], row[-1], row[0]] for part, rows in self.parts.items() for row in rows)
 
+    def texts(self) -> Iterator[str]:
+        """Yield all texts of all parts."""
+        return (text for rows in self.parts.values() for row in rows for text in row[1:])
+
 
 def features(embeddings: TextEmbeddings, rows: Sequence[LabelledRow]) -> np.ndarray:
     """Return vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
@@ -120,23 +124,7 @@ def features(embeddings: TextEmbeddings, rows: Sequence[LabelledRow]) -> np.ndar
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _LabelledTask:
-    """What tasks on a labelled set have in common."""
-
-    data: LabelledSet
-
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return self.data.name
-
-    def texts(self) -> Iterator[str]:
-        """Yield all texts of all parts."""
-        return (text for rows in self.data.parts.values() for row in rows for text in row[1:])
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TransferTask(_LabelledTask):
+class TransferTask(LabelledSet):
     """Accuracy of a linear classifier of the frozen vectors.
 
     The parts of the data decide the protocol: with a training part only, nested cross-validation; with training and
@@ -146,7 +134,6 @@ class TransferTask(_LabelledTask):
     Metrics: `accuracy` (the main one) and `dev_accuracy`, in percent; for pairs also `f1` of the class that sorts last.
 
     Args:
-        data: The data set.
         protocol: Folds and training.
     """
 
@@ -154,76 +141,76 @@ class TransferTask(_LabelledTask):
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers, and return their scores on the test rows."""
-        data, folds = self.data, None if "dev" in self.data.parts else self.protocol.folds
-        rarest, least = Counter(row[0] for row in data.parts["train"]).most_common()[-1]
+        folds = None if "dev" in self.parts else self.protocol.folds
+        rarest, least = Counter(row[0] for row in self.parts["train"]).most_common()[-1]
         if folds is not None and least < folds:
             problem = f"{self.name}: the class {rarest!r} has {least} training texts, and cross-validation in {folds}"
             raise OpencseError(f"{problem} folds needs {folds}", "Add texts.")
         predictions, tested = self.predict(embeddings)
         metrics: dict[str, float | None] = {"accuracy": predictions.accuracy, "dev_accuracy": predictions.dev_accuracy}
         if len(tested[0]) > 2:
-            last = len(data.classes) - 1
-            metrics["f1"] = 100 * float(f1_score(data.indices(tested) == last, predictions.classes == last))
+            last = len(self.classes) - 1
+            metrics["f1"] = 100 * float(f1_score(self.indices(tested) == last, predictions.classes == last))
         return TaskResult(
             task=self.name,
             main="accuracy",
             metrics=metrics,
             rows=len(tested),
-            data_sha256=data.sha256,
+            data_sha256=self.sha256,
             details={
-                "text": data.text,
+                "text": self.text,
                 "folds": folds,
                 "penalties": list(predictions.penalties),
-                "classes": len(data.classes),
+                "classes": len(self.classes),
             },
         )
 
     def predict(self, embeddings: TextEmbeddings) -> tuple[Predictions, Sequence[LabelledRow]]:
         """Train, and return the predictions and the rows that they belong to."""
-        parts = [*self.data.parts.values()] if "test" in self.data.parts else [self.data.parts["train"]]
-        columns = [(features(embeddings, rows), self.data.indices(rows)) for rows in parts]
+        parts = [*self.parts.values()] if "test" in self.parts else [self.parts["train"]]
+        columns = [(features(embeddings, rows), self.indices(rows)) for rows in parts]
         return cross_validate(columns, self.protocol, f"classify {self.name}"), parts[-1]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClassificationTask(_LabelledTask):
+class ClassificationTask(LabelledSet):
     """Accuracy of a classifier of the frozen vectors on the test part.
 
     Metrics, in percent: `accuracy` (the main one) and macro-averaged `f1`, after training on all training texts.
 
-    Args:
-        data: The data set, with a test part.
-
     Raises:
-        OpencseError: The data set has no test part.
+        OpencseError: There is no test part.
     """
 
     def __post_init__(self) -> None:
-        if "test" not in self.data.parts:
-            raise OpencseError(f"{self.data.name} has no test part", "Add a file test.tsv (or .csv, .jsonl) to it.")
+        super().__post_init__()
+        if "test" not in self.parts:
+            raise OpencseError(f"{self.name} has no test part", "Add a file test.tsv (or .csv, .jsonl) to it.")
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers and return their scores on the test part."""
-        data, train, test = self.data, self.data.parts["train"], self.data.parts["test"]
-        x, x_test, y_test = features(embeddings, train), features(embeddings, test), data.indices(test)
-        found = LogisticRegression(max_iter=1000).fit(x, data.indices(train)).predict(x_test)
+        train, test = self.parts["train"], self.parts["test"]
+        x, x_test, y_test = features(embeddings, train), features(embeddings, test), self.indices(test)
+        found = LogisticRegression(max_iter=1000).fit(x, self.indices(train)).predict(x_test)
         f1 = 100 * float(f1_score(y_test, found, average="macro"))
         return TaskResult(
             task=self.name,
             main="accuracy",
             metrics={"accuracy": 100 * float((found == y_test).mean()), "f1": f1},
             rows=len(test),
-            data_sha256=data.sha256,
+            data_sha256=self.sha256,
             details={
-                "text": data.text,
+                "text": self.text,
                 "classifier": "scikit-learn logistic regression, C = 1",
-                "classes": len(data.classes),
+                "classes": len(self.classes),
                 "training_rows": len(train),
             },
         )
 
 
-def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteval") -> LabelledSet:
+def load_labelled(
+    source: str | Path, task: str, *, text: TextVariant = "senteval"
+) -> TransferTask | ClassificationTask:
     """Load one transfer or classification task and check its size.
 
     Args:
@@ -242,9 +229,9 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteva
     if task in TRANSFER_TASKS:
         for rows in parts.values():
             rows.sort(key=lambda row: (*(len(text.split()) for text in row[1:]), row[0]))
-    else:
-        parts.pop("dev", None)  # not used by the protocol
-    return LabelledSet(name=task, text=variant, parts=parts)
+        return TransferTask(name=task, text=variant, parts=parts)
+    parts.pop("dev", None)  # not used by the protocol
+    return ClassificationTask(name=task, text=variant, parts=parts)
 
 
 def _read(source: str | Path, task: str, text: TextVariant) -> tuple[dict[str, list[LabelledRow]], str]:

@@ -18,8 +18,6 @@ from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import (
     CLASSIFICATION_TASKS,
     TRANSFER_TASKS,
-    ClassificationTask,
-    TransferTask,
     load_labelled,
 )
 from opencse.evaluation.measures import GeometryTask
@@ -99,10 +97,7 @@ def _load(suite: str, names: Sequence[str], source: str | Path | None, text: Tex
         return [load_retrieval(source, name, text=text) for name in names]
     if suite == "reranking":
         return [load_reranking(source, name) for name in names]
-    sets = [load_labelled(source, name, text=text) for name in names]
-    if suite == "transfer":
-        return [TransferTask(data=each) for each in sets]
-    return [ClassificationTask(data=each) for each in sets]
+    return [load_labelled(source, name, text=text) for name in names]
 
 
 def _suite_of(name: str, source: str | Path | None) -> str:
