@@ -154,7 +154,7 @@ def test_the_three_protocols_equal_the_loops():
 def any_count(monkeypatch, request):
     """Let the miniature folders below pass the count check."""
     if "data_folder" not in request.fixturenames:
-        monkeypatch.setattr(labelled_module, "PUBLISHED_PARTS", {"TREC": {"train": 3, "test": 2}})
+        monkeypatch.setattr(labelled_module, "PUBLISHED_ROWS", {("TREC", "train"): 3, ("TREC", "test"): 2})
 
 
 @pytest.fixture

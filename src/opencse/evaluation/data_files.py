@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_lines, read_table, require_text
 
 TextVariant = Literal["senteval", "raw"]
@@ -15,6 +16,12 @@ TextVariant = Literal["senteval", "raw"]
 
 SENTEVAL = ("", "downstream", "data/downstream")
 """Where SentEval's download script leaves its folders."""
+
+PUBLISHED_ROWS = {
+    (str(row["task"]), str(row["part"])): int(str(row["rows"]))
+    for _, row in read_table(ASSETS / "evaluation" / "published-rows.tsv")
+}
+"""Published number of rows by task and part; STS13 is without SMT, which is not redistributed."""
 
 
 def find_folder(source: str | Path, *names: str, below: Sequence[str] = ("", "eval")) -> Path | None:

@@ -18,6 +18,7 @@ from sklearn.metrics import f1_score
 
 from opencse.evaluation.cross_validation import CrossValidation, Predictions, cross_validate
 from opencse.evaluation.data_files import (
+    PUBLISHED_ROWS,
     SENTEVAL,
     TextVariant,
     check_count,
@@ -36,22 +37,6 @@ TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 
 CLASSIFICATION_TASKS = ("Banking77", "Emotion", "CLINC150", "AmazonCounterfactual", "TweetSentiment")
 """Named tasks; any folder with a training and a test part is a task, too."""
-
-PUBLISHED_PARTS: dict[str, dict[str, int]] = {
-    "MR": {"train": 10662},
-    "CR": {"train": 3775},
-    "SUBJ": {"train": 10000},
-    "MPQA": {"train": 10606},
-    "SST2": {"train": 67349, "dev": 872, "test": 1821},
-    "TREC": {"train": 5452, "test": 500},
-    "MRPC": {"train": 4076, "test": 1725},
-    "Banking77": {"train": 10003, "test": 3080},
-    "Emotion": {"train": 16000, "test": 2000},
-    "CLINC150": {"train": 15000, "test": 4500},
-    "AmazonCounterfactual": {"train": 4018, "test": 670},
-    "TweetSentiment": {"test": 3534},
-}
-"""Published number of rows of each part."""
 
 LabelledRow = tuple[str, ...]
 """Class and text, and for pairs the second text."""
@@ -224,8 +209,9 @@ def load_labelled(
         OpencseError: There is no such task, or a file is invalid; the message names it.
     """
     parts, variant = _read(source, task, text)
-    for part, count in PUBLISHED_PARTS.get(task, {}).items():
-        check_count(f"{task} {part}", len(parts.get(part, ())), "rows", count)
+    for (name, part), count in PUBLISHED_ROWS.items():
+        if name == task:
+            check_count(f"{task} {part}", len(parts.get(part, ())), "rows", count)
     if task in TRANSFER_TASKS:
         for rows in parts.values():
             rows.sort(key=lambda row: (*(len(text.split()) for text in row[1:]), row[0]))

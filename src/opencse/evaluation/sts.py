@@ -18,6 +18,7 @@ from typing import Any, get_args
 import numpy as np
 
 from opencse.evaluation.data_files import (
+    PUBLISHED_ROWS,
     SENTEVAL,
     TextVariant,
     check_count,
@@ -39,21 +40,6 @@ STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 ROUNDING = 5e-7
 """Largest rounding difference between the cosines of equal float32 vectors."""
-
-PUBLISHED_ROWS = {
-    ("STS12", "test"): 3108,
-    ("STS13", "test"): 1500,  # without SMT, which is not redistributed
-    ("STS14", "test"): 3750,
-    ("STS15", "test"): 3000,
-    ("STS16", "test"): 1186,
-    ("STS-B", "test"): 1379,
-    ("STS-B", "dev"): 1500,
-    ("STS-B", "train"): 5749,
-    ("SICK-R", "test"): 4927,
-    ("SICK-R", "dev"): 500,
-    ("SICK-R", "train"): 4500,
-}
-"""Published number of pairs of each task and split."""
 
 _FILE = {("SICK-R", "dev"): "trial"}  # the data set's own name of this split
 _FOLDER = {"STS-B": "STSB", "SICK-R": "SICKR"}

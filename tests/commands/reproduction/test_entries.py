@@ -227,7 +227,7 @@ def test_an_average_is_that_of_its_columns(kind, run, average: str, shown: list[
 def test_tables_and_splits_that_are_not_there_are_named() -> None:
     table = splits_table(load_entry("osscse/table-2"), {}, {"STS-B train": "no file"})
     assert list(table.rows) == list(SPLITS)
-    assert table.rows["STS-B train"][0].shown(0) == f"not had: no file ({SPLITS['STS-B train'][0]:,})"
+    assert table.rows["STS-B train"][0].shown(0) == f"not had: no file ({SPLITS['STS-B train'][0]:,.0f})"
     with pytest.raises(OpencseError, match="unknown table 'osscse/table-9'"):
         load_entry("osscse/table-9")
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,32 +27,8 @@ WIDTH = 4.6
 LEGEND_ROW = 0.22
 """Height of one row of a legend in inches; a figure grows by it for each row, so that none is cut off."""
 
-_INK, _MUTED, _GRID = "#1c2430", "#667080", "#dfe3e8"
+_STYLE = Path(__file__).with_name("figures.mplstyle")
 _COLOURS = {"paraphrase": "#1f7a5c", "negation": "#b8432f"}
-_STYLE: Any = {
-    "figure.dpi": 72,
-    "font.size": 10.5,
-    "text.color": _INK,
-    "text.parse_math": False,  # a label may hold a dollar sign
-    "axes.prop_cycle": "cycler('color', ['#2563a8', '#c2661a', '#5b7f2b', '#83509c', '#0f7f86', '#a13a63'])",
-    "axes.edgecolor": _GRID,
-    "axes.labelcolor": _MUTED,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": _GRID,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "legend.frameon": False,
-    "legend.handletextpad": 0.5,
-    "legend.columnspacing": 1.4,
-    "legend.borderaxespad": 0.2,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "opencse",  # the same figure gives the same bytes
-}
 
 Values = Sequence[float] | np.ndarray
 Curve = Sequence[tuple[float, float]]
@@ -71,7 +47,7 @@ def save(draw: Draw, target: Path | io.BytesIO) -> None:
     """Write a figure as SVG on a white ground; the same figure gives the same bytes."""
     from matplotlib import rc_context
 
-    with rc_context(_STYLE), warnings.catch_warnings():
+    with rc_context(fname=_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in another script
         draw().savefig(target, format="svg", metadata={"Date": None}, facecolor="white")
 

@@ -18,26 +18,13 @@ from opencse.evaluation.sts import paired_cosine, spearman, why_undefined
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.foundation.reading import ASSETS
+from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus
 from opencse.text.surface import consistency_opposition, match_error_rate
 
 SPLITS = {
-    "STS12 MSRvid": (406, 344, 2.4, 0.444),
-    "STS13 headlines": (495, 255, 2.6, 0.625),
-    "STS13 OnWN": (286, 275, 2.4, 0.556),
-    "STS14 deft-forum": (251, 199, 2.6, 0.4375),
-    "STS14 headlines": (483, 267, 3.0, 0.6),
-    "STS14 images": (461, 289, 3.2, 0.5),
-    "STS15 answers-students": (494, 256, 3.0, 0.75),
-    "STS15 headlines": (517, 233, 2.6, 0.625),
-    "STS15 images": (548, 202, 2.5, 0.538),
-    "STS16 answer-answer": (134, 120, 2.0, 0.5),
-    "STS16 headlines": (160, 89, 2.0, 0.625),
-    "STS16 plagiarism": (153, 77, 3.0, 0.737),
-    "STS16 postediting": (180, 64, 3.0, 0.416),
-    "STS16 question-question": (75, 134, 2.0, 0.4),
-    "STS-B train": (3532, 2217, 3.0, 0.536),
-    "STS-B test": (855, 524, 2.8, 0.516),
+    str(row["set"]): tuple(float(str(cell)) for name, cell in row.items() if name != "set")
+    for _, row in read_table(ASSETS / "evaluation" / "splits.tsv")
 }
 """OssCSE Table 2, by data set: consistent and opposed pairs, median human score and median match error rate."""
 
