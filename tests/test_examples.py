@@ -13,8 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
 from opencse.encoder.names import resolve
-from opencse.text import demo
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, demo_path
 
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
@@ -37,7 +36,7 @@ def test_a_loss_of_the_package_trains_in_a_plain_loop(monkeypatch):
 
     torch.manual_seed(1)
     encoder = load_encoder("mini-mlm", pooling="mean")
-    sentences = demo.corpus("demo").read_text(encoding="utf-8").splitlines()[:18]
+    sentences = demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines()[:18]
     first, last = (train(encoder, sentences, steps) for steps in (1, 6))
     assert last["loss"] < first["loss"]
     assert set(last) == {"loss", "accuracy", "cos_positive", "cos_other"}
@@ -68,7 +67,7 @@ def test_every_example_is_listed() -> None:
 @pytest.fixture(scope="module")
 def nearest() -> list[str]:
     """The three nearest sample sentences, by numpy."""
-    model, texts = SentenceTransformer(resolve("minilm")), list(Corpus(demo.corpus("demo")).texts())
+    model, texts = SentenceTransformer(resolve("minilm")), list(Corpus(demo_path("demo", "sentences.txt")).texts())
     vectors = model.encode([*texts, QUERY], normalize_embeddings=True)
     return [texts[row] for row in np.argsort(-vectors[:-1] @ vectors[-1])[:3]]
 

@@ -22,7 +22,7 @@ import torch
 
 from opencse.commands.integrations.onnx import OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
-from opencse.text import demo
+from opencse.text.corpus import demo_path
 
 
 def timed(encode: Callable[[list[str]], np.ndarray], texts: list[str]) -> tuple[float, float]:
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--texts", type=int, default=200)
     arguments = parser.parse_args()
-    texts = demo.corpus("demo").read_text(encoding="utf-8").splitlines()[: arguments.texts]
+    texts = demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines()[: arguments.texts]
     torch.set_num_threads(1)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -7,7 +7,6 @@ from copy import deepcopy
 from dataclasses import asdict
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -224,13 +223,13 @@ def test_a_view_of_another_column_set_by_the_user_keeps_a_table_whole(tmp_path) 
     assert result.run.outcome.steps == 1
 
 
-def test_a_run_on_a_frame_and_a_model_in_another_thread(tmp_path) -> None:
+def test_a_run_on_a_list_and_a_model_in_another_thread(tmp_path) -> None:
     model, found = load_encoder(tiny_bert(tmp_path / "bert"), pooling="mean"), []
 
     def work() -> None:
-        frame = pd.DataFrame({"body": SENTENCES.splitlines(), "number": range(8)})
+        texts = SENTENCES.splitlines()
         found.append(
-            opencse.run("simcse", frame, backbone=model, out=tmp_path / "out", overrides=SMALL, progress=False)
+            opencse.run("simcse", texts, backbone=model, out=tmp_path / "out", overrides=SMALL, progress=False)
         )
 
     thread = threading.Thread(target=work)
@@ -238,7 +237,7 @@ def test_a_run_on_a_frame_and_a_model_in_another_thread(tmp_path) -> None:
     thread.join()
     (result,) = found
     record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["corpus"] == "texts in memory (DataFrame)"
+    assert record["corpus"] == "texts in memory (list)"
     assert record["rows"] == 8
     card = ModelCard.load(tmp_path / "out" / "model" / "README.md")
     assert card.data.language == "en"

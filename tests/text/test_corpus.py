@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.text import demo
-from opencse.text.corpus import Corpus, content_hash
+from opencse.text.corpus import Corpus, content_hash, demo_path
 
 ROWS = [("A cat, sitting.", "x"), (None, "y"), ('He said "no".', None), ("na\u2028ïve", "z")]
 TEXTS = [t for t, _ in ROWS if t]
@@ -100,13 +99,12 @@ def test_a_table_of_a_binary_format_may_hold_control_characters(tmp_path):
 
 def test_demo_stands_for_the_texts_of_the_package_unless_a_file_has_its_name(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert (demo.corpus("demo").name, demo.pairs("demo").name) == ("sentences.txt", "pairs.tsv")
+    assert demo_path("demo", "pairs.tsv").is_file()
     (tmp_path / "demo").write_text("A sentence of my own.\n")
-    assert (demo.corpus("demo"), demo.pairs("demo")) == (Path("demo"), Path("demo"))
+    assert demo_path("demo", "pairs.tsv") == Path("demo")
 
 
-@pytest.mark.parametrize("read", [demo.corpus, demo.pairs])
-def test_an_empty_path_is_not_the_current_folder(read) -> None:
+def test_an_empty_path_is_not_the_current_folder() -> None:
     with pytest.raises(OpencseError, match="the path is empty"):
-        read("")
-    assert read(".") == Path(".")
+        demo_path("", "sentences.txt")
+    assert demo_path(".", "sentences.txt") == Path(".")

@@ -53,13 +53,10 @@ def test_columns_of_unknown_names_and_of_numbers_are_refused(tmp_path) -> None:
     [
         TEXTS,
         tuple(TEXTS),
-        pd.DataFrame({"body": TEXTS, "number": [1, 2]}),
-        datasets.Dataset.from_dict({"sentence": TEXTS}),
-        pa.table({"text": TEXTS}),
-        pd.DataFrame({"text": pd.Series(TEXTS, dtype="category")}),
-        pd.DataFrame({"text": [*TEXTS, float("nan"), None]}),
+        pd.DataFrame({"body": TEXTS, "number": [1, 2]})["body"],
+        [*TEXTS, None],
     ],
-    ids=["list", "tuple", "frame", "dataset", "table", "categories", "missing"],
+    ids=["list", "tuple", "column", "missing"],
 )
 def test_texts_in_memory(given) -> None:
     assert list(UserText(given).corpus().texts()) == TEXTS
@@ -84,33 +81,16 @@ def test_queries(tmp_path) -> None:
     assert collect_queries([str(i) for i in range(1000)])[:3] == ["0", "5", "10"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["", " "], r"texts in memory \(list\): no text"),  # and not the name of a file in the cache
-        (pd.DataFrame({"a": ["x"], "b": ["y"]}), "Name it with `column=`"),  # no option of the command line
-        (pd.DataFrame({"n": [1, 2]}), r"no column of strings: n \(int64\)"),
-    ],
-)
-def test_what_is_wrong_with_texts_in_memory_is_said_in_python(given, message) -> None:
-    with pytest.raises(OpencseError, match=message):
-        collect_passages(given)
+def test_what_is_wrong_with_texts_in_memory_does_not_name_a_file_in_the_cache() -> None:
+    with pytest.raises(OpencseError, match=r"texts in memory \(list\): no text"):
+        collect_passages(["", " "])
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        pd.DataFrame({"id": [1, 2], "query": ["a", "b"]}),
-        datasets.Dataset.from_dict({"search": ["a", "b"]}),
-        pd.Series(["a", "b"]),
-        [None, "a", "b", "a"],
-    ],
-)
-def test_queries_in_memory(given) -> None:
-    assert collect_queries(given) == ["a", "b"]
+def test_queries_in_memory() -> None:
+    assert collect_queries([None, "a", "b", "a"]) == ["a", "b"]
 
 
-@pytest.mark.parametrize("given", [[1, 2], {"query": ["a"]}, 3, ["\ud800"], [" "]])
+@pytest.mark.parametrize("given", [[1, 2], {"query": ["a"]}, 3, [" "]])
 def test_things_that_are_no_queries_are_refused(given) -> None:
     with pytest.raises(OpencseError):
         collect_queries(given)
@@ -122,10 +102,9 @@ def test_things_that_are_no_queries_are_refused(given) -> None:
         7,
         {"text": TEXTS},
         ["a", 3],
-        pd.DataFrame([["a", "b"]], columns=["text", "text"]),
-        pd.DataFrame({"text": ["a", 3]}),
-        datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": TEXTS})}),
-        datasets.Dataset.from_dict({"text": TEXTS}).to_iterable_dataset(),
+        pd.DataFrame({"text": TEXTS}),
+        datasets.Dataset.from_dict({"text": TEXTS}),
+        pa.table({"text": TEXTS}),
         ["\ud800"],
     ],
 )
@@ -198,7 +177,7 @@ def test_pdf_and_docx_are_named_with_the_extra_where_it_is_missing(tmp_path, mon
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(OpencseError, match=r'pip install "opencse\[documents\]"'):
             UserText(tmp_path / name).corpus()
-    with pytest.raises(OpencseError, match=r"holds no document, 1 \.docx files are not read \(pip install"):
+    with pytest.raises(OpencseError, match=r"holds no document, but 1 \.pdf files, 1 \.docx files.*extra `documents`"):
         UserText(tmp_path).corpus()
 
 
@@ -338,11 +317,11 @@ def test_a_folder_of_many_formats(tmp_path) -> None:
 def test_documents_that_cannot_be_read_are_counted(tmp_path, capsys) -> None:
     for name in ("b.rtf", "c.RTF", "d.epub"):
         (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(OpencseError, match=r"holds no document, 1 .epub files are not read .*, 2 .rtf files are"):
+    with pytest.raises(OpencseError, match=r"holds no document, but 1 .epub files, 2 .rtf files"):
         texts(tmp_path)
     (tmp_path / "a.md").write_text("First text.")
     assert texts(tmp_path) == ["First text."]
-    assert "2 .rtf files are not read (convert them" in capsys.readouterr().err
+    assert "2 .rtf files are not read. Known: .md" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("make", [lambda p: p.mkdir(), lambda p: None])

@@ -20,7 +20,7 @@ SET = ("--set",)
 _CORPUS = (
     "Your text: .txt (one sentence per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
     "files; documents in Markdown or HTML, or a folder of these; or `demo`, sentences that come with opencse. "
-    "In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
+    "In Python also a list of strings."
 )
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
 DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream."
@@ -250,7 +250,7 @@ class CheckOptions:
     model: Any = option(_MODEL, kw_only=False)
     texts: Any = option(
         "Your documents: Markdown, HTML, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; or `demo`. In "
-        "Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`.",
+        "Python also a list of strings.",
         default="demo",
         flags=("--texts",),
         kw_only=False,

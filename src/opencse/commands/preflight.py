@@ -31,15 +31,15 @@ from opencse.foundation.toml_tables import parse_override
 from opencse.foundation.workers import launched_processes
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.sampling import tables_of_kind
-from opencse.text import demo
+from opencse.text.corpus import demo_path
 from opencse.text.generated.paraphrases import BackTranslation
 from opencse.training.folder import check_folder
 
 _GIVEN: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("corpus", "texts"), lambda given: existing_path(demo.corpus(given))),
+    **dict.fromkeys(("corpus", "texts"), lambda given: existing_path(demo_path(given, "sentences.txt"))),
     **dict.fromkeys(("queries", "sentences", "triplets", "guard"), existing_path),
     "paraphrases": regular_file,
-    "pairs": lambda given: regular_file(demo.pairs(given)),
+    "pairs": lambda given: regular_file(demo_path(given, "pairs.tsv")),
     "dev": lambda given: (file := development_file(given)) and regular_file(file),
     **dict.fromkeys(("backbone", "model", "models"), resolve),
 }
@@ -88,7 +88,7 @@ def check_options(options: Any) -> None:
 
 def _check_translation(options: RunOptions) -> None:
     """Check that translation models are here if a recipe as it is shall make paraphrases of plain text with them."""
-    file, corpus = RecipeFile.read(options.recipe), demo.corpus(options.corpus)
+    file, corpus = RecipeFile.read(options.recipe), demo_path(options.corpus, "sentences.txt")
     tables = os.path.isdir(corpus) or file_extension(corpus) in (".parquet", *TABLES)
     changed = any(text.startswith(("build", "terms", "views")) for text in options.settings)
     if "paraphrases" in file.layers["with"] and not (options.paraphrases or tables or changed):

@@ -28,8 +28,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file, write_json, write_text
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.toml_tables import unknown_name_error
-from opencse.text import demo
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, demo_path
 
 FULL = {
     "bert-base": "bert-base-uncased",
@@ -74,7 +73,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         overrides=(*(() if full else SMALL_SETTINGS), *options.overrides),
         variant=options.variant or ("faithful" if full else "sound"),
         seeds=options.seeds or ([1] if not full else [None] if entry.seeds == 1 else range(1, entry.seeds + 1)),
-        corpus=Corpus(demo.corpus(options.corpus)),
+        corpus=Corpus(demo_path(options.corpus, "sentences.txt")),
         triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
         probe_data=load_probe_data(data=data, pairs=pairs, sentences=options.sentences),
     )

@@ -33,7 +33,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_PAIRS
 from opencse.foundation.progress import note
 from opencse.foundation.tables import parse_score, read_lines, table_columns
-from opencse.text import demo
+from opencse.text.corpus import demo_path
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 """The seven tasks, in the order of the papers' tables."""
@@ -197,7 +197,7 @@ def read_pairs(path: str | Path) -> ScoredPairs:
         OpencseError: A column, a text or a score is missing, a score is not a number, a row has too few cells, the file
             is not valid UTF-8, or it has no rows; the message has the line number.
     """
-    path = demo.pairs(path)
+    path = demo_path(path, "pairs.tsv")
     names = table_columns(path)
     subset = next((name for name in ("subset", "kind") if name in names), "")
     rows = list(complete_rows(path, "sentence1", "sentence2", others=["score"]))
@@ -332,4 +332,4 @@ def development_sets(
 
 def development_file(dev: str | Path | None) -> Path | None:
     """Return the file that `--dev` names; None for None, `none` and `stsb`."""
-    return None if dev is None or str(dev) in ("none", "stsb") else demo.pairs(dev)
+    return None if dev is None or str(dev) in ("none", "stsb") else demo_path(dev, "pairs.tsv")

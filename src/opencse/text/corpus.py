@@ -12,6 +12,7 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import (
+    ASSETS,
     existing_path,
     file_extension,
     translate_errors,
@@ -95,6 +96,21 @@ class Corpus:
     def content_hash(self) -> str:
         """Hash of the files' bytes (`content_hash`)."""
         return content_hash(self.path)
+
+
+def demo_path(name: str | Path, file: str) -> Path:
+    """Return a path: for `demo`, that of a file of the package's own texts, unless another file has this name.
+
+    Args:
+        name: A path, or `"demo"`.
+        file: `sentences.txt`, or `pairs.tsv` with scored pairs.
+
+    Raises:
+        OpencseError: The path is empty, which would be the current folder.
+    """
+    if not str(name).strip():
+        raise OpencseError("the path is empty", "Name a file or a folder; `.` is the current folder.")
+    return ASSETS / "demo" / file if str(name) == "demo" and not os.path.exists(name) else Path(name)
 
 
 def content_hash(path: str | Path) -> str:

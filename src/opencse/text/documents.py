@@ -26,8 +26,7 @@ from opencse.foundation.reading import (
     unknown_format,
 )
 from opencse.foundation.tables import TABLES, read_lines
-from opencse.text import demo
-from opencse.text.corpus import Corpus, text_column
+from opencse.text.corpus import Corpus, demo_path, text_column
 
 LANGUAGES = {
     "da": "Danish",
@@ -97,7 +96,7 @@ class Documents:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = existing_path(demo.corpus(path))
+        self.path = existing_path(demo_path(path, "sentences.txt"))
 
     @property
     def are_prose(self) -> bool:
@@ -169,15 +168,21 @@ def _one_sentence_per_line(path: Path) -> bool:
 
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
     """Yield the name of each file, its paragraphs, lines or cells, and whether they form one running text."""
-    known, kind = _known(), file_extension(path)
+    lacking = [kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None]
+    known = [kind for kind in (*_PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
+    kind = file_extension(path)
     if path.is_dir() and not _is_table_folder(path):
-        found = [file for file in sorted(path.rglob("*")) if file.is_file() and file_extension(file) in known]
+        found = [file for file in sorted(path.rglob("*")) if file.is_file()]
         files = [file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)]
-        if not files:
-            raise OpencseError(f"{path}: holds no document{_left_out(path)}", f"Known: {', '.join(known)}.")
-        if left_out := _left_out(path):
-            note(f"{path}: {left_out.removeprefix(', ')}")
-        for file in files:
+        documents = [file for file in files if file_extension(file) in known]
+        others = Counter(file.suffix.lower() for file in files if file not in documents)
+        left_out = ", ".join(f"{others[kind]:,} {kind} files" for kind in (*PACKAGES, *UNREAD) if kind in others)
+        remedy = f"Known: {', '.join(known)}; the extra `documents` reads .pdf and .docx."
+        if not documents:
+            raise OpencseError(f"{path}: holds no document{left_out and f', but {left_out}'}", remedy)
+        if left_out:
+            note(f"{path}: {left_out} are not read. {remedy}")
+        for file in documents:
             yield from _units(file, column)
     elif kind in _PROSE:
         if kind not in known:
@@ -192,23 +197,6 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
     else:
         table = Corpus(path)
         yield path.name, table.texts(text_column(table.columns, path, column)), False
-
-
-def _known() -> list[str]:
-    """Return the extensions that can be read with the packages that are installed."""
-    lacking = [kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None]
-    return [kind for kind in (*_PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
-
-
-def _left_out(folder: Path) -> str:
-    """Return how many documents of a folder are in a format that is not read, as a clause; empty if there are none."""
-    others = {*UNREAD, *PACKAGES} - {*_known()}
-    kinds = Counter(each.suffix.lower() for each in folder.rglob("*") if each.suffix.lower() in others)
-    remedies = dict.fromkeys(PACKAGES, 'pip install "opencse[documents]"')
-    return "".join(
-        f", {count:,} {kind} files are not read ({remedies.get(kind, 'convert them to text or Markdown')})"
-        for kind, count in sorted(kinds.items())
-    )
 
 
 def _is_table_folder(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.progress import note
 from opencse.foundation.reading import translate_errors
-from opencse.text.corpus import Corpus, Row, content_hash, query_column, text_column
+from opencse.text.corpus import Corpus, Row, content_hash, demo_path, query_column, text_column
 from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
 
 _QUERIES = 200
@@ -28,8 +28,7 @@ class UserText:
     """A user's text, to be opened as a corpus with a column `text` that holds one sentence per row.
 
     Args:
-        given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, a list of strings, a pandas
-            DataFrame, a `datasets.Dataset` or a pyarrow table.
+        given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, or a list of strings.
         column: The column that holds the text; by default the likeliest by its name.
 
     Attributes:
@@ -38,9 +37,7 @@ class UserText:
 
     def __init__(self, given: Any, column: str | None = None) -> None:
         self._name = _name(given)
-        if not isinstance(given, str | Path):
-            given, column = _table_file(_as_table(given), column), None
-        self._documents, self._column = Documents(given), column
+        self._documents, self._column = Documents(_text_file(given)), column
         self._table = None if self._documents.are_prose else Corpus(self._documents.path, self._name)
         self.columns: tuple[str, ...] = ("text",) if self._table is None else tuple(self._table.columns)
 
@@ -85,12 +82,9 @@ def collect_passages(given: Any, *, column: str | None = None, words: int = 200)
     Raises:
         OpencseError: The text cannot be read, is empty, or is in an unknown column.
     """
-    name = str(given) if isinstance(given, str | Path) else _name(given)
-    if not isinstance(given, str | Path):
-        given, column = _table_file(_as_table(given), column), "text"
-    found = list(Documents(given).passages(column=column, words=words))
+    found = list(Documents(_text_file(given)).passages(column=column, words=words))
     if not found:
-        raise OpencseError(f"{name}: no text", "Give documents with at least one sentence.")
+        raise OpencseError(f"{_name(given)}: no text", "Give documents with at least one sentence.")
     return found
 
 
@@ -98,8 +92,7 @@ def collect_queries(given: Any) -> list[str]:
     """Return at most 200 distinct queries, evenly spaced over all.
 
     Args:
-        given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`; also
-            a DataFrame, `datasets.Dataset` or pyarrow table with such a column.
+        given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`.
 
     Raises:
         OpencseError: The file cannot be read, or there is no query.
@@ -109,9 +102,7 @@ def collect_queries(given: Any) -> list[str]:
         file = Corpus(given)
         texts = file.texts(query_column(file.columns, file.path))
     else:
-        table = _as_table(given)
-        columns = [field.name for field in table.schema if _is_string(field.type)]
-        texts = filter(None, table[query_column(columns, "the table of queries")].to_pylist())
+        texts = _strings(given)
     found = dict.fromkeys(text.strip() for text in texts if text.strip())
     if not found:
         raise OpencseError(f"{given} has no query", "Give at least one.")
@@ -180,62 +171,31 @@ def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
         table = {name: list(cells) for name, cells in columns().items()}
         if not table or not table["text"]:
             raise OpencseError(f"{source} has no sentence", "Give documents with at least one sentence.")
-        with replaced_file(out) as temporary:
+        failed = translate_errors(source, "cannot be written as text", "Check its characters.")
+        with failed, replaced_file(out) as temporary:
             pq.write_table(pa.table({name: pa.array(cells, pa.string()) for name, cells in table.items()}), temporary)
     return out
 
 
-def _as_table(given: Any) -> pa.Table:
-    """Return texts in memory as an Arrow table without dictionary-encoded columns.
+def _strings(given: Any) -> list[str]:
+    """Return the strings among texts in memory, of which some may be None.
 
     Raises:
-        OpencseError: The object is of another type, holds something that is not text, or has two columns of one name.
+        OpencseError: The object is no sequence of strings.
     """
-    place = f"the {type(given).__name__}"
-    with translate_errors(place, "cannot be read as a table of texts", "Convert its cells to text.", pa.ArrowException):
-        table = _converted(given)
-        if len(set(table.column_names)) < len(table.column_names):
-            raise OpencseError(f"{place} has two columns of one name", "Rename one of them.")
-        for i, field in enumerate(table.schema):
-            if pa.types.is_dictionary(field.type):
-                table = table.set_column(i, field.name, table[i].cast(field.type.value_type))
-        return table
-    raise AssertionError
+    remedy = "Give a path or strings: of a table, its column of text."
+    if isinstance(given, Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
+        raise OpencseError(f"texts of the type {type(given).__name__} cannot be read", remedy)
+    texts = [text for text in given if text is not None]
+    for text in texts:
+        if not isinstance(text, str):
+            raise OpencseError(f"a text is {type(text).__name__}, not a string: {text!r:.60}", remedy)
+    return texts
 
 
-def _converted(given: Any) -> pa.Table:
-    if isinstance(given, pa.Table):
-        return given
-    if isinstance(given, Mapping) or not isinstance(given, Iterable):
-        raise OpencseError(
-            f"texts of the type {type(given).__name__} cannot be read",
-            "Give a path, a list of strings, a pandas DataFrame, or a datasets.Dataset (one split of a DatasetDict).",
-        )
-    if hasattr(given, "with_format") and hasattr(given, "column_names"):
-        if not hasattr(given, "num_rows"):  # a datasets.IterableDataset
-            raise OpencseError("a streamed dataset cannot be read more than once", "Load it whole, or write a file.")
-        return given.with_format("arrow")[:]
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas DataFrame
-        return pa.Table.from_pandas(given, preserve_index=False)
-    texts = list(given)
-    wrong = next((text for text in texts if text is not None and not isinstance(text, str)), None)
-    if wrong is not None:
-        raise OpencseError(f"a text is {type(wrong).__name__}, not a string: {wrong!r:.60}", "Convert or drop it.")
-    return pa.table({"text": pa.array(texts, pa.string())})
-
-
-def _table_file(table: pa.Table, column: str | None) -> Path:
-    """Write the text columns of a table to the cache, the wanted one as `text`."""
-    kinds = {name: table.schema.field(name).type for name in table.column_names}
-    texts = [name for name, kind in kinds.items() if _is_string(kind)]
-    if not texts:
-        listed = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
-        raise OpencseError(f"the table has no column of strings: {listed or 'it is empty'}", "Convert one to strings.")
-    name = text_column(texts, "the table", column, option="column=")
-    names = [each for each in texts if each == name or each != "text"]
-    columns = {"text" if each == name else each: table[each].to_pylist() for each in names}
-    return _written("table", [key_hash(columns)], lambda: columns, Path("texts"))
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"
+def _text_file(given: Any) -> Path:
+    """Return the path of a user's text: strings in memory are written to the cache."""
+    if isinstance(given, str | Path):
+        return demo_path(given, "sentences.txt")
+    texts = _strings(given)
+    return _written("strings", [key_hash(texts)], lambda: {"text": texts}, Path("texts"))
