@@ -10,8 +10,7 @@ from opencse.version import __version__
 if TYPE_CHECKING:
     from opencse.commands.build import build
     from opencse.commands.check import check
-    from opencse.commands.compare import compare
-    from opencse.commands.compare_search import compare_search
+    from opencse.commands.compare import compare, compare_search
     from opencse.commands.evaluate import evaluate
     from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
     from opencse.commands.probe import probe

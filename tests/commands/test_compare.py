@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from opencse.commands.compare import compare_groups, written_scores
-from opencse.commands.compare_search import compare_searches, render_search_comparison
+from opencse.commands.compare import compare_groups, compare_searches, render_search_comparison, written_scores
 from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
 from opencse.commands.run_groups import RunRecord, find_runs, group_runs, parse_seeds, read_run, seed_folders

@@ -1,23 +1,36 @@
-"""`opencse.compare`: runs side by side, over their seeds."""
+"""`opencse.compare`: runs side by side, over their seeds; `opencse.compare_search`: which searches a model changes."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import typer
+from rich.console import Group, RenderableType
+from rich.jupyter import JupyterMixin
+from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.compare_search import compare_search
 from opencse.commands.options import CompareCommand, CompareOptions
+from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
-from opencse.encoder import load_encoder
+from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import ScoredPairs, evaluate_tasks, load_sts, read_pairs
+from opencse.encoder.loading import load_encoder
+from opencse.encoder.meaning_block import upgrade
+from opencse.evaluation import Encode, ScoredPairs, evaluate_tasks, load_sts, read_pairs
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate
+from opencse.evaluation.probes.probe_suite import short_names
+from opencse.evaluation.retrieval import search
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
+from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.foundation.result_table import Cell, Number, Table, show
+from opencse.text.user_text import collect_passages, collect_queries
 
 Scores = Mapping[RunRecord, Mapping[str, float | None]]
 
@@ -129,3 +142,210 @@ def written_scores(runs: Sequence[RunRecord]) -> Scores:
             "Pass --data or --pairs, so that all are evaluated on the same.",
         )
     return scores
+
+
+_DOCUMENTS = 5000  # texts that are searched; more are sampled at random
+_TOP = 10  # hits that are compared
+_SENTENCES = 100  # used as queries if none are given
+_LISTED = 40  # queries on the page
+_SHOWN = 5  # hits of each list on the page
+EMBED_AGAIN = "Stored vectors of both models cannot be compared: embed your documents again, and don't mix them."
+_UPGRADED = 1e-2  # of a coordinate: the old vector in half precision, or in bf16
+
+
+@dataclass(frozen=True)
+class SearchHit:
+    """One hit of a search."""
+
+    text: str
+    cosine: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPair:
+    """The first ten hits of both models for one query."""
+
+    query: str
+    old: tuple[SearchHit, ...]
+    new: tuple[SearchHit, ...]
+
+    @property
+    def shared(self) -> int:
+        """Number of hits in both lists."""
+        return len({hit.text for hit in self.old} & {hit.text for hit in self.new})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SearchComparison(JupyterMixin):
+    """Comparison of two models on the same searches.
+
+    Attributes:
+        old: Name of the model in use.
+        new: Name of the model that may replace it.
+        texts: Number of texts searched.
+        own_queries: Whether the queries are the user's; otherwise they are sentences of the texts.
+        overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval over queries.
+        same_first: Share of queries with the same first hit.
+        strength: Strength of the meaning block that the new model has beside the old one; None if it has none.
+        new_hits: Share of new vectors among the ten nearest of a new model's query, while half of the documents still
+            have upgraded old vectors; a half if these don't fall behind. None without a block.
+        lists: The lists of every query, the most changed first.
+    """
+
+    old: str = "old"
+    new: str = "new"
+    texts: int
+    own_queries: bool = True
+    overlap: Estimate
+    same_first: Estimate
+    strength: float | None
+    new_hits: float | None
+    lists: tuple[SearchPair, ...] = field(repr=False)
+
+    def headline(self) -> str:
+        """Return the main result as one sentence."""
+        kind = "your queries" if self.own_queries else "sentences of your texts as queries"
+        if self.texts < LEAST_SEARCHED or len(self.lists) < LEAST_ROWS:
+            return (
+                f"Can't say how much {self.new} in place of {self.old} changes: {len(self.lists)} searches of "
+                f"{self.texts} texts are too few (at least {LEAST_ROWS} of {LEAST_SEARCHED})."
+            )
+        kept, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
+        return (
+            f"With {self.new} in place of {self.old}, {kept:.0f} % of the first {_TOP} hits stay and {first:.0f} % of "
+            f"{len(self.lists)} searches keep their first hit ({kind})."
+        )
+
+    def advice(self) -> str:
+        """Return what to do with an index of the old model's vectors."""
+        if self.strength is None or self.new_hits is None:
+            return EMBED_AGAIN
+        return (
+            f"Stored vectors stay in use: append numbers to them (opencse.encoder.meaning_block.upgrade, strength "
+            f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
+            f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
+            "the first ten hits are among the new ones."
+        )
+
+    def __repr__(self) -> str:
+        return f"<SearchComparison: {self.headline()}>"
+
+    def __rich__(self) -> RenderableType:
+        lines: list[Text] = []
+        for pair in self.lists[:3]:
+            lines.append(Text(f"{pair.query}   ({pair.shared} of {len(pair.new)} hits shared)", style="bold"))
+            for name, hits in (("old", pair.old), ("new", pair.new)):
+                lines += [
+                    Text(f"  {name} {i}  {hit.cosine:.2f}  {hit.text[:100]}") for i, hit in enumerate(hits[:2], 1)
+                ]
+        return Group(*lines, Text(self.advice()), Text(self.headline(), style="bold"))
+
+
+def compare_search(
+    old: Any,
+    new: Any,
+    texts: Any,
+    *,
+    queries: Any = None,
+    column: str | None = None,
+    out: str | Path | None = None,
+) -> SearchComparison:
+    """Search the same texts with two models, and compare the lists of hits.
+
+    Args:
+        old: The model in use: a model folder, a run, a hub id, `minilm`, or a `SentenceTransformer`.
+        new: The model that may replace it.
+        texts: Your documents, as for `check`.
+        queries: Searches that your users make: a list, a file with one per line, or a table with a column `query`. By
+            default sentences of the texts.
+        column: Column of a table that holds the text; by default `text`, or the likeliest by name.
+        out: Folder for `search.html`, a page with the lists, and `search.json`.
+
+    Returns:
+        Overlap of the lists, whether stored vectors stay usable, and the lists; it displays itself in a notebook.
+
+    Raises:
+        OpencseError: A file cannot be read, or there is no such model.
+    """
+    if out is not None:
+        output_folder(out)
+    found = collect_passages(texts, column=column)
+    rng = np.random.default_rng(0)
+    searched = [found[i] for i in sorted(rng.permutation(len(found))[:_DOCUMENTS].tolist())]
+    if queries is not None:
+        asked = collect_queries(queries)
+    else:
+        sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
+        asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
+    sources = [model_source(old), model_source(new)]
+    ours, theirs = (Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources)
+    (before, after), own = short_names(sources), queries is not None
+    result = compare_searches(ours, theirs, [passage.text for passage in searched], asked)
+    result = replace(result, old=before, new=after, own_queries=own)
+    if out is not None:
+        write_page(out, "search", render_search_comparison(result), asdict(result))
+    return result
+
+
+def compare_searches(old: Encode, new: Encode, texts: Sequence[str], queries: Sequence[str]) -> SearchComparison:
+    """Search the same texts with two models, and compare the lists of hits.
+
+    Args:
+        old: The model in use, from n texts to a matrix of shape (n, dim).
+        new: The other model.
+        texts: The texts to search.
+        queries: The queries; a query that is also a text does not find itself.
+
+    Raises:
+        OpencseError: There are fewer than two different texts.
+    """
+    texts = list(dict.fromkeys(texts))
+    if len(texts) < 2:
+        raise OpencseError("one text cannot be searched", "Give at least two different texts.")
+    ours, theirs = (unit_rows(encode([*texts, *queries])) for encode in (old, new))
+    strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
+    pairs = [
+        SearchPair(query=query, old=before, new=after)
+        for query, before, after in zip(queries, *(_hits(texts, queries, each) for each in (ours, theirs)), strict=True)
+    ]
+    return SearchComparison(
+        texts=len(texts),
+        overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
+        same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
+        strength=strength,
+        new_hits=new_hits,
+        lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
+    )
+
+
+def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tuple[float | None, float | None]:
+    """Return the strength of the block that a new model has beside the old one, and try a half-upgraded index.
+
+    Args:
+        old: Unit vectors of n documents by the old model, (n, d).
+        new: Unit vectors of the same documents by the new model, (n, d').
+        queries: Unit vectors of queries by the new model, (m, d').
+    """
+    d = old.shape[1]
+    if new.shape[1] != 2 * d or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED:
+        return None, None
+    strength = float(np.median(np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(new[:, :d], axis=1)))
+    fresh = np.arange(len(old)) % 2 == 0
+    index = np.where(fresh[:, None], new, upgrade(old, strength))
+    nearest = np.argsort(-(queries @ index.T), axis=1, kind="stable")[:, :_TOP]
+    return strength, float(fresh[nearest].mean())
+
+
+def _hits(texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray) -> Iterator[tuple[SearchHit, ...]]:
+    """Yield the first hits of each query; the vectors are those of the texts and, behind them, the queries."""
+    found = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1)
+    for query, rows, cosines in zip(queries, *found, strict=True):
+        hits = (SearchHit(texts[row], round(float(cosine), 4)) for row, cosine in zip(rows, cosines, strict=True))
+        yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
+
+
+def render_search_comparison(result: SearchComparison) -> str:
+    """Return the page, with both lists of the searches whose shown hits differ; texts in it are escaped and clipped."""
+    shown = [(pair, *([hit.text for hit in hits[:_SHOWN]] for hits in (pair.old, pair.new))) for pair in result.lists]
+    changed = [pair for pair, old, new in shown if old != new]
+    return render_template("search.html.j2", result=result, lists=changed[:_LISTED], shown_hits=_SHOWN)

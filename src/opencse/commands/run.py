@@ -15,7 +15,7 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.compare_search import EMBED_AGAIN
+from opencse.commands.compare import EMBED_AGAIN
 from opencse.commands.options import RunOptions
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import Outcome, cache_line, compare_outcome, headline_rows, shown
