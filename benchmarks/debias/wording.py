@@ -47,9 +47,9 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples of `opencse probe`, by what the anchor is."""
-    from opencse.evaluation.probes.probe_suite import negated_antonyms
+    from opencse.evaluation.probes import load_probe_data
 
-    names, found, triplets = {"negated": "denied"}, dict[str, list[Quad]](), negated_antonyms().triplets
+    names, found, triplets = {"negated": "denied"}, dict[str, list[Quad]](), load_probe_data().triplets[-1].triplets
     for one, other in zip(triplets[::2], triplets[1::2], strict=True):
         form = names.get(one.groups["form"], one.groups["form"])
         found.setdefault(form, []).append((one.anchor, one.positive, one.negative, other.negative))

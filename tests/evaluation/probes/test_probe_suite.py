@@ -20,7 +20,6 @@ from opencse.evaluation.probes import (
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate, weighted
 from opencse.evaluation.probes.probe_suite import (
-    negated_antonyms,
     short_names,
 )
 from opencse.evaluation.probes.probes import KINDS, SPLITS, search_versions, split_results, transformation_cosines
@@ -174,8 +173,11 @@ def test_estimates_have_intervals_and_are_undefined_where_a_part_is():
     assert weighted([]).undefined == "no set"
 
 
+ANTONYMS = load_probe_data().triplets[-1]
+
+
 def test_quadruples_are_two_sentences_and_their_negations() -> None:
-    triplets = negated_antonyms().triplets
+    triplets = ANTONYMS.triplets
     forms = [each.groups["form"] for each in triplets[::2]]
     assert {form: forms.count(form) for form in forms} == {"affirmed": 160, "negated": 160, "verbs": 40}
     first, second = triplets[:2]
@@ -186,14 +188,14 @@ def test_quadruples_are_two_sentences_and_their_negations() -> None:
 
 
 def measured(vector) -> list[float]:
-    data = ProbeData(triplets=[negated_antonyms()])
+    data = ProbeData(triplets=[ANTONYMS])
     (result,) = run_probes(data, lambda texts: np.array([vector(text) for text in texts], dtype=np.float32)).triplets
     assert [*result.groups] == ["form: affirmed", "form: negated", "form: verbs"]
     return [result.accuracy.value, *(group.value for group in result.groups.values())]
 
 
 def test_meaning_is_right_and_wording_is_wrong() -> None:
-    rows = [(each.anchor, each.positive) for each in negated_antonyms().triplets]
+    rows = [(each.anchor, each.positive) for each in ANTONYMS.triplets]
     meaning = {text: min(row) for row in rows for text in row}
     number = {name: i for i, name in enumerate(sorted(set(meaning.values())))}
     assert measured(lambda text: np.eye(len(number))[number[meaning[text]]]) == [1.0] * 4

@@ -17,11 +17,11 @@ from opencse.evaluation import (
     ScoredPairs,
     TaskResult,
     TextEmbeddings,
-    Triplet,
     TripletSet,
     development_set,
     distinct_texts,
     read_pairs,
+    read_triplets,
 )
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probes import (
@@ -38,7 +38,6 @@ from opencse.evaluation.probes.probes import (
 )
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
-from opencse.foundation.tables import read_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +80,7 @@ def load_probe_data(
     Raises:
         OpencseError: A file cannot be read; the message names file and line.
     """
+    antonyms = replace(read_triplets(ASSETS / "probe" / "antonyms.tsv"), name="negated antonyms")
     own = read_sentences(sentences, limit=limit)
     drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
     notes = [f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"]
@@ -96,7 +96,7 @@ def load_probe_data(
         split_sets=split_sets,
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
-        triplets=[*map(development_set, DEVELOPMENT_SETS), negated_antonyms()] if sentences is None else (),
+        triplets=[*map(development_set, DEVELOPMENT_SETS), antonyms] if sentences is None else (),
         notes=tuple(notes),
     )
 
@@ -201,25 +201,3 @@ def _triplet_result(data: TripletSet, nearer: np.ndarray) -> TripletResult:
         groups={group: mean_estimate(right[rows]) for group, rows in groups.items()},
         rows_right=tuple(right.tolist()),
     )
-
-
-def negated_antonyms() -> TripletSet:
-    """Return written choices by the form of the sentence: `affirmed`, `negated`, or `verbs` of either.
-
-    A sentence ("The soup is hot.") and its negated antonym ("The soup isn't cold.") are in two triplets, one with
-    either contradiction.
-    """
-    found = []
-    for _, row in read_table(ASSETS / "probe" / "antonyms.tsv"):
-        said, opposed, not_said, not_opposed = (
-            str(row[name]) for name in ("said", "opposed", "not_said", "not_opposed")
-        )
-        affirmed, negated = ("verbs", "verbs") if row["form"] == "verb" else ("affirmed", "negated")
-        found += [(affirmed, said, not_opposed, not_said, opposed), (affirmed, opposed, not_said, not_opposed, said)]
-        found += [(negated, not_said, opposed, said, not_opposed), (negated, not_opposed, said, opposed, not_said)]
-    triplets = (
-        Triplet(id=f"{anchor} {each}", anchor=anchor, positive=positive, negative=each, groups={"form": form})
-        for form, anchor, positive, *negatives in sorted(found, key=lambda choice: choice[0])
-        for each in negatives
-    )
-    return TripletSet(name="negated antonyms", triplets=tuple(triplets))
