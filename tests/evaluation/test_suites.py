@@ -14,9 +14,9 @@ from opencse.evaluation import (
     read_triplets,
     sts,
 )
-from opencse.evaluation.guard import GUARD_TASKS
 from opencse.evaluation.retrieval import load_reranking, load_retrieval
 from opencse.evaluation.suites import SUITES
+from opencse.evaluation.written_sets import GUARD_TASKS
 from opencse.foundation.errors import OpencseError
 
 

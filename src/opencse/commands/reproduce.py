@@ -11,7 +11,7 @@ import typer
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ReproduceOptions
-from opencse.commands.reports.figures import NO_FIGURES, can_draw, draw_curves, save
+from opencse.commands.reports.page import NO_FIGURES, can_draw, draw_curves, save
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
 from opencse.commands.reproduction.entries import (
     Entry,

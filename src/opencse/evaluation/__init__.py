@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
-    from opencse.evaluation.guard import load_guard
     from opencse.evaluation.labelled import ClassificationTask, LabelledSet, TransferTask, load_labelled
     from opencse.evaluation.measures import GeometryTask
     from opencse.evaluation.retrieval import RetrievalTask
@@ -24,12 +23,13 @@ if TYPE_CHECKING:
         evaluate_tasks,
         score,
     )
-    from opencse.evaluation.triplets import (
+    from opencse.evaluation.written_sets import (
         DEVELOPMENT_SETS,
         Triplet,
         TripletSet,
         development_set,
         load_development,
+        load_guard,
         read_triplets,
     )
 

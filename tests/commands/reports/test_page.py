@@ -16,8 +16,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.commands.reports.figures import short
-from opencse.commands.reports.page import write_report
+from opencse.commands.reports.page import short, write_report
 from opencse.commands.reports.tables import cache_line, compare_outcome, shown, triplet_rows
 from opencse.commands.run import add_scores, card_table
 from opencse.evaluation import TaskResult, Triplet, TripletSet

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opencse.commands.reports.figures import WIDTH, Draw, draw_histogram, draw_scatter, short
+from opencse.commands.reports.page import WIDTH, Draw, draw_histogram, draw_scatter, short
 from opencse.commands.reproduction.entries import Entry, Listing, PairGroup, Query
 from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.probes import ProbeData

@@ -15,7 +15,7 @@ import numpy as np
 
 from opencse.commands.evaluate import evaluate
 from opencse.commands.options import ReproduceOptions
-from opencse.commands.reports.figures import Curve
+from opencse.commands.reports.page import Curve
 from opencse.commands.reproduction.details import (
     Detail,
     find_neighbours,
