@@ -108,7 +108,7 @@ def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkey
             if entry.family == family and entry.key not in OVERRIDDEN and not f"{entry.key}.".startswith(changed)
             if ran[entry.key] != ("fp32" if trains and entry.expected == "fp16" else entry.expected)
         }
-        assert system.variant == "sound" or not differing, (system, family, differing)
+        assert not differing, (system, family, differing)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_a_family_brings_its_rows_and_settings_and_a_row_its_own(tmp_path, backb
     run = shared(tmp_path, write_corpus(tmp_path))
     systems = [
         System(label="A", recipe="byop-c"),
-        System(label="B", recipe="byop-c", variant="sound", set=("training.batch_size=4",)),
+        System(label="B", recipe="byop-c", set=("training.batch_size=4",)),
         System(label="C", recipe="diffcse", set=("optimizer.lr=1e-3",)),
     ]
     recipes = [run.recipe_of(system, start, None) for system in systems]
-    assert [recipe.variant for recipe in recipes] == ["faithful", "sound", "faithful"]
+    assert [recipe.variant for recipe in recipes] == ["faithful"] * 3
     assert {recipe.family for recipe in recipes} == {"bert-large"}
     assert [recipe.training.batch_size for recipe in recipes] == [8, 8, 8], "what the user sets wins over the row"
     assert values_of(recipes[2])["terms.replaced_token_detection.generator"] == "backbone"

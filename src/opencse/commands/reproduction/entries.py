@@ -28,7 +28,6 @@ class System:
     Attributes:
         label: What the paper calls it; two rows may share a label if they share no family.
         recipe: The recipe; empty for the untouched backbone.
-        variant: `sound` or `faithful`; empty for that of the reproduction.
         set: Settings, as after `--set`.
         column: The column that the corpus must have, as a language model wrote it; without it the row is missing.
         model: Released models by family of backbones, which take the place of a training with the recipe where the
@@ -44,7 +43,6 @@ class System:
 
     label: str
     recipe: str = ""
-    variant: Literal["", "sound", "faithful"] = ""
     set: tuple[str, ...] = ()
     column: str = ""
     model: dict[str, str] = field(default_factory=dict)

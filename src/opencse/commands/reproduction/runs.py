@@ -156,8 +156,8 @@ class Start:
 class Reproduction:
     """A table or figure, and what all of its runs share.
 
-    `variant` is for rows that name none, and `triplets` is the corpus of supervised systems. There is a run of each
-    system for each of the `seeds`; None is the recipe's own.
+    `triplets` is the corpus of supervised systems. There is a run of each system for each of the `seeds`; None is the
+    recipe's own.
     """
 
     entry: Entry
@@ -190,10 +190,7 @@ class Reproduction:
         settings = [*system.set]
         if system.column and system.column not in self.corpus.columns:
             raise OpencseError(f"a --corpus with a column {system.column!r} that a language model wrote")
-        asked: dict[str, Any] = {
-            "family": start.settings or start.own_family,
-            "variant": system.variant or self.variant,
-        }
+        asked: dict[str, Any] = {"family": start.settings or start.own_family, "variant": self.variant}
         recipe = load_recipe(system.recipe, **asked, overrides=settings)
         if start.stands_in:
             settings += stand_ins(recipe, start.backbone)
