@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 from wording import Development, table
 
-from opencse.evaluation import load_guard
 from opencse.evaluation.probes import ProbeData, load_probe_data, run_probes
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Encode, Task, evaluate_tasks
-from opencse.evaluation.written_sets import Triplet, TripletSet, load_development, read_triplets
+from opencse.evaluation.written_sets import Triplet, TripletSet, load_development, load_guard, read_triplets
 
 COMPLAINTS = Path(__file__).parent / "block" / "complaints"
 SURE = 0.9

@@ -15,7 +15,9 @@ import time
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import distinct_texts, evaluate_suites, load_suites
+from opencse.evaluation import distinct_texts
+from opencse.evaluation.suites import load_suites
+from opencse.evaluation.task import evaluate_suites
 
 
 def peak_mib() -> float:

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import TextEmbeddings, TransferTask, distinct_texts, load_labelled
-from opencse.evaluation.labelled import features
+from opencse.evaluation import TextEmbeddings, distinct_texts
+from opencse.evaluation.labelled import TransferTask, features, load_labelled
 from reference import senteval
 from reference.senteval import SEED
 

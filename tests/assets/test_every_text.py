@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opencse.evaluation import DEVELOPMENT_SETS, development_set
+from opencse.evaluation.written_sets import DEVELOPMENT_SETS, development_set
 from opencse.foundation.tables import read_table
 from opencse.text.surface import lexical_overlap, match_error_rate
 

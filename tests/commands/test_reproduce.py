@@ -14,9 +14,10 @@ from opencse.commands.reproduce import reproduce
 from opencse.commands.reproduction import runs as reproduced_runs
 from opencse.commands.reproduction.entries import entry_names, load_entry
 from opencse.commands.reproduction.runs import StoredRun
-from opencse.evaluation import Results, ScoredPairs, TaskResult, sts
+from opencse.evaluation import ScoredPairs, TaskResult, sts
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.suites import Evaluation
+from opencse.evaluation.task import Results
 from opencse.foundation.errors import OpencseError
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert

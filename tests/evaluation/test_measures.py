@@ -12,8 +12,8 @@ import torch
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import GeometryTask, ScoredPairs, evaluate_tasks
-from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
+from opencse.evaluation import ScoredPairs, evaluate_tasks
+from opencse.evaluation.measures import GeometryTask, PairGeometry, TaskScores, TrainingGeometry
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.text.corpus import Corpus

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from opencse.evaluation import RetrievalTask, evaluate_tasks
-from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, measures, search
+from opencse.evaluation import evaluate_tasks
+from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, RetrievalTask, measures, search
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 

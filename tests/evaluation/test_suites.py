@@ -5,18 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from opencse.evaluation import (
-    development_set,
-    evaluate_suites,
-    evaluate_tasks,
-    load_guard,
-    load_suites,
-    read_triplets,
-    sts,
-)
+from opencse.evaluation import evaluate_tasks, sts
 from opencse.evaluation.retrieval import load_reranking, load_retrieval
-from opencse.evaluation.suites import SUITES
-from opencse.evaluation.written_sets import GUARD_TASKS
+from opencse.evaluation.suites import SUITES, load_suites
+from opencse.evaluation.task import evaluate_suites
+from opencse.evaluation.written_sets import GUARD_TASKS, development_set, load_guard, read_triplets
 from opencse.foundation.errors import OpencseError
 
 

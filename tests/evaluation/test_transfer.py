@@ -10,18 +10,20 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from opencse.evaluation import (
-    LabelledSet,
-    TextEmbeddings,
-    TransferTask,
-    evaluate_tasks,
-    load_labelled,
-)
+from opencse.evaluation import TextEmbeddings, evaluate_tasks
 from opencse.evaluation import (
     labelled as labelled_module,
 )
 from opencse.evaluation.cross_validation import CrossValidation, Fit, cross_validate, train_probes
-from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, ClassificationTask, features
+from opencse.evaluation.labelled import (
+    CLASSIFICATION_TASKS,
+    TRANSFER_TASKS,
+    ClassificationTask,
+    LabelledSet,
+    TransferTask,
+    features,
+    load_labelled,
+)
 from opencse.foundation.errors import OpencseError
 from tests.reference import senteval
 

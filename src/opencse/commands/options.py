@@ -351,14 +351,11 @@ class ExportOptions:
     opencse export out/ -o onnx/
 
     opencse export out/ --precision int8 -o onnx/
-
-    opencse export bert-base-uncased --pooling cls -o onnx/
     """
 
     model: str = option(_MODEL, kw_only=False)
     out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=OUT)
     precision: Literal["fp32", "int8"] = option("Number format of the weights.", default="fp32")
-    pooling: str | None = option(_POOLING, default=None)
     overwrite: bool = option("Replace an earlier export.", default=False)
 
 

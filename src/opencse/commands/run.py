@@ -32,10 +32,11 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.meaning_block import MeaningBlock
-from opencse.evaluation import STS_TASKS, Results, TaskResult
+from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.sts import development_sets
+from opencse.evaluation.task import Results
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.measure import Measures

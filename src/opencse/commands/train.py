@@ -14,9 +14,9 @@ from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
 from opencse.encoder.loading import require_peft
-from opencse.evaluation import load_development, load_guard
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.evaluation.sts import development_sets
+from opencse.evaluation.written_sets import load_development, load_guard
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import few_sentences

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.evaluation import Triplet, TripletSet, evaluate_tasks, load_sts
+from opencse.evaluation import evaluate_tasks, load_sts
 from opencse.evaluation.probes import (
     ProbeData,
     load_probe_data,
@@ -24,6 +24,7 @@ from opencse.evaluation.probes.probe_suite import (
 )
 from opencse.evaluation.probes.probes import KINDS, SPLITS, search_versions, split_results, transformation_cosines
 from opencse.evaluation.sts import PUBLISHED_ROWS
+from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import match_error_rate
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, embedded, pairs, write_sentences

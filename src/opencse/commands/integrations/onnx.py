@@ -45,7 +45,6 @@ def export_onnx(
     out: str | Path,
     *,
     precision: Literal["fp32", "int8"] = "fp32",
-    pooling: str = "backbone",
     overwrite: bool = False,
 ) -> tuple[float, float]:
     """Write an encoder as `model.onnx`, with what running it needs: `tokenizer.json` and `encoder.json`.
@@ -59,7 +58,6 @@ def export_onnx(
         out: The folder to write; new or empty, unless `overwrite`.
         precision: Number format of the weights: `fp32` or `int8` (a quarter of the size, and faster on a CPU). Vectors
             are float32 in both.
-        pooling: As for `load_encoder`, for an encoder without pooling of its own.
         overwrite: Replace an earlier export; a folder that holds anything else is never replaced.
 
     Returns:
@@ -80,7 +78,7 @@ def export_onnx(
         raise OpencseError(f"{out}: already holds other files ({others[0]})", "Choose another output folder.")
     if held and not overwrite:
         raise OpencseError(f"{out}: already holds an export", "Use --overwrite to replace it, or another folder.")
-    encoder = load_encoder(model, pooling=pooling, device="cpu").float().eval()
+    encoder = load_encoder(model, device="cpu").float().eval()
     inputs = _check_model(encoder, str(model))
     with replaced_folder(out) as temporary:
         _write_graph(encoder, inputs, temporary / GRAPH, str(model), int8=precision == "int8")
@@ -111,11 +109,7 @@ def export_onnx(
 def command(options: ExportOptions) -> None:
     """Export, and print the size and how near the vectors are to PyTorch's."""
     difference, cosine = export_onnx(
-        options.model,
-        options.out,
-        precision=options.precision,
-        pooling=options.pooling or "backbone",
-        overwrite=options.overwrite,
+        options.model, options.out, precision=options.precision, overwrite=options.overwrite
     )
     size = sum(file.stat().st_size for file in options.out.glob(f"{GRAPH}*"))
     typer.echo(

@@ -11,18 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opencse.evaluation import (
-    DEVELOPMENT_SETS,
-    Encode,
-    ScoredPairs,
-    TaskResult,
-    TextEmbeddings,
-    TripletSet,
-    development_set,
-    distinct_texts,
-    read_pairs,
-    read_triplets,
-)
+from opencse.evaluation import Encode, ScoredPairs, TaskResult, TextEmbeddings, distinct_texts, read_pairs
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probes import (
     SPLITS,
@@ -36,6 +25,7 @@ from opencse.evaluation.probes.probes import (
     split_results,
     transformation_cosines,
 )
+from opencse.evaluation.written_sets import DEVELOPMENT_SETS, TripletSet, development_set, read_triplets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
 
