@@ -17,7 +17,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import distinct_texts
 from opencse.evaluation.suites import load_suites
-from opencse.evaluation.task import evaluate_suites
+from opencse.evaluation.task import evaluate_tasks
 
 
 def peak_mib() -> float:
@@ -45,11 +45,11 @@ def main() -> None:
         return matrix
 
     started, cpu = time.perf_counter(), time.process_time()
-    results = evaluate_suites(encode, suites)
+    results = evaluate_tasks(encode, tasks)
     whole = time.perf_counter() - started, time.process_time() - cpu
 
-    for suite, found in results.items():
-        print(f"\n{suite}: " + ", ".join(f"{each.task} {each.score}" for each in found.results))
+    for suite, members in suites.items():
+        print(f"\n{suite}: " + ", ".join(f"{task.name} {results[task.name].score}" for task in members))
     print(f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}")
     print("\n| | seconds | processor seconds |\n|---|---|---|")
     print(f"| encoding | {spent['encoding'][0]:.0f} | {spent['encoding'][1]:.0f} |")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opencse.evaluation.written_sets import DEVELOPMENT_SETS, development_set
+from opencse.evaluation.written_sets import load_development
 from opencse.foundation.tables import read_table
 from opencse.text.surface import lexical_overlap, match_error_rate
 
@@ -38,7 +38,7 @@ def texts() -> dict[str, list[str]]:
         found.setdefault(name.split("/")[0], []).extend(
             row[column] for row in rows for column in columns if row[column]
         )
-    triplets = [each for name in DEVELOPMENT_SETS for each in development_set(name).triplets]
+    triplets = [triplet for each in load_development() for triplet in each.triplets]
     return found | {"development": [text for t in triplets for text in (t.anchor, t.positive, t.negative)]}
 
 
@@ -155,7 +155,7 @@ def test_wording_misleads(pairs):
 
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "data" / "development-sets.md"
-SETS = {name: development_set(name).triplets for name in DEVELOPMENT_SETS}
+SETS = {each.name: each.triplets for each in load_development("")}
 
 
 def words(text):

@@ -22,11 +22,12 @@ from opencse.evaluation.data_files import find_folder
 from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table
 from opencse.evaluation.task import (
     Encode,
+    Results,
     Task,
     TaskResult,
     TextEmbeddings,
     distinct_texts,
-    evaluate_suites,
+    evaluate_tasks,
     rows_sha256,
 )
 from opencse.foundation.errors import OpencseError, imported
@@ -75,11 +76,14 @@ def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[T
     note(f"evaluating {describe(options.precision, model_config(model), model.device)}")
     embedder = Embedder(model, precision=options.precision, progress="encode")
     started = time.perf_counter()
-    results = evaluate_suites(embedder, suites)
-    texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
+    tasks = [task for members in suites.values() for task in members]
+    found = evaluate_tasks(embedder, tasks)
+    texts = {str(each.details["text"]) for each in found.results}
     return Evaluation(
-        results=results,
-        texts=len(distinct_texts(task for tasks in suites.values() for task in tasks)),
+        results={
+            suite: Results(results=tuple(found[task.name] for task in members)) for suite, members in suites.items()
+        },
+        texts=len(distinct_texts(tasks)),
         seconds=time.perf_counter() - started,
         settings={
             "model": source,

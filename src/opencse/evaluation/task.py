@@ -136,22 +136,10 @@ def evaluate_tasks(encode: Encode, tasks: Sequence[Task]) -> Results:
         encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` method of any library, or any function.
         tasks: The tasks.
     """
-    return evaluate_suites(encode, {"": tasks})[""]
-
-
-def evaluate_suites(encode: Encode, suites: Mapping[str, Sequence[Task]]) -> dict[str, Results]:
-    """Encode every distinct text of all suites once, then score each task.
-
-    Args:
-        encode: The model, as for `evaluate_tasks`.
-        suites: Tasks by suite; averages are taken within a suite.
-    """
-    tasks = [task for suite in suites.values() for task in suite]
     if not tasks:
         raise OpencseError("there is nothing to evaluate", "Name at least one task.")
     name, count = Counter(task.name for task in tasks).most_common(1)[0]
     if count > 1:
         raise OpencseError(f"two tasks are named {name!r}", "Rename one: results are keyed by name.")
     texts = distinct_texts(tasks)
-    embeddings = TextEmbeddings(texts, np.asarray(encode(texts)))
-    return {suite: score(members, embeddings) for suite, members in suites.items()}
+    return score(tasks, TextEmbeddings(texts, np.asarray(encode(texts))))

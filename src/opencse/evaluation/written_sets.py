@@ -232,22 +232,15 @@ class TripletSet:
         )
 
 
-def development_set(name: str) -> TripletSet:
-    """Return one of the written sets of `DEVELOPMENT_SETS`.
+def load_development(prefix: str = "dev-") -> list[TripletSet]:
+    """Return the sets of `DEVELOPMENT_SETS`, with a prefix before their names: by default the tasks on them.
 
     Example:
-        >>> triplet = development_set("meaning").triplets[0]
-        >>> triplet.groups["grade"]
+        >>> load_development()[0].triplets[0].groups["grade"]
         'near'
     """
-    if name not in DEVELOPMENT_SETS:
-        raise OpencseError(f"there is no development set {name!r}", f"Known: {', '.join(DEVELOPMENT_SETS)}.")
-    return read_triplets(ASSETS / "development" / f"{name}.tsv")
-
-
-def load_development() -> list[TripletSet]:
-    """Return the tasks of `DEVELOPMENT_TASKS`: one on each written set."""
-    return [replace(development_set(name), name=f"dev-{name}") for name in DEVELOPMENT_SETS]
+    found = (read_triplets(ASSETS / "development" / f"{name}.tsv") for name in DEVELOPMENT_SETS)
+    return [replace(each, name=f"{prefix}{each.name}") for each in found]
 
 
 def read_triplets(path: str | Path) -> TripletSet:

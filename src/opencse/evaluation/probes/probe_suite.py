@@ -25,7 +25,7 @@ from opencse.evaluation.probes.probes import (
     split_results,
     transformation_cosines,
 )
-from opencse.evaluation.written_sets import DEVELOPMENT_SETS, TripletSet, development_set, read_triplets
+from opencse.evaluation.written_sets import TripletSet, load_development, read_triplets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
 
@@ -86,7 +86,7 @@ def load_probe_data(
         split_sets=split_sets,
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
-        triplets=[*map(development_set, DEVELOPMENT_SETS), antonyms] if sentences is None else (),
+        triplets=[*load_development(""), antonyms] if sentences is None else (),
         notes=tuple(notes),
     )
 
