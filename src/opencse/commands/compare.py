@@ -23,8 +23,8 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.encoder.meaning_block import upgrade
 from opencse.evaluation import Encode, ScoredPairs, evaluate_tasks, load_sts, read_pairs
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import short_names
+from opencse.evaluation.probes.probes import Estimate, mean_estimate
 from opencse.evaluation.retrieval import search
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text

@@ -21,9 +21,8 @@ from opencse.commands.reports.tables import cache_line, compare_outcome, shown, 
 from opencse.commands.run import add_scores, card_table
 from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, Transformations, run_probes
-from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.probe_suite import TripletResult
-from opencse.evaluation.probes.probes import TransformationCosines
+from opencse.evaluation.probes.probes import TransformationCosines, mean_estimate
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
 from opencse.training.strength import StrengthCurve

@@ -18,11 +18,20 @@ from opencse.evaluation.probes import (
     read_sentences,
     run_probes,
 )
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate, weighted
 from opencse.evaluation.probes.probe_suite import (
     short_names,
 )
-from opencse.evaluation.probes.probes import KINDS, SPLITS, search_versions, split_results, transformation_cosines
+from opencse.evaluation.probes.probes import (
+    KINDS,
+    SPLITS,
+    Estimate,
+    mean_estimate,
+    rate_estimate,
+    search_versions,
+    split_results,
+    transformation_cosines,
+    weighted,
+)
 from opencse.evaluation.sts import PUBLISHED_ROWS
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError

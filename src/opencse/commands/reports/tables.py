@@ -15,9 +15,8 @@ import numpy as np
 
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
-from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.probe_suite import TripletResult
-from opencse.evaluation.probes.probes import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.evaluation.probes.probes import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED, mean_estimate
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.result_table import Cell, Number, Table
 from opencse.training.strength import StrengthCurve

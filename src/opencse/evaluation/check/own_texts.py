@@ -25,7 +25,7 @@ from opencse.evaluation.check.contradictions import (
     RewrittenSentence,
     SentenceRewriter,
 )
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
+from opencse.evaluation.probes.probes import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS, unit_rows
 from opencse.foundation.result_table import Table

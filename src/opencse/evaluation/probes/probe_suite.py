@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from opencse.evaluation import Encode, ScoredPairs, TaskResult, TextEmbeddings, distinct_texts, read_pairs
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probes import (
     SPLITS,
+    Estimate,
     ProbeSentences,
     Retrieval,
     SplitResults,
     Transformations,
     load_probe_sts,
+    mean_estimate,
     read_sentences,
     search_versions,
     split_results,

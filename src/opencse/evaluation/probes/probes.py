@@ -1,6 +1,7 @@
 """The probes: scored pairs whose wording misleads (OssCSE §3.3), and sentences with their versions.
 
-The versions are measured by their cosines (OssCSE §3.1) and by a search among them (DiffCSE Table 9).
+The versions are measured by their cosines (OssCSE §3.1) and by a search among them (DiffCSE Table 9). What is measured
+on few rows is an estimate with a confidence interval.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import binomtest
 
 from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate, weighted
 from opencse.evaluation.retrieval import search
 from opencse.evaluation.sts import paired_cosine, spearman, why_undefined
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.foundation.reading import ASSETS
+from opencse.foundation.result_table import Number
 from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus
 from opencse.text.surface import consistency_opposition, match_error_rate
@@ -314,3 +316,78 @@ def search_versions(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Re
         queries=tuple(query for query, *_ in rows),
         hits=tuple(hits),
     )
+
+
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A value with its confidence interval, or the reason why the value is undefined.
+
+    Attributes:
+        value: The estimate; None if it is undefined.
+        low: Lower end of the 95 % interval; None if none was computed.
+        high: Upper end of the interval.
+        rows: Number of observations.
+        undefined: Why there is no value; empty if there is one.
+    """
+
+    value: float | None
+    rows: int
+    low: float | None = None
+    high: float | None = None
+    undefined: str = ""
+
+    def interval(self, digits: int = 3, *, scale: float = 1) -> str:
+        """Return the interval as `0.71 to 0.80`, or the reason why there is no value; empty without an interval."""
+        if self.value is None:
+            return self.undefined
+        if self.low is None or self.high is None:
+            return ""
+        return f"{Number(scale * self.low, digits)} to {Number(scale * self.high, digits)}"
+
+    def number(self, digits: int = 3) -> Number:
+        """Return the value with its interval."""
+        return Number(self.value, digits, aside=self.interval(digits))
+
+    def percent(self) -> Number:
+        """Return a rate in percent, with its interval."""
+        value = None if self.value is None else 100 * self.value
+        return Number(value, 0, " %", self.interval(0, scale=100))
+
+
+def mean_estimate(values: np.ndarray | Sequence[float], *, empty: str = "no row") -> Estimate:
+    """Return the mean of n values with its 95 % percentile bootstrap interval.
+
+    A rate is the mean of zeros and ones. Two calls on vectors of one length resample the same rows.
+
+    Args:
+        values: Shape (n,).
+        empty: The reason given if n is 0.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if not len(values):
+        return Estimate(value=None, rows=0, undefined=empty)
+    rng = np.random.default_rng(0)
+    means = np.array([values[rng.integers(0, len(values), len(values))].mean() for _ in range(_RESAMPLES)])
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Estimate(value=float(values.mean()), rows=len(values), low=float(low), high=float(high))
+
+
+def rate_estimate(hits: int, rows: int) -> Estimate:
+    """Return the proportion of successes among independent trials, with its 95 % Wilson score interval."""
+    if not rows:
+        return Estimate(value=None, rows=0, undefined="no row")
+    interval = binomtest(hits, rows).proportion_ci(method="wilson")
+    return Estimate(value=hits / rows, rows=rows, low=float(interval.low), high=float(interval.high))
+
+
+def weighted(estimates: list[Estimate]) -> Estimate:
+    """Return the mean of estimates, weighted by their rows; undefined if any of them is."""
+    missing = [estimate for estimate in estimates if estimate.value is None]
+    rows = sum(each.rows for each in estimates)
+    if missing or not rows:
+        reason = f"undefined in {len(missing)} of {len(estimates)} sets" if estimates else "no set"
+        return Estimate(value=None, rows=rows, undefined=reason)
+    return Estimate(value=sum(each.rows * float(each.value or 0) for each in estimates) / rows, rows=rows)
