@@ -18,7 +18,6 @@ from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import read_pairs
-from opencse.evaluation.data_files import find_folder
 from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table
 from opencse.evaluation.task import (
     Encode,
@@ -28,6 +27,7 @@ from opencse.evaluation.task import (
     TextEmbeddings,
     distinct_texts,
     evaluate_tasks,
+    find_folder,
     rows_sha256,
 )
 from opencse.foundation.errors import OpencseError, imported

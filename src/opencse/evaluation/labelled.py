@@ -17,18 +17,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from opencse.evaluation.cross_validation import CrossValidation, Predictions, cross_validate
-from opencse.evaluation.data_files import (
+from opencse.evaluation.task import (
     PUBLISHED_ROWS,
     SENTEVAL,
+    TaskResult,
+    TextEmbeddings,
     TextVariant,
     check_count,
     complete_rows,
     find_file,
     find_folder,
     respaced,
+    rows_sha256,
     senteval_cells,
 )
-from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import TABLES, read_lines, table_columns
 

@@ -13,9 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation.data_files import TextVariant, complete_rows, find_file, find_folder
 from opencse.evaluation.sts import ROUNDING, load_sts
-from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
+from opencse.evaluation.task import (
+    TaskResult,
+    TextEmbeddings,
+    TextVariant,
+    complete_rows,
+    find_file,
+    find_folder,
+    rows_sha256,
+)
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.foundation.tables import parse_score

@@ -17,18 +17,20 @@ from typing import Any, get_args
 
 import numpy as np
 
-from opencse.evaluation.data_files import (
+from opencse.evaluation.task import (
     PUBLISHED_ROWS,
     SENTEVAL,
+    TaskResult,
+    TextEmbeddings,
     TextVariant,
     check_count,
     complete_rows,
     find_file,
     find_folder,
     respaced,
+    rows_sha256,
     senteval_cells,
 )
-from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_PAIRS
 from opencse.foundation.progress import note

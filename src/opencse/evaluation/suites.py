@@ -13,7 +13,6 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.evaluation.data_files import TextVariant, find_folder
 from opencse.evaluation.labelled import (
     CLASSIFICATION_TASKS,
     TRANSFER_TASKS,
@@ -22,7 +21,7 @@ from opencse.evaluation.labelled import (
 from opencse.evaluation.measures import GeometryTask
 from opencse.evaluation.retrieval import RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.sts import STS_TASKS, load_sts
-from opencse.evaluation.task import Results, Task
+from opencse.evaluation.task import Results, Task, TextVariant, find_folder
 from opencse.evaluation.written_sets import DEVELOPMENT_TASKS, GUARD_TASKS, load_development, load_guard
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Cell, Number, Table

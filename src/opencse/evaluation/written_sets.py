@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation.data_files import complete_rows
 from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, RetrievalTask
 from opencse.evaluation.sts import paired_cosine
-from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, rows_sha256
+from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, complete_rows, rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS
 from opencse.foundation.progress import note
