@@ -85,7 +85,7 @@ def _bias(run: Path, which: int) -> dict[str, float]:
     """Agreement on consistent and on opposed pairs (OssCSE), and the share of paraphrases above negations."""
     models = json.loads((run / "probe.json").read_text(encoding="utf-8"))["models"]
     model = list(models.values())[which]["scores"]
-    split = model["splits"]["average"]
+    split = model["splits"][-1]
     rate = model["transformations"]["paraphrase_above_negation"]["value"]
     return {"cont": split["consistent"]["value"], "oppn": split["opposed"]["value"], "above": 100 * rate}
 

@@ -14,7 +14,7 @@ from opencse.commands.reproduction import runs as reproduced_runs
 from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
 from opencse.commands.reproduction.runs import Reproduction, Start, StoredRun
 from opencse.commands.train import train
-from opencse.evaluation.probes import load_probe_data
+from opencse.evaluation.probes import load_probe_data, read_sentences
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.toml_tables import parse_override
 from opencse.recipes import load_recipe
@@ -46,7 +46,7 @@ def shared(out: Path, corpus: Path, **options) -> Reproduction:
         seeds=[None],
         corpus=Corpus(corpus),
         triplets=None,
-        probe_data=replace(load_probe_data(limit=50), triplets=()),
+        probe_data=replace(load_probe_data(), triplets=(), sentences=read_sentences(limit=50)),
     )
 
 

@@ -230,7 +230,6 @@ class ProbeOptions:
     pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=())
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
-    limit: int = option("Maximum number of sentences; more are sampled at random.", default=2000, min=2)
 
 
 @options_class

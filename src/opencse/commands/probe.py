@@ -65,12 +65,7 @@ def probe(options: ProbeOptions) -> ProbeResult:
     """
     models = options.models if isinstance(options.models, list | tuple) else [options.models]
     names = [model_source(each) for each in models]
-    probe_data = load_probe_data(
-        data=options.data,
-        pairs=options.pairs,
-        sentences=options.sentences,
-        limit=options.limit,
-    )
+    probe_data = load_probe_data(data=options.data, pairs=options.pairs, sentences=options.sentences)
     scores: dict[str, ProbeScores] = {}
     for name, label in zip(names, short_names(names), strict=True):
         own = options.pooling is None or is_sentence_transformer(resolve(name))

@@ -128,7 +128,7 @@ def test_undefined_is_named_and_never_a_nan(html, models, tmp_path):
     assert not re.search(r"\bnan\b", "".join(Page(html).texts), flags=re.IGNORECASE)
     write_report(models, tmp_path)
     document = json.loads((tmp_path / "probe.json").read_text(), parse_constant=pytest.fail)
-    flat = document["models"]["first"]["scores"]["splits"]["sets"][1]
+    flat = document["models"]["first"]["scores"]["splits"][1]
     assert flat["opposed"]["value"] is None
     assert flat["opposed"]["undefined"] == "all gold scores are equal"
 

@@ -36,9 +36,9 @@ def _headlines(found: ProbeScores) -> Iterator[tuple[str, Number]]:
         yield "Paraphrase above negation", found.transformations.paraphrase_above_negation.percent()
     if found.retrieval is not None:
         yield "Search finds the negation first", found.retrieval.negation_first.percent()
-    if found.splits is not None:
-        yield "Agreement where wording misleads", found.splits.average.opposed.number()
-        yield "Agreement where wording helps", found.splits.average.consistent.number()
+    if found.splits:
+        yield "Agreement where wording misleads", found.splits[-1].opposed.number()
+        yield "Agreement where wording helps", found.splits[-1].consistent.number()
 
 
 def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
@@ -84,7 +84,7 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
 
 def _splits(labels: list[str], parts: list[Any]) -> Table:
     rows: list[Row] = []
-    for same in zip(*((*part.sets, part.average) for part in parts), strict=True):
+    for same in zip(*parts, strict=True):
         first, pairs = same[0], f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
         medians: Row = (Number(first.median_score), Number(first.median_error_rate, 3))
         if first.median_score is None:

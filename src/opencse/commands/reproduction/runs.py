@@ -337,10 +337,10 @@ def _by_task(scores: ProbeScores) -> dict[str, Any]:
     `Cont.` and `Oppn.` are averages, `Cont.: NAME` and `Oppn.: NAME` those of one set.
     """
     found = {task.task: task.score for task in scores.sts}
-    if scores.splits is not None:
-        for name, part in [("", scores.splits.average), *((f": {each.name}", each) for each in scores.splits.sets)]:
-            values = {"Cont.": part.consistent.value, "Oppn.": part.opposed.value}
-            found |= {f"{side}{name}": None if value is None else 100 * value for side, value in values.items()}
+    for part in scores.splits:
+        name = "" if part == scores.splits[-1] else f": {part.name}"
+        values = {"Cont.": part.consistent.value, "Oppn.": part.opposed.value}
+        found |= {f"{side}{name}": None if value is None else 100 * value for side, value in values.items()}
     if scores.transformations is not None:
         found |= {f"cosine: {kind.kind}": kind.cosine.value for kind in scores.transformations.kinds}
     return {name: value for name, value in found.items() if value is not None}

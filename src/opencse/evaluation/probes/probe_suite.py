@@ -17,7 +17,7 @@ from opencse.evaluation.probes.probes import (
     Estimate,
     ProbeSentences,
     Retrieval,
-    SplitResults,
+    SplitResult,
     Transformations,
     load_probe_sts,
     mean_estimate,
@@ -57,7 +57,6 @@ def load_probe_data(
     data: str | Path | None = None,
     pairs: Sequence[str | Path] = (),
     sentences: str | Path | None = None,
-    limit: int = 2000,
 ) -> ProbeData:
     """Read the data of the probes.
 
@@ -66,13 +65,12 @@ def load_probe_data(
         pairs: Files of scored pairs.
         sentences: Sentences with transformations or built views (`read_sentences`); None
             for those that come with the package.
-        limit: Maximum number of sentences.
 
     Raises:
         OpencseError: A file cannot be read; the message names file and line.
     """
     antonyms = replace(read_triplets(ASSETS / "probe" / "antonyms.tsv"), name="negated antonyms")
-    own = read_sentences(sentences, limit=limit)
+    own = read_sentences(sentences)
     drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
     notes = [f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"]
     if data is None:
@@ -98,7 +96,7 @@ class ProbeScores:
 
     Attributes:
         sts: Results of the STS tasks and of the user's scored pairs.
-        splits: Correlation on consistent and opposed pairs of STS sets, or else of the user's scored pairs.
+        splits: Correlation on consistent and opposed pairs of STS sets, or else of the user's; last their average.
         transformations: Cosines by transformation of a sentence.
         retrieval: Retrieval among paraphrases and negations.
         triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
@@ -106,7 +104,7 @@ class ProbeScores:
     """
 
     sts: tuple[TaskResult, ...]
-    splits: SplitResults | None = None
+    splits: tuple[SplitResult, ...] = ()
     transformations: Transformations | None = None
     retrieval: Retrieval | None = None
     triplets: tuple[TripletResult, ...] = ()
@@ -134,7 +132,7 @@ def run_probes(data: ProbeData, encode: Encode) -> ProbeScores:
     average = f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2" if data.split_sets else "all sets"
     return ProbeScores(
         sts=tuple(pairs.score(embeddings) for pairs in scored),
-        splits=split_results(sets, embeddings, average) if sets else None,
+        splits=split_results(sets, embeddings, average) if sets else (),
         transformations=None if sentences is None else transformation_cosines(sentences, embeddings),
         retrieval=None if sentences is None else search_versions(sentences, embeddings),
         triplets=tuple(_triplet_result(each, each.margins(embeddings) > 0) for each in data.triplets),

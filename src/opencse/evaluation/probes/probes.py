@@ -90,16 +90,12 @@ class SplitResult:
     median_error_rate: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitResults:
-    """Both parts of several sets, and their average (OssCSE Table 3)."""
-
-    sets: tuple[SplitResult, ...]
-    average: SplitResult
-
-
-def split_results(sets: Sequence[ScoredPairs], embeddings: TextEmbeddings, average: str = "all sets") -> SplitResults:
+def split_results(
+    sets: Sequence[ScoredPairs], embeddings: TextEmbeddings, average: str = "all sets"
+) -> tuple[SplitResult, ...]:
     """Return the correlation of cosines and human scores on the consistent and on the opposed pairs of some sets.
+
+    Last comes their average (OssCSE Table 3).
 
     Args:
         sets: The sets.
@@ -116,7 +112,7 @@ def split_results(sets: Sequence[ScoredPairs], embeddings: TextEmbeddings, avera
         )
         found.append(SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate))
     averages = weighted([each.consistent for each in found]), weighted([each.opposed for each in found])
-    return SplitResults(sets=tuple(found), average=SplitResult(average, *averages))
+    return (*found, SplitResult(average, *averages))
 
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
