@@ -53,7 +53,7 @@ def prepared(data: Path, size: int, largest: int):
     from opencse.foundation.workers import Local
     from opencse.text.corpus import Corpus
     from opencse.text.mined.vectors import EmbeddingSpec, find_vectors, open_vectors
-    from opencse.text.views.constructor import open_sentence_store, texts_hash
+    from opencse.text.views.registry import open_sentence_store, texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def sampling(corpus: Path, _: Path) -> Work:
 
 def sentence_store(corpus: Path, _: Path) -> Work:
     from opencse.text.corpus import Corpus
-    from opencse.text.views.constructor import open_sentence_store, texts_hash
+    from opencse.text.views.registry import open_sentence_store, texts_hash
 
     return lambda: open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
 
@@ -88,8 +88,7 @@ def mining(corpus: Path, _: Path) -> Work:
     from opencse.foundation.numbers import unit_rows
     from opencse.text.corpus import Corpus
     from opencse.text.mined.vectors import CorpusIndex, find_vectors
-    from opencse.text.views.constructor import SourceRow, open_sentence_store, texts_hash
-    from opencse.text.views.registry import DebiasedNegatives
+    from opencse.text.views.registry import DebiasedNegatives, SourceRow, open_sentence_store, texts_hash
 
     sentences = open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
     spec = DebiasedNegatives(model="minilm")

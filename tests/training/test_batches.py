@@ -17,7 +17,7 @@ from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.text.corpus import Corpus
-from opencse.text.views.constructor import texts_hash
+from opencse.text.views.registry import texts_hash
 from opencse.training import batches as module
 from opencse.training.batches import (
     Assembler,

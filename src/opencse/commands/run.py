@@ -49,7 +49,7 @@ from opencse.recipes import dump_recipe, load_recipe, shortened
 from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
-from opencse.text.views.constructor import texts_hash
+from opencse.text.views.registry import texts_hash
 from opencse.training.batches import cached_vectors
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
 from opencse.training.session import TrainingOutcome, encoder_card, hub_score

@@ -22,8 +22,7 @@ from opencse.text.english.clause import attribute_clause
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
 from opencse.text.syntax import BUNDLED, Token
-from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec
-from opencse.text.views.registry import CONSTRUCTORS
+from opencse.text.views.registry import CONSTRUCTORS, BuiltView, Constructor, ConstructorSpec
 
 ENOUGH_TEXTS = 500
 """Sentences of a corpus by which its language is recognised."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import count as count_up
 from typing import Any, ClassVar
 
-from opencse.text.views.constructor import (
+from opencse.text.views.registry import (
     UNIT,
     BuiltView,
     Constructor,

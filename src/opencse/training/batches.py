@@ -28,7 +28,7 @@ from opencse.recipes import Recipe
 from opencse.recipes.rows.token_store import TokenStore, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.text.corpus import chunks
-from opencse.text.views.constructor import texts_hash
+from opencse.text.views.registry import texts_hash
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
 

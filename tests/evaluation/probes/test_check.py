@@ -22,7 +22,7 @@ from opencse.evaluation.check.own_texts import check_texts
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import AUTO, choose_language
-from opencse.text.views.constructor import SourceRow
+from opencse.text.views.registry import SourceRow
 
 OPPOSED = ("not", "n't", "isn't", "aren't", "wasn't", "weren't", "dangerous", "closed", "cold", "false", "unsafe")
 TEXTS = [

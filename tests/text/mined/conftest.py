@@ -11,7 +11,7 @@ from rapidfuzz.distance import Levenshtein
 
 from opencse.foundation.workers import Local
 from opencse.text.mined.vectors import EmbeddingSpec, open_vectors
-from opencse.text.views.constructor import open_sentence_store, texts_hash
+from opencse.text.views.registry import open_sentence_store, texts_hash
 from tests.tiny import WORDS, saved_encoder
 
 

@@ -25,8 +25,14 @@ from opencse.text.mined.candidate_pools import draw, gumbel_noise
 from opencse.text.mined.debiased import _softmax, selection_scores
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views import builder
-from opencse.text.views.constructor import SourceRow, row_seed
-from opencse.text.views.registry import CandidateTable, DebiasedNegatives, DebiasedPositives, build_views
+from opencse.text.views.registry import (
+    CandidateTable,
+    DebiasedNegatives,
+    DebiasedPositives,
+    SourceRow,
+    build_views,
+    row_seed,
+)
 from tests.reference import mining as reference
 from tests.text.mined.conftest import key, vectors, word_similarity
 from tests.text.views.test_builder import hashes

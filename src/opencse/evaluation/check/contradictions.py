@@ -23,7 +23,7 @@ from opencse.text.english.predicates import NegatedAntonym, Predication, find_pr
 from opencse.text.english.transitive import Passive
 from opencse.text.languages import ENGLISH, ChosenLanguage
 from opencse.text.syntax import Token
-from opencse.text.views.constructor import ConstructorSpec, SourceRow
+from opencse.text.views.registry import ConstructorSpec, SourceRow
 
 _AMOUNT = re.compile(r"(?!(?:1\d|20)\d\d$)(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|[a-z]+)")
 """No years, no decimals, which are often versions, and no ordinals, which say which one is meant."""

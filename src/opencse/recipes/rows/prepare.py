@@ -24,7 +24,7 @@ from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
 from opencse.text.mined.vectors import EmbeddingSpec, HardNegatives, Pooling
 from opencse.text.views.builder import build_views, column_makers
-from opencse.text.views.constructor import ConstructorSpec
+from opencse.text.views.registry import ConstructorSpec
 
 
 def missing_specs(

@@ -20,7 +20,7 @@ from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.languages import ENGLISH, LanguagePack
 from opencse.text.syntax import load_parser
-from opencse.text.views.constructor import SourceRow
+from opencse.text.views.registry import SourceRow
 
 _CHUNK = 4096
 _LEAST_EACH = 8

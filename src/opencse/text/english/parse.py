@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from opencse.text.english.lexicon import LexiconTable, lexicon_bytes
 from opencse.text.syntax import Edit, SpacyParser, Token, decapitalise, load_parser, match_case
-from opencse.text.views.constructor import (
+from opencse.text.views.registry import (
     Constructor,
     ConstructorSpec,
     SourceRow,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from opencse.text.syntax import Edit, apply_edits
-from opencse.text.views.constructor import (
+from opencse.text.views.registry import (
     BuiltView,
     Constructor,
     ConstructorSpec,

@@ -18,7 +18,7 @@ from opencse.foundation.reading import ASSETS, file_extension, regular_file
 from opencse.foundation.tables import TABLES, column_rows
 from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
-from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest, row_random
+from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest, row_random
 
 
 @dataclass(frozen=True, kw_only=True)

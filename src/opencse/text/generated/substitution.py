@@ -17,7 +17,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder, write_text
 from opencse.text.surface import lexical_overlap
 from opencse.text.syntax import SpacyParser
-from opencse.text.views.constructor import (
+from opencse.text.views.registry import (
     BuiltView,
     Constructor,
     ConstructorSpec,

@@ -80,7 +80,7 @@ def gumbel_noise(row_seeds: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return standard Gumbel noise that depends only on a row's seed and a candidate's number.
 
     Args:
-        row_seeds: Well-mixed seeds of the rows (`opencse.text.views.constructor.row_seed`), uint64 (a,).
+        row_seeds: Well-mixed seeds of the rows (`opencse.text.views.registry.row_seed`), uint64 (a,).
         candidates: Numbers of the candidates, int64 (a, n).
 
     Returns:

@@ -26,7 +26,7 @@ from opencse.text.generated.paraphrases import (
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, in_window
 from opencse.text.mined.vectors import CorpusIndex, Counts, EmbeddingSpec, MinedSpec
 from opencse.text.surface import edit_units, pool_distance
-from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest
+from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder

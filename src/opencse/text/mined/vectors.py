@@ -22,7 +22,7 @@ from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, nearest, random_block, without_copies
 from opencse.text.surface import lexical_overlap, match_error_rate
-from opencse.text.views.constructor import (
+from opencse.text.views.registry import (
     BuiltView,
     Constructor,
     ConstructorSpec,

@@ -20,7 +20,7 @@ from opencse.foundation.reading import json_object
 from opencse.foundation.tables import parquet_metadata, parquet_schema
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import Corpus
-from opencse.text.views.constructor import (
+from opencse.text.views.registry import (
     UNIT,
     BuiltView,
     Constructor,

@@ -1,17 +1,32 @@
-"""All kinds of views by their name in a recipe, and their public names in one place.
+"""All kinds of views by their name in a recipe, and their interface: a specification, and the constructor it opens.
 
 A specification is a small frozen dataclass with the options of a kind; `spec.open()` loads models and returns a
 constructor, which maps rows to views. `build_views` writes columns of them for a corpus.
+
+Kinds that depend on more than their own row read the sentences of the corpus by number. These are kept on disk, so any
+process on any machine that sees the folder can read them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-from collections.abc import MutableMapping
-from typing import Any
+import random
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from opencse.foundation.cache import Store, StoreWriter, cached_store
 from opencse.foundation.lazy import Kinds
-from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
+from opencse.foundation.workers import Engine, Local
+from opencse.text.corpus import chunks
+from opencse.text.surface import match_error_rate
+
+if TYPE_CHECKING:
+    from opencse.encoder.backbone import Backbone
+
 
 _CLASSES = {
     "negation": "opencse.text.english.negation:Negation",
@@ -59,3 +74,232 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(importlib.import_module(_PLACES[name]), name)
+
+
+Score = float | int | str | None
+UNIT = 512
+"""Rows that are built together: batches form within them, so the output is independent of the number of workers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceRow:
+    """One sentence of the corpus, with the views already built from it.
+
+    Attributes:
+        id: Number of the sentence, counted from 0 over the lines that are not blank.
+        text: The sentence.
+        views: Texts of the columns already built, by column; None where a constructor found no view.
+    """
+
+    id: int
+    text: str
+    views: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuiltView:
+    """A sentence that a constructor derived from a row, or the reason why there is none.
+
+    Attributes:
+        text: The related sentence; None if no rule applies.
+        rule: Name of the rule that was applied, or the reason why none was.
+        scores: Values that are recorded with it, by name.
+    """
+
+    text: str | None
+    rule: str
+    scores: Mapping[str, Score] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constructor:
+    """A constructor with its models loaded.
+
+    Attributes:
+        build: Returns for each row a view, or a list of one for each column; they are independent of the other rows.
+        digest: A hash of the weights and tables that the output depends on; "" if there are none.
+    """
+
+    build: Callable[[Sequence[SourceRow]], list[Any]]
+    digest: str = ""
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
+        """Build the views of some rows."""
+        return self.build(rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstructorSpec:
+    """Base class of all kinds of views: the options of one constructor. Importing a kind loads no model library.
+
+    Class attributes:
+        kind: Name of the kind in a recipe.
+        scores: Columns that are recorded with the text: name to type ("float", "int" or "string").
+        unit: Number of rows that are built together, a multiple of `UNIT`.
+
+    Attributes:
+        of: The column to start from: the corpus's own (`text`), or one built earlier, for example to negate an
+            antonym.
+    """
+
+    kind: ClassVar[str]
+    scores: ClassVar[Mapping[str, str]] = {}
+    unit: ClassVar[int] = UNIT
+
+    of: str = "text"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that must be built first, in addition to `of`."""
+        return ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All columns that must be built first."""
+        return self.needs if self.of == "text" else (self.of, *self.needs)
+
+    @property
+    def needs_corpus(self) -> bool:
+        """Whether it needs the whole corpus before any row is built."""
+        return type(self).prepare is not ConstructorSpec.prepare
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return the columns that `[build.NAME]` builds: NAME, or several."""
+        return (name,)
+
+    def check(self) -> None:
+        """Check that the models which it needs are on this machine, without loading them; by default it needs none.
+
+        Raises:
+            OpencseError: One is missing; the message says what to do.
+        """
+        for name in self.__dataclass_fields__:
+            if isinstance(nested := getattr(self, name), ConstructorSpec):
+                nested.check()
+
+    def prepare(self, corpus: CorpusAccess) -> Any:
+        """Do the work that needs the whole corpus, once, before any row is built; by default there is none.
+
+        Returns:
+            What `open` receives in each process: small and picklable.
+        """
+        return None
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+        """Load models and tables, and return the constructor.
+
+        Args:
+            seed: The only source of randomness.
+            prepared: What `prepare` returned.
+        """
+        raise NotImplementedError
+
+    def preview(self, *texts: str, seed: int = 0) -> list[Any]:
+        """Return the views of some sentences, to try a kind: for each a text or None, or a list of one per column.
+
+        The sentences are the corpus of kinds that need one.
+        """
+        prepared = None
+        if self.needs_corpus:
+            sentences = open_sentence_store(texts, texts_hash(texts)[0])
+            prepared = self.prepare(CorpusAccess(sentences, Local(processes=1)))
+        views = self.open(seed=seed, prepared=prepared)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
+        return [[one.text for one in view] if isinstance(view, list) else view.text for view in views]
+
+
+def row_seed(seed: int, kind: str, row: SourceRow) -> int:
+    """Return the 64-bit seed of one row; it depends on the row's number, not on the draws of other rows."""
+    digest = hashlib.blake2b(f"{seed}\0{kind}\0{row.id}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def row_random(seed: int, kind: str, row: SourceRow) -> random.Random:
+    """Return the random generator of one row."""
+    return random.Random(row_seed(seed, kind, row))
+
+
+def bundle_digest(*parts: str | bytes) -> str:
+    """Return one SHA-256 of several strings, which differs for ("ab", "c") and ("a", "bc")."""
+    return texts_hash(parts)[0]
+
+
+def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
+    """Return views of n rows with their match error rate as the score `mer`, from pairs of text (or None) and rule."""
+    done = [i for i, (text, _) in enumerate(results) if text is not None]
+    rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done])
+    rate = dict(zip(done, rates.tolist(), strict=True))
+    return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(results)]
+
+
+@dataclass(frozen=True)
+class CorpusAccess:
+    """The corpus, the engine and the models that `ConstructorSpec.prepare` receives.
+
+    Attributes:
+        sentences: All sentences, by number.
+        engine: Runs batch work.
+        models: Models that are open already, by name.
+    """
+
+    sentences: SentenceStore
+    engine: Engine
+    models: Mapping[str, Backbone] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SentenceStore:
+    """All texts of a corpus with the numbers that the builder gives to rows, memory-mapped; pickling sends a path.
+
+    Attributes:
+        store: The texts, and a 64-bit key of each that ignores case and white space, to recognise duplicates.
+        texts_hash: Hash of the texts.
+    """
+
+    store: Store
+    texts_hash: str
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def keys(self) -> np.ndarray:
+        """uint64 (n,), memory-mapped: equal for texts that differ only in case and white space."""
+        return self.store.columns["keys"].values
+
+    def take(self, ids: np.ndarray) -> list[str]:
+        """Return the texts with the given numbers, int64 (m,)."""
+        return self.store.texts("texts", ids)
+
+    def range(self, start: int, stop: int) -> list[str]:
+        """Return the texts with the numbers from `start` up to, but not including, `stop`."""
+        return self.take(np.arange(start, min(stop, len(self))))
+
+
+def texts_hash(texts: Iterable[str | bytes]) -> tuple[str, int]:
+    """Return a SHA-256 of the texts in order, and their number."""
+    joined, count = hashlib.sha256(), 0
+    for text in texts:
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        joined.update(len(data).to_bytes(8, "little") + data)
+        count += 1
+    return joined.hexdigest(), count
+
+
+def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
+    """Open the sentences of a corpus in the cache; write them first if they are not there.
+
+    Writing takes one pass and constant memory. The file takes the bytes of the texts and 16 bytes for each text.
+
+    Args:
+        texts: All texts, in order; only read if they are not in the cache yet.
+        texts_hash: Hash of the texts, from `texts_hash`.
+    """
+
+    def write(writer: StoreWriter) -> None:
+        for chunk in chunks(texts, 8192):
+            same = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in chunk)
+            keys = b"".join(hashlib.blake2b(key, digest_size=8).digest() for key in same)
+            writer.add([text.encode("utf-8", "replace") for text in chunk], np.frombuffer(keys, dtype="<u8"))
+
+    store = cached_store("sentences", texts_hash, {"texts": np.uint8, "keys": np.uint64}, write)
+    return SentenceStore(store, texts_hash)
