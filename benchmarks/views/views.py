@@ -146,7 +146,7 @@ def masked_share(opened: object, texts: list[str]) -> list[str]:
     """P(token masked) per tag beside score over divisor, with twice the standard error of the difference."""
     import numpy as np
 
-    from opencse.text.generated.substitution import static_lexicon
+    from opencse.text.generated.likely_words import static_lexicon
 
     tags = static_lexicon(opened._lm.tokenizer, opened._parser)
     encoded = opened._lm.encode(texts)

@@ -18,7 +18,7 @@ from opencse.text import languages as registry
 from opencse.text import syntax
 from opencse.text.documents import likely_language
 from opencse.text.english.parse import parse_without_asides
-from opencse.text.generated.substitution import static_lexicon
+from opencse.text.generated.likely_words import static_lexicon
 from opencse.text.languages import ENGLISH, LanguagePack, choose_language, language_packs
 from opencse.text.syntax import SpacyParser, Token, load_parser
 from opencse.text.views.registry import HardNegatives, Negation, RolePairs, SourceRow

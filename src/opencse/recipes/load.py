@@ -32,8 +32,7 @@ from opencse.foundation.toml_tables import (
 )
 from opencse.losses import TERMS
 from opencse.recipes.schema import Recipe
-from opencse.text.generated.likely_words import Insertion, WordSubstitution
-from opencse.text.generated.substitution import Substitution
+from opencse.text.generated.likely_words import Insertion, Substitution, WordSubstitution
 from opencse.text.views.registry import CONSTRUCTORS
 
 _LAYERS = ("faithful", "for", "with")

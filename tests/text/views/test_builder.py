@@ -135,7 +135,7 @@ def test_columns_come_after_what_they_need():
 
 
 def test_a_column_sees_those_before_it(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr("opencse.text.generated.substitution.passes_filter", lambda text: False)
+    monkeypatch.setattr("opencse.text.generated.likely_words.passes_filter", lambda text: False)
     path = tmp_path / "corpus.txt"
     path.write_text("The old dog sits in the garden.\nThe drug is safe.\n")
     specs = {"san": Substitution(model=bert), "negation": Negation()}

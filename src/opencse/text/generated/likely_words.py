@@ -1,18 +1,26 @@
-"""Insertion and substitution of words that a masked language model finds likely (OssCSE §3.2)."""
+"""Words that a masked language model finds likely: inserted, substituted (OssCSE §3.2), or by word class (SAN §3.1)."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 import random
+import string
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from opencse.text.syntax import Edit, apply_edits
+from opencse.foundation.cache import cache_root
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import make_folder, write_text
+from opencse.text.surface import lexical_overlap
+from opencse.text.syntax import Edit, SpacyParser, apply_edits
 from opencse.text.views.registry import (
     BuiltView,
     Constructor,
@@ -20,6 +28,7 @@ from opencse.text.views.registry import (
     SourceRow,
     bundle_digest,
     row_random,
+    row_seed,
     with_error_rate,
 )
 
@@ -219,3 +228,195 @@ def _most_likely(tokenizer: Any, scores: np.ndarray, original: int, previous: st
         if index != original and not piece.startswith("##") and word.isalpha() and word != previous:
             return word
     return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()
+
+
+SAN_SCORES: dict[str, float] = {
+    "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5,
+    "SCONJ": 5, "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
+}  # fmt: skip
+"""Importance of each part of speech for the meaning (SAN Table 2)."""
+_MAX_CHARACTERS = 300  # to which a sentence is cut first, as published
+
+
+@dataclass(frozen=True, kw_only=True)
+class Substitution(ConstructorSpec):
+    """Mask words with a probability that depends on their part of speech, predict them, and repeat.
+
+    The masking is as published; `drop_unchanged` is our addition. The authors use `short_filter` and a `fallback` for
+    RankCSE and RLRD only (Table 6). Source: SAN, §3.1.
+
+    Attributes:
+        model: A masked language model: local folder or hub id.
+        iterations: Number of mask-and-predict cycles.
+        divisor: A token is masked with the probability of its tag's score divided by this.
+        fallback: Column whose text replaces a rejected output ("negation"); "" for null.
+        short_filter: Reject outputs of at most 50 characters in which punctuation makes up 30 % or more of punctuation
+            and spaces (SAN's published filter).
+        drop_unchanged: Reject outputs with the same words as the source.
+        syntax: The pipeline that tags.
+        precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16, the order of
+            words whose scores differ by less than 1 % may change.
+
+    Example:
+        [build.negation]
+        kind = "negation"
+
+        [build.negative]
+        kind = "substitution"
+        model = "mini-mlm"
+        fallback = "negation"
+
+        >>> spec = Substitution(model="mini-mlm", precision="fp32", fallback="")
+        >>> spec.preview("The bakery sells bread in our street.")
+        ['the wey is a to in our life.']
+    """
+
+    kind = "substitution"
+    scores: ClassVar[Mapping[str, str]] = {"overlap": "float", "mer": "float"}
+
+    model: str
+    iterations: int = 4
+    divisor: float = 20.0
+    fallback: str = "negation"
+    short_filter: bool = True
+    drop_unchanged: bool = True
+    syntax: str = "syntax"
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.divisor < max(SAN_SCORES.values()):
+            raise ValueError("iterations must be at least 1 and divisor no smaller than any score (SAN: 4 and 20)")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The fallback column."""
+        return (self.fallback,) if self.fallback else ()
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+        """Load the masked language model and the tags."""
+        opened = Substituter(self, seed=seed)
+        return Constructor(build=opened, digest=opened.digest)
+
+
+class Substituter:
+    """An opened `Substitution`."""
+
+    def __init__(self, spec: Substitution, *, seed: int = 0) -> None:
+        from opencse.text.generated.likely_words import WordPredictor
+        from opencse.text.syntax import load_parser
+
+        self.spec, self._seed = spec, seed
+        self._predictor = WordPredictor(spec.model, precision=spec.precision)
+        parser = load_parser(spec.syntax)
+        tags = static_lexicon(self._predictor.tokenizer, parser)
+        scores = np.array([SAN_SCORES.get(tag, SAN_SCORES["X"]) if tag else 0.0 for tag in tags])
+        self._of_id = scores / spec.divisor
+        self.digest = bundle_digest(self._predictor.digest, parser.digest)
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Substitute words in each row's text."""
+        spec = self.spec
+        sources = [row.text.strip()[:_MAX_CHARACTERS] for row in rows]
+        sources = [f"{text}." if text and text[-1] not in string.punctuation else text for text in sources]
+        texts = list(sources)
+        rngs = [np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row))) for row in rows]
+        live = [i for i, text in enumerate(texts) if text.strip()]
+        for _ in range(spec.iterations):
+            for i, text in zip(live, self.cycle([texts[i] for i in live], [rngs[i] for i in live]), strict=True):
+                texts[i] = text
+        unchanged = lexical_overlap(sources, texts) == 1.0
+        results: list[tuple[str | None, str]] = []
+        for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
+            rejected = spec.short_filter and not passes_filter(text)
+            if rejected or (spec.drop_unchanged and same):
+                other = row.views.get(spec.fallback) if spec.fallback else None
+                rule = "rejected" if rejected else "unchanged"
+                results.append((other, rule if other is None else f"{rule}, {spec.fallback}"))
+            else:
+                results.append((text, "substituted"))
+        views = with_error_rate(rows, results)
+        overlap = lexical_overlap([row.text for row in rows], [view.text or "" for view in views]).tolist()
+        return [
+            replace(view, scores={**view.scores, "overlap": share if view.text else None})
+            for view, share in zip(views, overlap, strict=True)
+        ]
+
+    def cycle(self, texts: Sequence[str], rngs: Sequence[np.random.Generator]) -> list[str]:
+        """Mask and predict n texts once, each by the generator of its row.
+
+        Predicted are the tokens at all positions, the masked ones and the others, as published.
+        """
+        encoded, tokenizer = self._predictor.encode(texts), self._predictor.tokenizer
+        ids = [np.asarray(row) for row in encoded["input_ids"]]
+        probability = self.mask_probabilities(encoded)
+        inputs = [
+            np.where(rng.random(len(row)) < p, tokenizer.mask_token_id, row).tolist()
+            for row, p, rng in zip(ids, probability, rngs, strict=True)
+        ]
+        where = [np.flatnonzero(~np.isin(row, self._predictor.special)) for row in ids]
+        for i, scores in self._predictor.scores(inputs, where):
+            ids[i][where[i]] = scores.argmax(-1)
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": True}
+        return [tokenizer.decode(row.tolist(), **options).strip() for row in ids]
+
+    def mask_probabilities(self, encoded: Any) -> list[np.ndarray]:
+        """Return the probability with which each token is masked; 0 for special tokens.
+
+        The tags are those of the vocabulary's entries, and X for pieces that continue a word, as published.
+        """
+        out = []
+        for i, ids in enumerate(encoded["input_ids"]):
+            words = encoded.word_ids(i)
+            inner = [k > 0 and word is not None and word == words[k - 1] for k, word in enumerate(words)]
+            p = np.where(inner, SAN_SCORES["X"] / self.spec.divisor, self._of_id[np.asarray(ids)])
+            out.append(np.where(np.isin(ids, self._predictor.special), 0.0, p))
+        return out
+
+
+def passes_filter(text: str) -> bool:
+    """Return whether an output passes SAN's published filter: short outputs are often mostly punctuation."""
+    if not text.strip():
+        return False
+    marks = sum(c in string.punctuation for c in text)
+    spaces = text.count(" ")
+    return len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3
+
+
+def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
+    """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
+
+    Pieces that continue a word get X, as published, and so do entries that spell no word; special tokens get "". The
+    result is cached by vocabulary and parser.
+
+    Args:
+        tokenizer: A transformers tokenizer.
+        parser: Tags the entries.
+    """
+    vocabulary = tokenizer.get_vocab()
+    entries = [""] * (1 + max(vocabulary.values()))
+    for entry, index in vocabulary.items():
+        entries[index] = entry
+    special = set(tokenizer.all_special_ids)
+    key = hashlib.sha256(json.dumps([1, parser.digest, sorted(special), entries]).encode()).hexdigest()
+    path = cache_root() / "lexicon" / f"{key[:32]}.json"
+    with suppress(OSError, ValueError):  # missing or damaged
+        cached = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(cached, list) and len(cached) == len(entries):
+            return cached
+    words = ["" if index in special else _word(tokenizer, entry) for index, entry in enumerate(entries)]
+    spelled = [word for word in words if word]
+    tag_of = {word: tokens[0].pos for word, tokens in zip(spelled, parser.parse(spelled), strict=True) if tokens}
+    tags = ["" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)]
+    with suppress(OSError, OpencseError):  # without a writable cache the next call is only slower
+        write_text(make_folder(path.parent) / path.name, json.dumps(tags))
+    return tags
+
+
+def _word(tokenizer: Any, entry: str) -> str:
+    """Return the word that a vocabulary entry spells, "" for a piece that continues a word; bytes are decoded."""
+    if entry.startswith("##"):
+        return ""
+    word = entry.lstrip("Ġ▁").replace("</w>", "").strip()
+    if word and ("Ġ" in entry or not word.isascii()):
+        return tokenizer.convert_tokens_to_string([entry]).strip()
+    return "" if word.startswith("[unused") else word

@@ -32,7 +32,7 @@ _CLASSES = {
     "negation": "opencse.text.english.negation:Negation",
     "back_translation": "opencse.text.generated.paraphrases:BackTranslation",
     "candidate_table": "opencse.text.generated.paraphrases:CandidateTable",
-    "substitution": "opencse.text.generated.substitution:Substitution",
+    "substitution": "opencse.text.generated.likely_words:Substitution",
     "phrase_swap": "opencse.text.english.order:PhraseSwap",
     "main_clause": "opencse.text.english.clause:MainClause",
     "antonym_swap": "opencse.text.english.one_word:AntonymSwap",

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.generated import likely_words, substitution
-from opencse.text.generated.substitution import passes_filter
+from opencse.text.generated import likely_words
+from opencse.text.generated.likely_words import passes_filter
 from opencse.text.views.registry import Insertion, SourceRow, Substitution, WordSubstitution
 
 TEXTS = ["The old dog sits in the garden.", "a man", " ".join(["the green house"] * 10), "🙂", "", "   "]
@@ -60,7 +60,7 @@ def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
     """SAN Table 2 over 20, by numbers written out: a tag for each entry of the vocabulary, whatever a tagger says."""
     tags = list(MASKED)
     monkeypatch.setattr(
-        substitution,
+        likely_words,
         "static_lexicon",
         lambda tokenizer, parser: [
             "" if i in tokenizer.all_special_ids else tags[i % len(tags)] for i in range(len(tokenizer))
