@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
 import random
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from opencse.foundation.cache import cache_root
-from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import make_folder, write_text
+from opencse.foundation.cache import StoreWriter, cached_store
 from opencse.text.surface import lexical_overlap
-from opencse.text.syntax import Edit, SpacyParser, apply_edits
+from opencse.text.syntax import Edit, SpacyParser, apply_edits, load_parser
 from opencse.text.views.registry import (
     BuiltView,
     Constructor,
@@ -302,9 +297,6 @@ class Substituter:
     """An opened `Substitution`."""
 
     def __init__(self, spec: Substitution, *, seed: int = 0) -> None:
-        from opencse.text.generated.likely_words import WordPredictor
-        from opencse.text.syntax import load_parser
-
         self.spec, self._seed = spec, seed
         self._predictor = WordPredictor(spec.model, precision=spec.precision)
         parser = load_parser(spec.syntax)
@@ -397,19 +389,16 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     for entry, index in vocabulary.items():
         entries[index] = entry
     special = set(tokenizer.all_special_ids)
-    key = hashlib.sha256(json.dumps([1, parser.digest, sorted(special), entries]).encode()).hexdigest()
-    path = cache_root() / "lexicon" / f"{key[:32]}.json"
-    with suppress(OSError, ValueError):  # missing or damaged
-        cached = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(cached, list) and len(cached) == len(entries):
-            return cached
-    words = ["" if index in special else _word(tokenizer, entry) for index, entry in enumerate(entries)]
-    spelled = [word for word in words if word]
-    tag_of = {word: tokens[0].pos for word, tokens in zip(spelled, parser.parse(spelled), strict=True) if tokens}
-    tags = ["" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)]
-    with suppress(OSError, OpencseError):  # without a writable cache the next call is only slower
-        write_text(make_folder(path.parent) / path.name, json.dumps(tags))
-    return tags
+
+    def write(writer: StoreWriter) -> None:
+        words = ["" if index in special else _word(tokenizer, entry) for index, entry in enumerate(entries)]
+        spelled = [word for word in words if word]
+        tag_of = {word: tokens[0].pos for word, tokens in zip(spelled, parser.parse(spelled), strict=True) if tokens}
+        tags = ["" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)]
+        writer.add([tag.encode() for tag in tags])
+
+    store = cached_store("tokens", ["tags", parser.digest, sorted(special), entries], {"tags": np.uint8}, write)
+    return store.texts("tags", np.arange(len(store)))
 
 
 def _word(tokenizer: Any, entry: str) -> str:
