@@ -87,7 +87,7 @@ def mining(corpus: Path, _: Path) -> Work:
 
     from opencse.foundation.numbers import unit_rows
     from opencse.text.corpus import Corpus
-    from opencse.text.mined.vectors import CorpusIndex, find_vectors
+    from opencse.text.mined.vectors import find_vectors
     from opencse.text.views.registry import DebiasedNegatives, SourceRow, open_sentence_store, texts_hash
 
     sentences = open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
@@ -100,7 +100,7 @@ def mining(corpus: Path, _: Path) -> Work:
         noise = generator.normal(scale=0.01, size=(DISTINCT, distinct.shape[1]))
         noisy = unit_rows(distinct + noise).astype(np.float16)
         vectors.write(shard, noisy[np.array(rows) % DISTINCT])
-    miner = spec.open(prepared=CorpusIndex(sentences=sentences, vectors=vectors))
+    miner = spec.open(prepared=vectors)
     units = np.linspace(0, len(sentences) // spec.unit - 1, UNITS).astype(int).tolist()
 
     def draw() -> None:

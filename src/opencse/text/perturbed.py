@@ -6,21 +6,23 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count as count_up
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from opencse.foundation.workers import Engine
 from opencse.text.views.registry import (
-    UNIT,
     BuiltView,
     Constructor,
     ConstructorSpec,
-    CorpusAccess,
     SentenceStore,
     SourceRow,
     row_random,
     with_error_rate,
 )
+
+if TYPE_CHECKING:
+    from opencse.encoder.backbone import Backbone
+
 
 Changed = tuple[str | None, str]
 """The changed text, or None, and the rule or the reason."""
@@ -139,19 +141,13 @@ class RandomSentence(_RandomChange):
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Draw another row's text."""
-        own = _words(row.text)
+        own = row.text.lower().split()
         others = [other for other in rows if other.id != row.id]
         chosen = rng.choice(others) if others else row
-        if _words(chosen.text) == own:  # rarely: copies are few
-            others = [other for other in others if _words(other.text) != own]
+        if chosen.text.lower().split() == own:  # rarely: copies are few
+            others = [other for other in others if other.text.lower().split() != own]
             chosen = rng.choice(others) if others else row
         return (chosen.text, f"row {chosen.id}") if others else (None, "no other row")
-
-
-@lru_cache(maxsize=2 * UNIT)
-def _words(text: str) -> tuple[str, ...]:
-    """Return the lower-cased words of a text, to find copies; cached because each row is compared with all others."""
-    return tuple(text.lower().split())
 
 
 class NextSentence(ConstructorSpec):
@@ -170,9 +166,9 @@ class NextSentence(ConstructorSpec):
     kind = "next_sentence"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def prepare(self, corpus: CorpusAccess) -> SentenceStore:
+    def prepare(self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]) -> SentenceStore:
         """Return the sentences of the whole corpus."""
-        return corpus.sentences
+        return sentences
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Return the constructor; there is nothing to load."""

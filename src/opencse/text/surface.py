@@ -123,28 +123,6 @@ def edit_units(texts: Sequence[str]) -> list[str]:
     return ["".join([characters[word] for word in text.lower().split()]) for text in texts]
 
 
-def pool_distance(texts: Sequence[str], anchors: np.ndarray, pools: np.ndarray) -> np.ndarray:
-    """Return the edit distance of each anchor to every text of its pool (DebCSE, Eq. 1).
-
-    Args:
-        texts: All texts, from `edit_units`.
-        anchors: Indices of texts, int64 (a,).
-        pools: Indices of texts, int64 (a, n); negative if a pool has fewer than n members.
-
-    Returns:
-        int32 (a, n); 0 without a member.
-    """
-    from rapidfuzz.distance import Levenshtein
-    from rapidfuzz.process import cdist
-
-    out = np.zeros(pools.shape, dtype=np.int32)
-    for anchor, members, distances in zip(anchors.tolist(), pools, out, strict=True):
-        valid = members >= 0
-        pool = [texts[member] for member in members[valid].tolist()]
-        distances[valid] = cdist([texts[anchor]], pool, scorer=Levenshtein.distance, dtype=np.int32, workers=1)[0]
-    return out
-
-
 def _substitutions(a: str, b: str) -> int:
     """Return the number of substitutions in the alignment that is preferred, by the whole matrix of distances."""
     matrix = [list(range(len(b) + 1))]

@@ -24,8 +24,8 @@ from opencse.text.generated.paraphrases import (
     distinct_candidates,
 )
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, in_window
-from opencse.text.mined.vectors import CorpusIndex, Counts, EmbeddingSpec, MinedSpec
-from opencse.text.surface import edit_units, pool_distance
+from opencse.text.mined.vectors import Counts, EmbeddingSpec, MinedSpec, Vectors
+from opencse.text.surface import edit_units
 from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest
 
 if TYPE_CHECKING:
@@ -70,9 +70,15 @@ class DebiasedDraw(EmbeddingSpec):
             cosine: Cosine similarity of row and candidate.
             noise: Standard Gumbel noise.
         """
+        from rapidfuzz.distance import Levenshtein
+        from rapidfuzz.process import cdist
+
         valid, size = members >= 0, np.array([len(text) for text in texts])
         longer = np.maximum(size[anchors][:, None], size[members])
-        distance = pool_distance(texts, anchors, members)
+        distance = np.zeros(members.shape, dtype=np.int32)
+        for anchor, row, exists, distances in zip(anchors.tolist(), members, valid, distance, strict=True):
+            pool = [texts[member] for member in row[exists].tolist()]
+            distances[exists] = cdist([texts[anchor]], pool, scorer=Levenshtein.distance, dtype=np.int32, workers=1)[0]
         score = selection_scores(cosine, distance, longer, valid, weight=self.weight, role=self.role, mode=self.mode)
         return draw(score, valid, noise, count=self.count, temperature=_TEMPERATURE[self.mode])
 
@@ -173,10 +179,10 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
         super().__post_init__()
         check_least(self, 1, "pool")
 
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
+    def draw(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         ids, block = np.array([row.id for row in rows]), self.random_block(rows, index, seed)
-        keys, take, size = index.sentences.keys, index.vectors.take, min(self.pool, len(block))
+        keys, take, size = index.sentences.keys, index.take, min(self.pool, len(block))
         pools = in_window(ids, block, keys, take, size=size, window=self.bounds)
         used, place = np.unique(np.concatenate((ids, pools.ids[pools.valid])), return_inverse=True)
         texts, members = edit_units(index.sentences.take(used)), np.full(pools.ids.shape, -1)

@@ -26,7 +26,6 @@ from opencse.text.views.registry import (
     BuiltView,
     Constructor,
     ConstructorSpec,
-    CorpusAccess,
     SentenceStore,
     SourceRow,
     row_seed,
@@ -54,18 +53,19 @@ class Vectors:
         folder: Place of the shards.
         weights_hash: Hash of the model.
         dimension: d.
-        rows: Number of vectors.
+        sentences: The corpus.
     """
 
     folder: Path
     weights_hash: str
     dimension: int
-    rows: int
+    sentences: SentenceStore
 
     @property
     def shards(self) -> list[range]:
         """The numbers of the rows of each shard."""
-        return [range(start, min(start + CHUNK, self.rows)) for start in range(0, self.rows, CHUNK)]
+        rows = len(self.sentences)
+        return [range(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK)]
 
     def has(self, shard: int) -> bool:
         """Return whether a shard was written, and is of the right size."""
@@ -178,7 +178,7 @@ def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedd
     missing = [shard for shard in range(len(vectors.shards)) if not vectors.has(shard)]
     if missing:
         done = len(sentences) - sum(len(vectors.shards[shard]) for shard in missing)
-        task = _EmbedShard(sentences, vectors, spec, embedder)
+        task = _EmbedShard(vectors, spec, embedder)
         with Phase("embedding", total=len(sentences), unit="sentences", initial=done) as phase:
             results = engine.map(task, missing) if engine.remote else ((shard, task(shard)) for shard in missing)
             for _, rows in results:  # in this process, the embedder's own threads use all cores
@@ -190,14 +190,14 @@ def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
     """Return the vectors of a corpus in the cache, of which shards may be missing; `embedder` is the loaded model."""
     encoder = embedder.key()
     key = [_VERSION, *encoder, sentences.texts_hash]
-    return Vectors(cache_place("vectors", key_hash(key)), encoder[0], embedder.dimension, len(sentences))
+    return Vectors(cache_place("vectors", key_hash(key)), encoder[0], embedder.dimension, sentences)
 
 
 class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
-    def __init__(self, sentences: SentenceStore, vectors: Vectors, spec: EmbeddingSpec, embedder: Embedder) -> None:
-        self._sentences, self._vectors, self._spec = sentences, vectors, spec
+    def __init__(self, vectors: Vectors, spec: EmbeddingSpec, embedder: Embedder) -> None:
+        self._vectors, self._spec = vectors, spec
         self._embedder: Embedder | None = embedder
 
     def __getstate__(self) -> dict[str, Any]:
@@ -209,19 +209,12 @@ class _EmbedShard:
     def __call__(self, shard: int) -> int:
         assert self._embedder is not None
         rows = self._vectors.shards[shard]
-        self._vectors.write(shard, unit_rows(self._embedder.encode(self._sentences.range(rows.start, rows.stop))))
+        texts = self._vectors.sentences.range(rows.start, rows.stop)
+        self._vectors.write(shard, unit_rows(self._embedder.encode(texts)))
         return len(rows)
 
 
 Counts = Mapping[str, np.ndarray]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusIndex:
-    """Texts and vectors of the corpus, by number. Pickling sends only paths."""
-
-    sentences: SentenceStore
-    vectors: Vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,17 +243,16 @@ class MinedSpec(EmbeddingSpec):
         """The window with its ends at -1 and 1 opened, as a rounded cosine may lie just beyond."""
         return (self.window[0] if self.window[0] > -1 else -np.inf, self.window[1] if self.window[1] < 1 else np.inf)
 
-    def prepare(self, corpus: CorpusAccess) -> CorpusIndex:
+    def prepare(self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]) -> Vectors:
         """Embed the corpus, unless its vectors are in the cache."""
-        vectors = open_vectors(corpus.sentences, self, self.embedder(corpus.models), corpus.engine)
-        return CorpusIndex(sentences=corpus.sentences, vectors=vectors)
+        return open_vectors(sentences, self, self.embedder(models), engine)
 
-    def open(self, *, seed: int = 0, prepared: CorpusIndex | None = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Vectors | None = None) -> Constructor:
         """Return the miner; files are mapped when they are read."""
         assert prepared is not None
-        return Constructor(build=partial(self._mined, index=prepared, seed=seed), digest=prepared.vectors.weights_hash)
+        return Constructor(build=partial(self._mined, index=prepared, seed=seed), digest=prepared.weights_hash)
 
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
+    def draw(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> tuple[CandidatePools, Counts]:
         """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed.
 
         Returns:
@@ -269,12 +261,12 @@ class MinedSpec(EmbeddingSpec):
         """
         raise NotImplementedError
 
-    def random_block(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> np.ndarray:
+    def random_block(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> np.ndarray:
         """Return the numbers of random sentences, without copies, that the rows of a unit share as candidates."""
         keys, unit = index.sentences.keys, SourceRow(id=rows[0].id // self.unit, text="")
         return without_copies(random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit)), keys)
 
-    def _mined(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> list[list[BuiltView]]:
+    def _mined(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> list[list[BuiltView]]:
         """Draw for each row."""
         drawn, counts = self.draw(rows, index, seed)
         row, place = np.nonzero(drawn.valid)  # positions are filled from the first
@@ -351,9 +343,9 @@ class HardNegatives(MinedSpec):
         limits[[*texts]] = cosine - np.abs(cosine) * np.float32(1 - self.max_ratio)
         return limits
 
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, Counts]:
+    def draw(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
-        ids, keys, take = np.array([row.id for row in rows]), index.sentences.keys, index.vectors.take
+        ids, keys, take = np.array([row.id for row in rows]), index.sentences.keys, index.take
         candidates = self.random_block(rows, index, seed)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
         limits = self._limits(rows, take(ids))

@@ -25,7 +25,6 @@ from opencse.text.views.registry import (
     BuiltView,
     Constructor,
     ConstructorSpec,
-    CorpusAccess,
     SentenceStore,
     SourceRow,
     open_sentence_store,
@@ -96,9 +95,9 @@ def build_views(
             engine = Local(processes=min(-(-rows // part_rows), engine.workers))
         builder = _PartBuilder(specs, sentences, seed, part_rows, out_dir.absolute())
         if any(spec.needs_corpus for spec in specs.values()):
-            access = CorpusAccess(sentences, engine, {model.name: model for model in models})
+            opened = {model.name: model for model in models}
             with timed("mining"):
-                builder.prepared = {name: spec.prepare(access) for name, spec in specs.items()}
+                builder.prepared = {name: spec.prepare(sentences, engine, opened) for name, spec in specs.items()}
         header = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
         columns = {name: _parameters(specs[name]) | {"weights_sha256": weights} for name, weights in builder.open()}
         missing = builder.missing(header | {"columns": columns}, resume=resume)

@@ -177,8 +177,13 @@ class ConstructorSpec:
             if isinstance(nested := getattr(self, name), ConstructorSpec):
                 nested.check()
 
-    def prepare(self, corpus: CorpusAccess) -> Any:
+    def prepare(self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]) -> Any:
         """Do the work that needs the whole corpus, once, before any row is built; by default there is none.
+
+        Args:
+            sentences: All sentences, by number.
+            engine: Runs batch work.
+            models: Models that are open already, by name.
 
         Returns:
             What `open` receives in each process: small and picklable.
@@ -202,7 +207,7 @@ class ConstructorSpec:
         prepared = None
         if self.needs_corpus:
             sentences = open_sentence_store(texts, texts_hash(texts)[0])
-            prepared = self.prepare(CorpusAccess(sentences, Local(processes=1)))
+            prepared = self.prepare(sentences, Local(processes=1), {})
         views = self.open(seed=seed, prepared=prepared)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
         return [[one.text for one in view] if isinstance(view, list) else view.text for view in views]
 
@@ -229,21 +234,6 @@ def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | Non
     rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done])
     rate = dict(zip(done, rates.tolist(), strict=True))
     return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(results)]
-
-
-@dataclass(frozen=True)
-class CorpusAccess:
-    """The corpus, the engine and the models that `ConstructorSpec.prepare` receives.
-
-    Attributes:
-        sentences: All sentences, by number.
-        engine: Runs batch work.
-        models: Models that are open already, by name.
-    """
-
-    sentences: SentenceStore
-    engine: Engine
-    models: Mapping[str, Backbone] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
