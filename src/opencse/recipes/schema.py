@@ -214,28 +214,19 @@ class Recipe:
         read = dict.fromkeys(view for term in self.terms for view in term.views if view not in self.views)
         undeclared = {view: ViewSettings(text=view, optional=view != "text") for view in read if view in own}
         object.__setattr__(self, "views", {**self.views, **undeclared})
-
-        def before(term: Term) -> tuple[Term, ...]:
-            return self.terms[: self.terms.index(term)]
-
-        for term in self.terms:
-            for view in term.views:
-                if view not in self.views:
-                    raise ValueError(
-                        f"term '{term.name}' needs the view '{view}', which is not defined "
-                        f"(views: {', '.join(self.views) or 'none'})"
-                    )
+        for i, term in enumerate(self.terms):
+            for kind, needs, known in (("view", term.views, self.views), ("teacher", term.teachers, self.teachers)):
+                for name in needs:
+                    if name not in known:
+                        raise ValueError(
+                            f"term '{term.name}' needs the {kind} '{name}', which is not defined "
+                            f"({kind}s: {', '.join(known) or 'none'}): add [{kind}s.{name}]"
+                        )
             other = term.weights_from
-            if other and not any(t.name == other and t.teachers == term.teachers for t in before(term)):
+            if other and not any(t.name == other and t.teachers == term.teachers for t in self.terms[:i]):
                 raise ValueError(
                     f"term '{term.name}' takes the weights of '{other}', which is no earlier term with its teachers"
                 )
-            for teacher in term.teachers:
-                if teacher not in self.teachers:
-                    raise ValueError(
-                        f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
-                        f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
-                    )
         columns = {view.text for view in self.views.values()}
         for name, part in self.corpus.parts.items():
             for column in (*part.needs, *part.keeps):

@@ -128,16 +128,13 @@ def content_hash(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def text_column(
-    columns: Sequence[str], source: str | Path, wanted: str | None = None, *, option: str = "--column"
-) -> str:
+def text_column(columns: Sequence[str], source: str | Path, wanted: str | None = None) -> str:
     """Return the column that holds the text: the wanted one, else the first of `TEXT_COLUMNS`, else the only one.
 
     Args:
         columns: The columns of the table.
         source: Name of the table, for messages.
         wanted: The column that the user asked for.
-        option: How the user names a column, for messages.
 
     Raises:
         OpencseError: The wanted column is missing, or none of several has a known name.
@@ -153,7 +150,7 @@ def text_column(
     if len(columns) == 1:
         return columns[0]
     raise OpencseError(
-        f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", f"Name it with `{option}`."
+        f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", "Name it with `--column`."
     )
 
 

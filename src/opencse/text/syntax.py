@@ -46,11 +46,8 @@ class Token:
     relation: str
 
 
-@lru_cache(maxsize=2)
-def load_parser(name: str = BUNDLED) -> SpacyParser:
-    """Return the bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
-
-    Constructors over the same rows share the pipeline and its most recent parses.
+class SpacyParser:
+    """A spaCy pipeline; it keeps its most recent parses. `load_parser` opens one.
 
     Args:
         name: "syntax" for the bundled pipeline, an installed spaCy package (`en_core_web_sm`), a folder, or "blank:de"
@@ -59,13 +56,8 @@ def load_parser(name: str = BUNDLED) -> SpacyParser:
     Raises:
         OpencseError: There is no such pipeline, or it has no tagger or no parser.
     """
-    return SpacyParser(name)
 
-
-class SpacyParser:
-    """A spaCy pipeline (`load_parser`); it keeps its most recent parses."""
-
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str = BUNDLED) -> None:
         self._blank = name.startswith(_BLANK)
         self._nlp = _pipeline(name)
         self._known: dict[str, tuple[Token, ...]] = {}
@@ -86,6 +78,10 @@ class SpacyParser:
             tokens = tuple(_tokens(doc))
             self._known[text] = _final_mark_apart(tokens) if self._blank else tokens
         return iter([self._known[text] for text in wanted])
+
+
+load_parser = lru_cache(maxsize=2)(SpacyParser)
+"""Opens a pipeline by its name: constructors over the same rows share it, and its most recent parses."""
 
 
 def _pipeline(name: str) -> Any:

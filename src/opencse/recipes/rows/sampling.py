@@ -178,8 +178,7 @@ def _cut(texts: Sequence[str], share: float, rng: random.Random, pack: LanguageP
     return out
 
 
-SENTENCE_COLUMNS = ("text", "sentence")
-PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
+_COLUMNS = (("text", "sentence"), ("paraphrase", "back_translation", "candidate"))
 
 
 def paraphrase_settings(table: Path | None, layer: Mapping[str, Any]) -> list[str]:
@@ -212,12 +211,10 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
         OpencseError: There is no such file, or it has no columns with known names.
     """
     present = Corpus(regular_file(table)).columns  # a corpus may be a folder, this table may not
-    columns = [
-        next((name for name in names if name in present), None) for names in (SENTENCE_COLUMNS, PARAPHRASE_COLUMNS)
-    ]
-    if columns[0] is None or columns[1] is None:
+    text, paraphrase = (next((name for name in names if name in present), "") for names in _COLUMNS)
+    if not text or not paraphrase:
         raise OpencseError(
             f"{table} is not a table of paraphrases: its columns are {', '.join(present)}",
-            f"Name one {' or '.join(SENTENCE_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
+            f"Name one {', and one '.join(' or '.join(names) for names in _COLUMNS)}.",
         )
-    return columns[0], columns[1]
+    return text, paraphrase

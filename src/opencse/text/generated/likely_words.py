@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from opencse.foundation.cache import StoreWriter, cached_store
+from opencse.text.corpus import chunks
 from opencse.text.surface import lexical_overlap
 from opencse.text.syntax import Edit, SpacyParser, apply_edits, load_parser
 from opencse.text.views.registry import (
@@ -87,7 +88,10 @@ class WordPredictor:
         """
         import torch
 
-        for batch in self._batches([len(row) for row in ids]):
+        order = sorted(range(len(ids)), key=lambda i: (len(ids[i]), i))
+        groups = itertools.groupby(order, key=lambda i: len(ids[i]))
+        # The scores of a batch over the vocabulary fit in memory.
+        for batch in (b for n, group in groups for b in chunks(group, max(1, min(_SENTENCES, _TOKENS // max(n, 1))))):
             tokens = torch.tensor([ids[i] for i in batch], device=self.device)
             offsets = np.arange(len(batch)) * tokens.shape[1]
             wanted = np.concatenate([where[i] + offset for i, offset in zip(batch, offsets, strict=True)])
@@ -100,13 +104,6 @@ class WordPredictor:
             scores[:, self.special] = -np.inf
             ends = np.cumsum([len(where[i]) for i in batch])[:-1]
             yield from zip(batch, np.split(scores, ends), strict=True)
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield batches of indices of rows of equal length, whose scores over the vocabulary fit in memory."""
-        order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
-        for length, group in itertools.groupby(order, key=lambda i: lengths[i]):
-            rows, size = list(group), max(1, min(_SENTENCES, _TOKENS // max(length, 1)))
-            yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,10 +171,8 @@ class _LikelyWords(ConstructorSpec):
             and any(c.isalpha() for c in row.text[slice(*offsets[k])])
             and (offsets[k][0] == 0 or row.text[offsets[k][0] - 1].isspace())
         ]
-        count = len(row.text.split())
-        wanted = max(1, math.floor(count * rng.uniform(*self.share)))
-        room = longest - len(words)
-        return sorted(rng.sample(single, max(0, min(wanted, len(single), room))))
+        wanted = max(1, math.floor(len(row.text.split()) * rng.uniform(*self.share)))
+        return sorted(rng.sample(single, max(0, min(wanted, len(single), longest - len(words)))))
 
 
 class Insertion(_LikelyWords):
@@ -289,14 +284,14 @@ class Substitution(ConstructorSpec):
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the masked language model and the tags."""
-        opened = Substituter(self, seed=seed)
+        opened = Substituter(self, seed)
         return Constructor(build=opened, digest=opened.digest)
 
 
 class Substituter:
     """An opened `Substitution`."""
 
-    def __init__(self, spec: Substitution, *, seed: int = 0) -> None:
+    def __init__(self, spec: Substitution, seed: int) -> None:
         self.spec, self._seed = spec, seed
         self._predictor = WordPredictor(spec.model, precision=spec.precision)
         parser = load_parser(spec.syntax)
@@ -321,8 +316,7 @@ class Substituter:
         for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
             rejected = spec.short_filter and not passes_filter(text)
             if rejected or (spec.drop_unchanged and same):
-                other = row.views.get(spec.fallback) if spec.fallback else None
-                rule = "rejected" if rejected else "unchanged"
+                other, rule = row.views.get(spec.fallback), "rejected" if rejected else "unchanged"
                 results.append((other, rule if other is None else f"{rule}, {spec.fallback}"))
             else:
                 results.append((text, "substituted"))
@@ -367,11 +361,8 @@ class Substituter:
 
 def passes_filter(text: str) -> bool:
     """Return whether an output passes SAN's published filter: short outputs are often mostly punctuation."""
-    if not text.strip():
-        return False
-    marks = sum(c in string.punctuation for c in text)
-    spaces = text.count(" ")
-    return len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3
+    marks, spaces = sum(c in string.punctuation for c in text), text.count(" ")
+    return bool(text.strip()) and (len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3)
 
 
 def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
@@ -384,10 +375,8 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
         tokenizer: A transformers tokenizer.
         parser: Tags the entries.
     """
-    vocabulary = tokenizer.get_vocab()
-    entries = [""] * (1 + max(vocabulary.values()))
-    for entry, index in vocabulary.items():
-        entries[index] = entry
+    size = 1 + max(tokenizer.get_vocab().values())
+    entries = [entry or "" for entry in tokenizer.convert_ids_to_tokens(range(size))]
     special = set(tokenizer.all_special_ids)
 
     def write(writer: StoreWriter) -> None:

@@ -20,13 +20,8 @@ from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
 from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest, row_random
 
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A possible paraphrase and its origin, such as a pivot language or a system."""
-
-    text: str
-    label: str = ""
+Candidate = tuple[str, str]
+"""A possible paraphrase, and its origin, such as a pivot language or a system."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +57,7 @@ class ChosenCandidate(ConstructorSpec):
     def _choose(self, rows: Sequence[SourceRow], source: Constructor, seed: int) -> list[BuiltView]:
         pools, (low, high) = source(rows), self.window
         flat = [(i, one) for i, pool in enumerate(pools) for one in distinct_candidates(rows[i].text, pool)]
-        rates = match_error_rate([rows[i].text for i, _ in flat], [one.text for _, one in flat])
+        rates = match_error_rate([rows[i].text for i, _ in flat], [text for _, (text, _) in flat])
         fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
         for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
             if low <= rate <= high:
@@ -73,7 +68,7 @@ class ChosenCandidate(ConstructorSpec):
             if left:
                 random_one = self.pick == "random"
                 mer, one = row_random(seed, self.kind, row).choice(left) if random_one else max(left, key=itemgetter(0))
-                text, rule = one.text, one.label or "chosen"
+                text, rule = one
             views.append(BuiltView(text=text, rule=rule, scores={"mer": mer, "candidates": len(pool)}))
         return views
 
@@ -82,7 +77,7 @@ def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Cand
     """Return the candidates without copies of the text or duplicates; case and white space are ignored."""
     seen, out = {" ".join(text.lower().split())}, []
     for candidate in candidates:
-        key = " ".join(candidate.text.lower().split())
+        key = " ".join(candidate[0].lower().split())
         if key and key not in seen:
             seen.add(key)
             out.append(candidate)
@@ -137,8 +132,8 @@ class CandidateTable(ChosenCandidate):
             text, value, *labels = cells
             for one in value if isinstance(value, list) else [value]:
                 if text is not None and one is not None:
-                    candidate = Candidate(text=str(one), label="/".join(map(str, labels)))
-                    table.setdefault(str(text).strip(), []).append(candidate)
+                    label = "/".join(map(str, labels)) or "chosen"
+                    table.setdefault(str(text).strip(), []).append((str(one), label))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         return Constructor(build=lambda rows: [table.get(row.text.strip(), []) for row in rows], digest=digest)
 
@@ -221,7 +216,7 @@ class BackTranslation(ChosenCandidate):
                 rngs = [row_random(seed, f"noise.{pivot}.{variant}", rows[i]) for i in live]
                 sources = [self.noisy(rows[i].text, forward.unknown, rng) for i, rng in zip(live, rngs, strict=True)]
                 for i, text in zip(live, back(forward(sources)), strict=True):
-                    pools[i].append(Candidate(text=text, label=self.models[pivot][0]))
+                    pools[i].append((text, self.models[pivot][0]))
         return pools
 
     def noisy(self, text: str, mask: str, rng: random.Random) -> str:

@@ -244,7 +244,7 @@ class DebiasedPositives(DebiasedDraw):
     ) -> list[list[BuiltView]]:
         """Draw for each row."""
         pools = [distinct_candidates(row.text, pool) for row, pool in zip(rows, source(rows), strict=True)]
-        texts = [row.text for row in rows] + [one.text for pool in pools for one in pool]
+        texts = [row.text for row in rows] + [text for pool in pools for text, _ in pool]
         sizes = np.array([len(pool) for pool in pools], dtype=np.int64)
         n = max(1, sizes.max(initial=0))
         valid = np.arange(n) < sizes[:, None]
@@ -257,7 +257,6 @@ class DebiasedPositives(DebiasedDraw):
         places = self.places(edit_units(texts), np.arange(len(rows)), members, cosine, noise)
         row, rank = np.nonzero(places >= 0)
         place = places[row, rank]
-        drawn = [pools[i][k] for i, k in zip(row.tolist(), place.tolist(), strict=True)]
-        chosen = [(one.text, one.label or "chosen") for one in drawn]
+        chosen = [pools[i][k] for i, k in zip(row.tolist(), place.tolist(), strict=True)]
         counts = [{"candidates": len(pool)} for pool in pools]
         return self._drawn_views(rows, row, chosen, cosine[row, place], counts, empty="no candidate")
