@@ -86,7 +86,7 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(options, monke
         if tasks != ["CR"]:
             raise OpencseError(f"there is no {tasks[0]}")
         result = TaskResult(task="CR", main="accuracy", metrics={"accuracy": 81.5}, rows=2, data_sha256="", details={})
-        return Evaluation(results={"transfer": Results(results=(result,))}, settings={}, texts=2, seconds=0.0)
+        return Evaluation(results={"transfer": Results(results=(result,))}, settings={})
 
     monkeypatch.setattr(reproduced_runs, "evaluate", evaluate)
     for repeated in (False, True):

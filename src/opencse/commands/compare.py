@@ -117,7 +117,6 @@ def spread(scores: Sequence[float | None]) -> Number:
 
 
 def _measured(run: RunRecord, tasks: Sequence[ScoredPairs]) -> Mapping[str, float | None]:
-    """Return the scores of a run's model."""
     encoder = Embedder(load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}")
     return {result.task: result.score for result in evaluate_tasks(encoder, tasks).results}
 

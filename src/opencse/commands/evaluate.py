@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +24,6 @@ from opencse.evaluation.task import (
     Task,
     TaskResult,
     TextEmbeddings,
-    distinct_texts,
     evaluate_tasks,
     find_folder,
     rows_sha256,
@@ -59,7 +57,6 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 
 
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
-    """Load the tasks, by suite."""
     if options.pairs:
         return {"pairs": [read_pairs(path) for path in options.pairs]}
     asked = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
@@ -75,7 +72,6 @@ def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[T
     model = load_encoder(source, pooling=options.pooling or "backbone")
     note(f"evaluating {describe(options.precision, model_config(model), model.device)}")
     embedder = Embedder(model, precision=options.precision, progress="encode")
-    started = time.perf_counter()
     tasks = [task for members in suites.values() for task in members]
     found = evaluate_tasks(embedder, tasks)
     texts = {str(each.details["text"]) for each in found.results}
@@ -83,8 +79,6 @@ def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[T
         results={
             suite: Results(results=tuple(found[task.name] for task in members)) for suite, members in suites.items()
         },
-        texts=len(distinct_texts(tasks)),
-        seconds=time.perf_counter() - started,
         settings={
             "model": source,
             "weights_sha256": weights_hash(model),

@@ -60,7 +60,6 @@ def _with_sources(recipe: Recipe) -> str:
 
 
 def _show_published(name: str, family: str | None) -> None:
-    """Print all published settings, for one family of backbones or for all."""
     rows = []
     for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
         values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))

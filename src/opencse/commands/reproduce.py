@@ -84,7 +84,12 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
             system.label: shared.measure(system, start, measure) for system in entry.systems_of(start.family)
         }
     if data is None and entry.kind == "scores" and "Avg." in entry.columns:
-        entry = _on_written_pairs(entry)
+        systems = tuple(
+            replace(system, printed={family: printed[-1:] for family, printed in system.printed.items()})
+            for system in entry.systems
+        )
+        note = f"{entry.note} Scored on opencse's own pairs.".strip()
+        entry = replace(entry, columns=("Avg.",), systems=systems, note=note)
     scores = {
         key: {label: runs if isinstance(runs, str) else [run.scores for run in runs] for label, runs in found.items()}
         for key, found in measured.items()
@@ -139,17 +144,6 @@ def _draw(entry: Entry, done: Mapping[str, list[StoredRun]], details: Mapping[st
     for suffix, draw in plots.items():
         with replaced_file(out / f"{entry.name}{suffix}.svg") as temporary:
             save(draw, temporary)
-
-
-def _on_written_pairs(entry: Entry) -> Entry:
-    """Return the table on the pairs that come with opencse, for users without STS data."""
-    systems = tuple(
-        replace(system, printed={family: printed[-1:] for family, printed in system.printed.items()})
-        for system in entry.systems
-    )
-    return replace(
-        entry, columns=("Avg.",), systems=systems, note=f"{entry.note} Scored on opencse's own pairs.".strip()
-    )
 
 
 def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:

@@ -244,7 +244,6 @@ def _read(source: str | Path, task: str, text: TextVariant) -> tuple[dict[str, l
 
 
 def _table(folder: Path, *parts: str) -> Path | None:
-    """Return the file of a part, whatever its format."""
     return find_file(folder, *(f"{part}{kind}" for part in parts for kind in TABLES))
 
 

@@ -123,21 +123,16 @@ class Evaluation(JupyterMixin):
     Attributes:
         results: Results by suite.
         settings: Settings that they depend on (JSON types, the head of the JSON result).
-        texts: Number of distinct texts, each encoded once.
-        seconds: Wall time of encoding and scoring.
     """
 
     results: dict[str, Results]
     settings: dict[str, Any]
-    texts: int
-    seconds: float
 
     def __rich__(self) -> RenderableType:
         settings = self.settings
         return Group(
             Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"),
             scores_table([self]),
-            Text(f"{self.texts:,} distinct texts, each encoded once"),
         )
 
 
@@ -157,8 +152,6 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
         "tasks": tasks,
         "averages": averages,
         **({"average": next(iter(averages.values()))} if len(averages) == 1 else {}),
-        "distinct_texts": evaluation.texts,
-        "seconds": round(evaluation.seconds, 3),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
     }
 

@@ -137,7 +137,6 @@ def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:
 
 
 def _first(texts: Iterable[str], most: int) -> list[str]:
-    """Return the distinct texts among the first ones."""
     return list(dict.fromkeys(" ".join(text.split()) for text in islice(texts, most)))
 
 

@@ -224,7 +224,6 @@ class SentenceRewriter:
             ]
 
     def _rewritten(self, text: str, passage: int, position: int, made: dict[str, str | None]) -> RewrittenSentence:
-        """Return a sentence with those of its rewritings that fit it."""
         if self.pack.opposites_reworded and made.get("negated opposite") is None:
             made.pop("opposite", None)
         fitting = {name: new for name, new in made.items() if new is not None and self._fits(name, new, text)}

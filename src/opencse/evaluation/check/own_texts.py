@@ -87,7 +87,6 @@ class TextCheck(JupyterMixin):
         rewordings: The same by kind of rewording.
         examples: Searches, worst first.
         notes: Remarks for the reader.
-        seconds: Time taken.
     """
 
     model: str = "the model"
@@ -102,7 +101,6 @@ class TextCheck(JupyterMixin):
     rewordings: dict[str, Estimate]
     examples: tuple[SearchExample, ...] = field(repr=False)
     notes: tuple[str, ...]
-    seconds: float
 
     def headline(self) -> str:
         """Return the main result as one sentence."""
@@ -175,7 +173,6 @@ def check_texts(
     Raises:
         OpencseError: There is no text, or no sentence could be contradicted.
     """
-    started = time.perf_counter()
     if not passages:
         raise OpencseError("there is no text to check", "Give documents with at least one sentence.")
     rng = np.random.default_rng(rewriter.seed)
@@ -220,7 +217,6 @@ def check_texts(
         rewordings=_rates([example.rewording for example in examples], first),
         examples=tuple(_worst_first(examples)),
         notes=tuple(_notes(rewriter.language, len(both))),
-        seconds=time.perf_counter() - started,
     )
 
 
