@@ -32,7 +32,7 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from opencse.encoder.device import MixedPrecision, TrainingPrecision
+from opencse.encoder.device import TrainingPrecision, autocast
 from opencse.encoder.embedder import plan_batches
 from opencse.encoder.packing import prepare_for_training
 from opencse.training.session import keep_freed_memory
@@ -56,7 +56,6 @@ class Variant:
     def __post_init__(self) -> None:
         torch.manual_seed(0)
         self.model = AutoModel.from_pretrained(self.folder, add_pooling_layer=False).train()
-        self.mixed = MixedPrecision(self.precision, self.model, torch.device("cpu"))
         if self.packed:
             assert prepare_for_training(self.model)
         self.call: Callable = torch.compile(self.model, dynamic=True) if self.compiled else self.model
@@ -83,13 +82,14 @@ class Variant:
     def step(self, ids: Tensor, mask: Tensor) -> float:
         """One training step; returns the loss."""
         wall, cpu = time.perf_counter(), time.process_time()
-        with self.mixed.forward():
+        with autocast(self.precision, torch.device("cpu")):
             vectors = self.encode(ids, mask)
         first, second = F.normalize(vectors.float(), dim=-1).chunk(2)
         loss = F.cross_entropy(first @ second.T / 0.05, torch.arange(len(ids)))
-        self.mixed.backward(loss)
-        self.mixed.collect_gradients(self.optimizer, 1.0)
-        self.mixed.step(self.optimizer)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
         self.wall.append(time.perf_counter() - wall)
         self.cpu.append(time.process_time() - cpu)
         return loss.item()

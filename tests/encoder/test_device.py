@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import os
-from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from torch import nn
 from transformers import BertConfig, DistilBertConfig
 
 from opencse.encoder.device import (
-    MixedPrecision,
+    autocast,
     choose_device,
     describe,
     join_processes,
@@ -92,7 +90,7 @@ def test_a_launcher_that_started_one_process_for_several_is_told(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     monkeypatch.setenv("MASTER_PORT", "29500")
     with pytest.raises(OpencseError, match="torchrun --nproc_per_node 2"):
-        join_processes(timedelta(seconds=1))
+        join_processes()
 
 
 def test_worlds_that_disagree_are_refused(monkeypatch):
@@ -138,8 +136,6 @@ def test_an_accelerator_is_asked(monkeypatch, supported, expected):
 def test_what_was_asked_for_is_taken_where_the_device_has_it():
     assert resolve_precision("fp32", WIDE, "cpu") == "fp32"
     assert resolve_precision("fp16", {}, "cuda") == "fp16"
-    with pytest.raises(OpencseError, match="fp16 does not run on a CPU"):
-        MixedPrecision("fp16", nn.Linear(1, 1), CPU)
 
 
 @pytest.mark.parametrize("expected", ["bf16", "fp32"])
@@ -164,20 +160,20 @@ def learn(name, steps=40, fast=True):
     model = bert()
     if fast:
         prepare_for_training(model)
-    precision = MixedPrecision(name, model, CPU)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     torch.manual_seed(1)
     losses = []
     for _ in range(steps):
         ids = torch.randint(4, 60, (16, 9))
         mask = (torch.arange(9)[None] < torch.randint(3, 10, (16, 1))).long()
-        with precision.forward():
+        with autocast(name, CPU):
             hidden = [vectors(model, ids, mask) for _ in range(2)]
         first, second = (F.normalize(x[:, 0].float(), dim=-1) for x in hidden)
         loss = F.cross_entropy(first @ second.T / 0.05, torch.arange(16))
-        precision.backward(loss)
-        precision.collect_gradients(optimizer, 1.0)
-        precision.step(optimizer)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
         losses.append(loss.item())
     return torch.tensor(losses)
 
@@ -188,20 +184,3 @@ def test_bf16_learns_like_fp32():
     # The same masks and batches, so that rounding is the only difference.
     torch.testing.assert_close(low[:3], plain[:3], rtol=0.05, atol=0.0)
     assert low[-10:].mean().item() == pytest.approx(plain[-10:].mean().item(), rel=0.15)
-
-
-def test_accumulation_and_clipping():
-    weights = nn.Linear(3, 1, bias=False)
-    whole = copy.deepcopy(weights)
-    x = torch.randn(8, 3)
-    optimizer = torch.optim.SGD(weights.parameters(), lr=0.0)
-    precision = MixedPrecision("fp32", weights, CPU)
-    for part in x.split(4):
-        precision.backward(weights(part).square().mean() / 2)
-    whole(x).square().mean().backward()
-    torch.testing.assert_close(weights.weight.grad, whole.weight.grad)
-    norm = precision.collect_gradients(optimizer, 1e-3)
-    torch.testing.assert_close(norm, whole.weight.grad.norm())
-    assert weights.weight.grad.norm().item() == pytest.approx(1e-3, rel=1e-3)
-    precision.step(optimizer)
-    assert weights.weight.grad is None

@@ -58,11 +58,6 @@ def test_a_detached_margin_passes_no_gradient() -> None:
     assert np.abs(detached[1]["anchor"] - flowing[1]["anchor"]).max() > 1e-6
 
 
-@pytest.mark.parametrize(("signs", "effective"), [("p+n-", 2), ("p-n+", -2), ("p+", 1), ("n-", 1), ("p-n-", 0)])
-def test_effective_margin(signs: str, effective: int) -> None:
-    assert margin(signs, 0.1).effective == effective
-
-
 def test_an_angular_margin_makes_the_task_harder() -> None:
     losses = [run(AngularInfoNCELoss(degrees=m), draw(VIEWS[:2]))[0] for m in (0, 5, 10, 20, 40)]
     assert losses == sorted(losses)

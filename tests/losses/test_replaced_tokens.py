@@ -65,9 +65,9 @@ def watch(monkeypatch) -> dict:
     original = ReplacedTokenDetectionLoss._edit
 
     def riddle(self, ids, mask, parts):
-        edit, labels, counted = original(self, ids, mask, parts)
-        seen.update(ids=ids, mask=mask, edit=edit, labels=labels, counted=counted)
-        return edit, labels, counted
+        found = original(self, ids, mask, parts)
+        seen.update(ids=ids, mask=mask, edit=found[0], attended=found[1], labels=found[2], counted=found[3])
+        return found
 
     monkeypatch.setattr(ReplacedTokenDetectionLoss, "_edit", riddle)
     return seen
@@ -81,12 +81,12 @@ def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
     edit, everywhere = seen["edit"], torch.ones_like(seen["counted"])
     parts = context.modules[term.name]
     whole = term.counted == "all"
-    logits = parts.predict(edit.ids, edit.mask, torch.cat([*vectors.values()]), everywhere, whole=whole)
-    logits = logits.view(*edit.ids.shape, 2).detach().numpy()
+    logits = parts.predict(edit, seen["attended"], torch.cat([*vectors.values()]), everywhere, whole=whole)
+    logits = logits.view(*edit.shape, 2).detach().numpy()
     if term.task == "replace":
-        changed = ((edit.ids != seen["ids"]) & seen["mask"].bool()).numpy()
+        changed = ((edit != seen["ids"]) & seen["mask"].bool()).numpy()
     else:
-        changed = edit.marked.numpy()
+        changed = seen["labels"].bool().numpy()
     assert loss.item() == pytest.approx(detection_loss(logits, changed, seen["counted"].numpy()), rel=1e-10)
 
 
@@ -113,11 +113,11 @@ def test_published_labels_and_inputs(facts, monkeypatch) -> None:
     term, context, vectors = build(facts, **FAITHFUL)
     term.compute(vectors, everything(term), context)
     ids, mask, edit = seen["ids"], seen["mask"].bool(), seen["edit"]
-    assert torch.equal(edit.ids[:, 0], ids[:, 0])  # the first token is never replaced
+    assert torch.equal(edit[:, 0], ids[:, 0])  # the first token is never replaced
     assert seen["counted"].all()  # padding, [CLS] and [SEP] count
     assert not seen["labels"][~mask].any()
-    assert not edit.ids[~mask].any()  # padding becomes token 0
-    assert torch.equal(seen["labels"].bool(), (edit.ids != ids) & mask)
+    assert not edit[~mask].any()  # padding becomes token 0
+    assert torch.equal(seen["labels"].bool(), (edit != ids) & mask)
     assert seen["labels"].sum() > mask.sum() * 0.5  # a random generator rewrites nearly all
 
 
@@ -127,7 +127,7 @@ def test_the_language_tasks_predict_what_was_hidden(facts, task, monkeypatch) ->
     term, context, vectors = build(facts, task=task)
     loss = term.compute(vectors, everything(term), context).value
     assert torch.equal(seen["labels"], seen["ids"])
-    masked = seen["edit"].ids == facts.tokenizer.mask_token_id
+    masked = seen["edit"] == facts.tokenizer.mask_token_id
     assert torch.equal(masked, seen["counted"]) == (task == "masked_lm")
     loss.backward()
     assert vectors["anchor"].grad.abs().sum() > 0
@@ -209,9 +209,9 @@ def test_the_head_sees_only_what_is_asked_for(facts) -> None:
     chosen = mask.bool() & (torch.rand(ids.shape) < 0.5)
     whole = generator.module(input_ids=ids, attention_mask=mask).logits
     torch.testing.assert_close(generator._logits(ids, mask, chosen), whole[chosen])
-    assert torch.equal(generator.fill(ids, mask, chosen, None), torch.where(chosen, whole.argmax(-1), ids))
-    many = generator.fill(ids.repeat(9, 1), mask.repeat(9, 1), chosen.repeat(9, 1), None)
-    assert torch.equal(many, generator.fill(ids, mask, chosen, None).repeat(9, 1))
+    assert torch.equal(generator.fill(ids, mask, chosen, 0.0), torch.where(chosen, whole.argmax(-1), ids))
+    many = generator.fill(ids.repeat(9, 1), mask.repeat(9, 1), chosen.repeat(9, 1), 0.0)
+    assert torch.equal(many, generator.fill(ids, mask, chosen, 0.0).repeat(9, 1))
 
 
 def test_what_cannot_be_told_a_vector_or_has_no_head_is_refused(facts, tmp_path) -> None:
@@ -240,13 +240,12 @@ def test_of_an_insertion_the_generator_fills_only_what_was_inserted(facts, monke
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, **FAITHFUL, task="insert", ratio=0.5)
     term.compute(vectors, everything(term), context)
-    edit = seen["edit"]
-    assert edit.marked.any()
+    edit, marked = seen["edit"], seen["labels"].bool()
+    assert marked.any()
     for ids, mask, new, kept in zip(
-        seen["ids"], seen["mask"].bool(), edit.ids, edit.mask.bool() & ~edit.marked, strict=True
+        seen["ids"], seen["mask"].bool(), edit, seen["attended"].bool() & ~marked, strict=True
     ):
         assert new[kept].tolist() == ids[mask].tolist()
-    assert torch.equal(seen["labels"], edit.marked.long())
 
 
 def test_a_generator_whose_head_is_in_parts(tmp_path) -> None:
@@ -255,7 +254,7 @@ def test_a_generator_whose_head_is_in_parts(tmp_path) -> None:
     ids = torch.arange(12).view(2, 6)
     chosen = ids % 3 == 0
     whole = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-    found = TokenGenerator(model).fill(ids, torch.ones_like(ids), chosen, None)
+    found = TokenGenerator(model).fill(ids, torch.ones_like(ids), chosen, 0.0)
     assert torch.equal(found, torch.where(chosen, whole.argmax(-1), ids))
 
 
@@ -265,7 +264,7 @@ def test_sound_edits_only_hidden_tokens_and_counts_only_content(facts, monkeypat
     term.compute(vectors, everything(term), context)
     special = torch.isin(seen["ids"], torch.tensor(facts.tokenizer.all_special_ids))
     assert torch.equal(seen["counted"], ~special & seen["mask"].bool())
-    changed = seen["edit"].ids != seen["ids"]
+    changed = seen["edit"] != seen["ids"]
     assert changed.any()
     assert not (changed & ~seen["counted"]).any()
 
@@ -284,7 +283,7 @@ def batch(rows):
 
 
 def lines(edit):
-    for ids, mask, marked in zip(edit.ids, edit.mask.bool(), edit.marked, strict=True):
+    for ids, mask, marked in zip(edit[0], edit[1].bool(), edit[2], strict=True):
         assert (ids[~mask] == PAD).all()
         assert not marked[~mask].any()
         yield ids[mask].tolist(), marked[mask].tolist()

@@ -27,7 +27,6 @@ from opencse.training import train as train_module
 from opencse.training.batches import BatchSampler
 from opencse.training.checkpoint import TrainingState
 from opencse.training.loop import TrainingLoop
-from opencse.training.network import Network
 from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
 
@@ -189,7 +188,7 @@ def train_on_meta(loop: TrainingLoop) -> None:
     one: Any = SimpleNamespace(device=META, num_processes=1, process_index=0)
     loop.accelerator, loop.state, loop.model = one, TrainingState(), network
     loop.optimizer = torch.optim.SGD([{"params": [*network.parameters()], "peak": 0.1}], lr=0.1)
-    loop.precision = _FullPrecision(network)
+    loop.scaler = torch.amp.GradScaler(enabled=False)
     network.train()
     with FlopCounterMode(display=False), _without_autocast():
         for _ in range(3):
@@ -204,26 +203,6 @@ def _same_parameters() -> Iterator[None]:
         yield
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
-
-
-class _FullPrecision:
-    """`MixedPrecision` in fp32, which `torch.autocast` does not offer for `meta`."""
-
-    def __init__(self, network: Network) -> None:
-        self._parameters = [p for p in network.parameters() if p.requires_grad]
-
-    def forward(self) -> Any:
-        return contextlib.nullcontext()
-
-    def backward(self, loss: torch.Tensor) -> None:
-        loss.backward()
-
-    def collect_gradients(self, optimizer: torch.optim.Optimizer, max_norm: float) -> torch.Tensor:
-        return torch.nn.utils.clip_grad_norm_(self._parameters, max_norm)
-
-    def step(self, optimizer: torch.optim.Optimizer) -> None:
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
 
 
 @contextlib.contextmanager

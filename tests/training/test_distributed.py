@@ -263,8 +263,8 @@ def test_the_launch_of_the_guide_trains_as_one_process_does(tmp_path) -> None:
 ALONE = """
 from datetime import timedelta
 from opencse.commands.main import main
-from opencse.training import session
-session._MEETING = timedelta(seconds=3)
+from opencse.encoder import device
+device._MEETING = timedelta(seconds=3)
 main()
 """
 

@@ -96,9 +96,9 @@ def _forget_processes() -> None:
     """Let accelerate read the variables again: the parent process has trained alone. They have less time to meet."""
     from accelerate.state import AcceleratorState, PartialState
 
-    from opencse.training import session
+    from opencse.encoder import device
 
-    session._MEETING = MEETING
+    device._MEETING = MEETING
     AcceleratorState._reset_state()
     PartialState._reset_state()
 

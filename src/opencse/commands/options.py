@@ -362,7 +362,7 @@ class ExportOptions:
 class CacheOptions:
     """Show the folder and the size of cached tokens, vectors and converted texts, or remove them.
 
-    The folder is $OPENCSE_CACHE if that is set. Above $OPENCSE_CACHE_GIB (20), the longest unused files are removed.
+    The folder is $OPENCSE_CACHE if that is set. Above 20 GiB, the longest unused files are removed.
     """
 
     clear: bool = option("Remove the cached files; the next run takes longer.", default=False)

@@ -91,7 +91,7 @@ def train_on_rows(
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    if not measures.validate:
+    if measures.development is None and measures.guards is None:
         control.notify(
             "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
             "the model is still as good as before"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 
+_MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
 _LAUNCH = "Start several processes with `torchrun --nproc_per_node 2 -m opencse train …`."
 
 
@@ -74,13 +75,10 @@ def use_device(name: str) -> torch.device:
     return device
 
 
-def join_processes(timeout: timedelta) -> PartialState:
+def join_processes() -> PartialState:
     """Meet the other processes that a launcher started, and return accelerate's state of them all.
 
     accelerate lets processes on a CPU work together only where it is told to use the CPU.
-
-    Args:
-        timeout: How long to wait for the others.
 
     Raises:
         OpencseError: The launcher, accelerate and PyTorch disagree about the number of processes.
@@ -88,7 +86,7 @@ def join_processes(timeout: timedelta) -> PartialState:
     from accelerate import PartialState
 
     launched = launched_processes()
-    state = PartialState(cpu=launched > 1 and choose_device().type == "cpu", timeout=timeout)
+    state = PartialState(cpu=launched > 1 and choose_device().type == "cpu", timeout=_MEETING)
     if (joined := world_size()) != launched:
         raise OpencseError(f"the launcher started {launched} processes, but PyTorch sees {joined}", _LAUNCH)
     if launched == 1 and "MASTER_PORT" in os.environ and "WORLD_SIZE" not in os.environ:
@@ -128,27 +126,17 @@ NO_AUTOCAST = ("deberta",)
 """Model types whose attention fails under autocast: it masks numbers of one type by the least one of another."""
 
 
-class Bfloat16Copy:
-    """A transformer module with its float32 parameters copied to bfloat16, refreshed from the original on demand.
+def bfloat16_copy(module: nn.Module) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a transformer module with its float32 parameters in bfloat16, as a function whose outputs are float32.
 
     The original is never touched: casting it in place would drop the gradient accumulators that distributed training
-    hooks into.
+    hooks into. Pooling and later modules need float32.
     """
-
-    def __init__(self, module: nn.Module) -> None:
-        self._source = module
-        self._copy = copy.deepcopy(module).requires_grad_(False).eval()
-        for parameter in self._copy.parameters():  # not buffers, such as rotary frequencies
-            if parameter.dtype == torch.float32:
-                parameter.data = parameter.data.to(torch.bfloat16)
-
-    def refresh(self) -> None:
-        """Copy the current values of all parameters and buffers."""
-        self._copy.load_state_dict(self._source.state_dict())
-
-    def __call__(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Run the copy; floating-point outputs are cast to float32, which pooling and later modules need."""
-        return {name: _to_float32(value) for name, value in self._copy(features).items()}
+    low = copy.deepcopy(module).requires_grad_(False).eval()
+    for parameter in low.parameters():  # not buffers, such as rotary frequencies
+        if parameter.dtype == torch.float32:
+            parameter.data = parameter.data.to(torch.bfloat16)
+    return lambda features: {name: _to_float32(value) for name, value in low(features).items()}
 
 
 def _to_float32(value: Any) -> Any:
@@ -163,65 +151,9 @@ def _to_float32(value: Any) -> Any:
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-class MixedPrecision:
-    """The parts of a training step that depend on the precision.
-
-    Args:
-        name: `fp32`, `bf16` or `fp16`.
-        network: The trained module, not wrapped for distribution.
-        device: Device of the network.
-
-    Attributes:
-        scaler: The loss scale of fp16, to be saved with checkpoints; it does nothing in other precisions.
-
-    Raises:
-        OpencseError: fp16 was chosen on a CPU.
-
-    Example:
-        ```python
-        precision = MixedPrecision("bf16", network, device)
-        with precision.forward():
-            loss = network(batch)
-        precision.backward(loss)  # any number of times
-        norm = precision.collect_gradients(optimizer, max_norm=1.0)
-        precision.step(optimizer)
-        ```
-    """
-
-    def __init__(self, name: TrainingPrecision, network: nn.Module, device: torch.device) -> None:
-        if name == "fp16" and device.type == "cpu":
-            raise OpencseError("fp16 does not run on a CPU", "Use bf16 or fp32 (--set training.precision=bf16).")
-        self.name = name
-        self.device = device
-        self._parameters = [p for p in network.parameters() if p.requires_grad]
-        self.scaler = torch.amp.GradScaler(device.type, enabled=name == "fp16")
-
-    def forward(self) -> torch.autocast:
-        """Return the context for forward passes; compute the loss itself in fp32."""
-        return torch.autocast(self.device.type, _DTYPES[self.name], enabled=self.name != "fp32")
-
-    def backward(self, loss: Tensor) -> None:
-        """Add the gradients of the loss to those of the parameters."""
-        self.scaler.scale(loss).backward()
-
-    def collect_gradients(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
-        """Undo the loss scale of fp16 and clip the gradients of a step.
-
-        Args:
-            optimizer: The optimizer of the step.
-            max_norm: Maximum Euclidean norm of all gradients together; infinity for no clipping.
-
-        Returns:
-            The norm before clipping, a scalar.
-        """
-        self.scaler.unscale_(optimizer)
-        return nn.utils.clip_grad_norm_(self._parameters, max_norm)
-
-    def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Update the weights, unless fp16 gradients overflowed, and clear the gradients."""
-        self.scaler.step(optimizer)
-        self.scaler.update()
-        optimizer.zero_grad(set_to_none=True)
+def autocast(precision: TrainingPrecision, device: torch.device) -> torch.autocast:
+    """Return the context for the forward passes of training; compute the loss itself in fp32."""
+    return torch.autocast(device.type, _DTYPES[precision], enabled=precision != "fp32")
 
 
 def resolve_precision(requested: str, config: Any, device: str | torch.device) -> Any:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.encoder.backbone import weights_hash
-from opencse.encoder.device import Bfloat16Copy, ChosenPrecision, model_config, resolve_precision
+from opencse.encoder.device import ChosenPrecision, bfloat16_copy, model_config, resolve_precision
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
 
@@ -83,7 +83,6 @@ class Embedder:
         self.token_budget = token_budget
         self.prompt: str | None = model.prompts.get(model.default_prompt_name or "")
         self.progress = progress
-        self._copy: Bfloat16Copy | None = None
 
     @property
     def dimension(self) -> int:
@@ -181,9 +180,7 @@ class Embedder:
         # Module by module like the model's forward, which training frameworks wrap in autocast.
         modules: list[Callable[[dict[str, Any]], dict[str, Any]]] = list(self.model)
         if self.precision == "bf16":
-            self._copy = self._copy or Bfloat16Copy(self.model[0])
-            self._copy.refresh()
-            modules[0] = self._copy
+            modules[0] = bfloat16_copy(self.model[0])
 
         def run(batch: np.ndarray) -> tuple[np.ndarray, Tensor]:
             # Inference mode and autocast are per thread, so each worker enters them itself.

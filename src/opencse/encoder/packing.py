@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -35,8 +35,7 @@ _LENGTH_STEP, _FEWEST = 16, 8
 """Sentences of one group of attention have lengths within one step, unless there are fewer than eight of them."""
 
 
-@dataclass(frozen=True)
-class SentenceGroup:
+class SentenceGroup(NamedTuple):
     """Sentences of similar length, which attention pads to the longest of them.
 
     Attributes:
@@ -48,17 +47,6 @@ class SentenceGroup:
     mask: Tensor
     cells: Tensor
     real: Tensor
-
-    @classmethod
-    def of(cls, starts: Tensor, lengths: Tensor) -> SentenceGroup:
-        """Lay out sentences that begin at these cells and have these lengths, both (n,)."""
-        offsets = torch.arange(int(lengths.max()), device=lengths.device)
-        mask = offsets < lengths[:, None]
-        return cls(mask, (starts[:, None] + offsets) * mask, mask.flatten().nonzero()[:, 0])
-
-    def to(self, device: torch.device) -> SentenceGroup:
-        """Return the same group on a device."""
-        return SentenceGroup(move(self.mask, device), move(self.cells, device), move(self.real, device))
 
 
 @dataclass(frozen=True)
@@ -89,13 +77,17 @@ class Packing:
         mask = attention_mask.bool()
         lengths = mask.sum(1)
         starts = lengths.cumsum(0) - lengths
-        groups = tuple(SentenceGroup.of(starts[rows], lengths[rows]) for rows in _similar(lengths))
+        groups: tuple[SentenceGroup, ...] = ()
+        for rows in _similar(lengths):
+            offsets = torch.arange(int(lengths[rows].max()), device=lengths.device)
+            real = offsets < lengths[rows, None]
+            groups += (SentenceGroup(real, (starts[rows, None] + offsets) * real, real.flatten().nonzero()[:, 0]),)
         cells = torch.cat([group.cells.flatten()[group.real] for group in groups])
         return cls(mask, mask.flatten().nonzero()[:, 0], groups, cells.argsort())
 
     def to(self, device: torch.device) -> Packing:
         """Return the same layout for a batch on a device."""
-        groups = tuple(group.to(device) for group in self.groups)
+        groups = tuple(SentenceGroup(*(move(each, device) for each in group)) for group in self.groups)
         return Packing(move(self.mask, device), move(self.tokens, device), groups, move(self.places, device))
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import re
 import shutil
@@ -22,11 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import find_damage, replaced_folder, writable, write_checksums
 from opencse.foundation.reading import read_json, translate_errors
 
 GIB = 2**30
+LARGEST = 20 * GIB
+"""Size of the cache in bytes beyond which entries are removed."""
 KINDS = ("inputs", "sentences", "tokens", "vectors")
 """The folders of the cache. Anything else in its root belongs to others and is never removed."""
 _ENTRY = re.compile(r"(^|-)[0-9a-f]{32}(\.parquet)?$")
@@ -69,11 +69,7 @@ def clear_cache() -> int:
 
 
 def cache_place(kind: str, name: str) -> Path:
-    """Return the path of an entry. An existing entry is marked as used now; for a new one, room is made.
-
-    Raises:
-        OpencseError: OPENCSE_CACHE_GIB is not a number.
-    """
+    """Return the path of an entry. An existing entry is marked as used now; for a new one, room is made."""
     path = cache_root() / kind / name
     with writable(path):
         exists = path.exists()
@@ -86,23 +82,16 @@ def cache_place(kind: str, name: str) -> Path:
 
 
 def trim_cache() -> None:
-    """Remove the least recently used entries until the others take at most `$OPENCSE_CACHE_GIB` GiB, or 20 GiB.
+    """Remove the least recently used entries until the others take at most `LARGEST` bytes.
 
     Entries that were used within a day are kept even if they exceed it.
     """
-    given = os.environ.get("OPENCSE_CACHE_GIB") or "20"
-    try:
-        limit = float(given)
-    except ValueError:
-        limit = math.nan
-    if not 0 <= limit <= 2**30:
-        raise OpencseError(f"OPENCSE_CACHE_GIB: {given!r} is not a size", "Give GiB, such as 20.")
     taken, now = 0, time.time()
     with contextlib.suppress(OSError):  # another process makes room at the same time
         stores = [path for kind in KINDS for path in _entries(kind)]
         for used, path in sorted(((path.stat().st_mtime, path) for path in stores), reverse=True):
             taken += _size(path)
-            if taken > limit * GIB and now - used > _KEPT:
+            if taken > LARGEST and now - used > _KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -222,7 +211,7 @@ def cached_store(kind: str, key: object, columns: Mapping[str, Any], write: Call
         write: Adds all rows to a writer.
 
     Raises:
-        OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is not a size.
+        OpencseError: The cache cannot be written.
 
     Example:
         cached_store("sentences", digest, {"texts": np.uint8}, lambda writer: writer.add([b"A sentence."]))

@@ -48,11 +48,6 @@ class Measures:
     meaning: VectorMeasure | None = None
     watch: Sequence[Measure] = ()
 
-    @property
-    def validate(self) -> bool:
-        """Whether there are scores that a model must reach."""
-        return self.development is not None or self.guards is not None
-
     def start(self, encoder: SentenceTransformer) -> None:
         """Prepare all measures for an encoder."""
         for measure in (self.development, self.guards, self.meaning, *self.watch):

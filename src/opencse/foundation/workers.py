@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any, ClassVar, Protocol
 
-from opencse.foundation.errors import OpencseError
+from opencse.foundation.errors import OpencseError, imported
 
 
 class WorkerTask(Protocol):
@@ -184,10 +184,7 @@ class Ray:
         Raises:
             OpencseError: Ray is not installed, or there is no cluster at the address.
         """
-        try:
-            import ray
-        except ImportError:
-            raise OpencseError("engine ray: Ray is not installed", "pip install 'opencse[ray]'") from None
+        ray = imported("ray", "ray")
         logging.getLogger("ray.data").setLevel(logging.WARNING)
         if not ray.is_initialized():
             try:

@@ -205,11 +205,6 @@ class MarginInfoNCELoss(InfoNCELoss):
         if isinstance(self.size, float) and self.size < 0:
             raise ValueError("size must not be negative: its direction is given by the signs")
 
-    @property
-    def effective(self) -> int:
-        """Margin of an anchor in units of m: the sign of positive logits minus that of negative ones."""
-        return self._sign("p") - self._sign("n")
-
     def _sign(self, letter: str) -> int:
         return 1 if f"{letter}+" in self.signs else -1 if letter in self.signs else 0
 

@@ -7,7 +7,7 @@ PyTorch's global generator.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -18,6 +18,9 @@ from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, tensors_hash, true_cells
 from opencse.losses.forgetting import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
+
+EditedTokens = tuple[Tensor, Tensor, Tensor]
+"""Ids, attention mask, and the tokens that were masked or inserted, or whose predecessor was deleted, each (n, L')."""
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
 _ROWS = 16  # of a pass of the generator, because logits over the vocabulary take much memory
@@ -125,8 +128,8 @@ class ReplacedTokenDetectionLoss(Term):
         width = int(mask.sum(1).max())
         device = vectors.device
         with context.precision():
-            edit, labels, counted = self._edit(ids[:, :width], mask[:, :width], module)
-            inputs, attended, labels = (move(x, device) for x in (edit.ids, edit.mask, labels))
+            *edited, counted = self._edit(ids[:, :width], mask[:, :width], module)
+            inputs, attended, labels = (move(x, device) for x in edited)
             conditions = vectors[true_cells(valid, device)]
             logits = module.predict(inputs, attended, conditions, counted, whole=self.counted == "all")
         logits = logits if logits.dtype == torch.float64 else logits.float()
@@ -136,47 +139,41 @@ class ReplacedTokenDetectionLoss(Term):
         mean = context.processes.mean(total if any_valid else total * 0, count)
         return LossOutput(mean, self._reports(logits, labels))
 
-    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> tuple[EditedTokens, Tensor, Tensor]:
-        """Return the discriminator's input ids, the label of every token, and the mask of tokens that count.
+    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the discriminator's ids and attention mask, the label of each token, and the mask of those that count.
 
-        The mask is on the CPU, as are `ids` and `mask`; what depends on the generator is on its device.
+        The last is on the CPU, as are `ids` and `mask`; what depends on the generator is on its device.
         """
         content = module.is_content(ids) & mask.bool()
         chosen = sample_tokens(content, self.ratio)
         if self.task == "delete":
-            edit = delete_tokens(ids, mask, chosen, module.pad_id)
-            return edit, edit.marked.long(), self._counted(edit, module)
+            ids, mask, marked = delete_tokens(ids, mask, chosen, module.pad_id)
+            return ids, mask, marked.long(), self._counted(ids, mask, marked, module)
         if self.task == "insert":
-            edit = insert_tokens(ids, mask, chosen, module.mask_id, module.pad_id, module.max_length)
-            edit = self._filled(edit, edit.marked, module)
-            return edit, edit.marked.long(), self._counted(edit, module) | edit.marked
-        ids_masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
-        masked = EditedTokens(ids_masked, mask, chosen)
+            ids, mask, marked = insert_tokens(ids, mask, chosen, module.mask_id, module.pad_id, module.max_length)
+            ids = module.generator.fill(ids, mask, marked, self.temperature)
+            return ids, mask, marked.long(), self._counted(ids, mask, marked, module) | marked
+        masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
         if self.task == "masked_lm":
-            return masked, ids, chosen
+            return masked, mask, ids, chosen
         # The sentence vector replaces the first token.
         others = (torch.arange(ids.shape[1], device="cpu") > 0).expand_as(chosen)
-        edit = self._filled(masked, others if self.fill == "all" else chosen, module)
+        filled = module.generator.fill(masked, mask, others if self.fill == "all" else chosen, self.temperature)
         if self.task == "corrective_lm":
-            return edit, ids, chosen
-        filled = edit.ids
+            return filled, mask, ids, chosen
         original, real = move(ids, filled.device), move(mask, filled.device)
         if self.fill == "all":
             filled = filled * real  # as published: padding becomes token 0
         replaced = (filled != original) & real.bool()
         all_tokens = torch.ones_like(content)
-        return replace(edit, ids=filled), replaced.long(), all_tokens if self.counted == "all" else content
+        return filled, mask, replaced.long(), all_tokens if self.counted == "all" else content
 
-    def _filled(self, masked: EditedTokens, chosen: Tensor, module: Discriminator) -> EditedTokens:
-        assert module.generator is not None
-        return replace(masked, ids=module.generator.fill(masked.ids, masked.mask, chosen, self.temperature or None))
-
-    def _counted(self, edit: EditedTokens, module: Discriminator) -> Tensor:
+    def _counted(self, ids: Tensor, mask: Tensor, marked: Tensor, module: Discriminator) -> Tensor:
         if self.counted == "all":
-            return torch.ones_like(edit.marked)
-        content = module.is_content(edit.ids.cpu())  # waits for the generator's predictions, if tokens were inserted
+            return torch.ones_like(marked)
+        content = module.is_content(ids.cpu())  # waits for the generator's predictions, if tokens were inserted
         # A deleted last token shows at the token after it, which may be a special token.
-        return (content | edit.marked if self.task == "delete" else content) & edit.mask.bool()
+        return (content | marked if self.task == "delete" else content) & mask.bool()
 
     def _reports(self, logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
         correct = (logits.argmax(-1) == labels).to(logits.dtype)
@@ -200,7 +197,7 @@ class Discriminator(VocabularyModule):
     def __init__(self, predict: ConditionalTransformer, generator: TokenGenerator | None, tokenizer: Any) -> None:
         super().__init__(tokenizer)
         self.predict = predict
-        self.generator = generator
+        self.generator: Any = generator
         self.pad_id: int = tokenizer.pad_token_id or 0
         limit = int(getattr(predict.transformer.config, "max_position_embeddings", 512))
         self.max_length = limit - 2  # RoBERTa's positions start at 2
@@ -305,14 +302,14 @@ class TokenGenerator(Frozen):
         return tensors_hash(self.module.state_dict())
 
     @torch.no_grad()
-    def fill(self, ids: Tensor, mask: Tensor, chosen: Tensor, temperature: float | None) -> Tensor:
+    def fill(self, ids: Tensor, mask: Tensor, chosen: Tensor, temperature: float) -> Tensor:
         """Replace the chosen tokens by predictions.
 
         Args:
             ids: Token ids, (n, L), on the CPU.
             mask: Attention mask, (n, L), on the CPU; real tokens come first.
             chosen: (n, L) bool, on the CPU; padding stays unchanged.
-            temperature: Temperature of the softmax to sample from; None for the most probable token.
+            temperature: Temperature of the softmax to sample from; 0 for the most probable token.
 
         Returns:
             The ids (n, L) with the chosen tokens replaced, on the device of the model.
@@ -325,7 +322,7 @@ class TokenGenerator(Frozen):
             width = int(longest[-1])
             chosen_part = chosen[rows, :width]
             logits = self._logits(move(ids[rows, :width], device), move(mask[rows, :width], device), chosen_part)
-            if temperature is None:
+            if not temperature:
                 tokens = logits.argmax(-1)
             else:
                 tokens = sample_classes((logits.float() / temperature).softmax(-1))
@@ -352,21 +349,6 @@ def sample_classes(probabilities: Tensor) -> Tensor:
     return torch.searchsorted(sums, reached, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 
 
-@dataclass(frozen=True)
-class EditedTokens:
-    """Edited token sequences.
-
-    Attributes:
-        ids: Token ids, (n, L').
-        mask: Attention mask, (n, L').
-        marked: Tokens that were masked or inserted, or whose predecessor was deleted, (n, L') bool.
-    """
-
-    ids: Tensor
-    mask: Tensor
-    marked: Tensor
-
-
 def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, max_length: int) -> EditedTokens:
     """Insert a token before each token in `before`, (n, L) bool, up to `max_length` tokens per sequence."""
     free = (max_length - mask.sum(1, keepdim=True)).clamp(min=0)
@@ -380,7 +362,7 @@ def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id:
     out.scatter_(1, torch.where(mask.bool(), target, width), ids).scatter_(1, inserted, token)
     marked.scatter_(1, inserted, True)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
-    return EditedTokens(out[:, :width], new_mask, marked[:, :width])
+    return out[:, :width], new_mask, marked[:, :width]
 
 
 def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> EditedTokens:
@@ -393,4 +375,4 @@ def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> Edi
     out = ids.new_full((len(ids), width + 1), pad_id).scatter_(1, target, ids)
     marked = torch.zeros_like(out, dtype=torch.bool).scatter_(1, target, follows)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
-    return EditedTokens(out[:, :width], new_mask, marked[:, :width])
+    return out[:, :width], new_mask, marked[:, :width]

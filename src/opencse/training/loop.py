@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from opencse.encoder.device import MixedPrecision
+from opencse.encoder.device import autocast
 from opencse.encoder.meaning_block import block_of
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import write_text
@@ -83,16 +83,15 @@ class TrainingLoop:
             Interrupted: The process received SIGINT or SIGTERM; a checkpoint was written first.
         """
         self._freeze_unused()
-        name = self.recipe.training.precision
-        assert name != "auto"  # settled before the run began
-        self.precision = MixedPrecision(name, self.network, self.accelerator.device)
+        device, precision = self.accelerator.device, self.recipe.training.precision
+        self.scaler = torch.amp.GradScaler(device.type, enabled=precision == "fp16")
         self.optimizer = adamw(self.network, self.recipe.optimizer, self.recipe.block)
         self.state = TrainingState()
         latest = self.checkpoints.latest() if self.session.resume else None
         if latest is not None:
-            device, process = self.accelerator.device, self.accelerator.process_index
+            process = self.accelerator.process_index
             self.state = self.checkpoints.load(latest, self.network, self.optimizer, device, process)
-            self.precision.scaler.load_state_dict(self.state.scaler)
+            self.scaler.load_state_dict(self.state.scaler)
             if self.main and self.state.best_step >= 0:
                 check_weights(self.best_path)  # fails now, not after all the steps
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
@@ -157,22 +156,26 @@ class TrainingLoop:
             phase.total = self.steps
 
     def _step(self) -> None:
-        state = self.state
+        state, device, precision = self.state, self.accelerator.device, self.recipe.training.precision
+        assert precision != "auto"  # settled before the run began
         rows = self.sampler.batch(state.step)
         share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
-        batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(self.accelerator.device)
-        with self.precision.forward():
+        batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(device)
+        with autocast(precision, device):
             loss, values, reports = self.model(batch, state.step)
-        self.precision.backward(loss)
+        self.scaler.scale(loss).backward()
         self._count({"loss": loss, **values, **reports})
-        if self.accelerator.device.type == "cpu":
+        if device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
-        norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
-        self._count({"grad_norm": norm})
+        self.scaler.unscale_(self.optimizer)
+        most = self.recipe.optimizer.max_grad_norm or math.inf
+        self._count({"grad_norm": torch.nn.utils.clip_grad_norm_(self.network.parameters(), most)})
         factor = rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor
-        self.precision.step(self.optimizer)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
         state.step += 1
 
     def _count(self, values: dict[str, Any]) -> None:
@@ -242,7 +245,7 @@ class TrainingLoop:
     def _save(self) -> None:
         self._check_finite()
         self.state.seconds = time.perf_counter() - self._clock
-        self.state.scaler = self.precision.scaler.state_dict()
+        self.state.scaler = self.scaler.state_dict()
         self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
         states = all_random_states(self.accelerator)
         if self.main:

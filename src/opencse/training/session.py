@@ -7,8 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,10 +20,10 @@ from accelerate.utils import broadcast_object_list
 from huggingface_hub import EvalResult, ModelCardData, metadata_load
 
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.device import NO_AUTOCAST, describe, join_processes, resolve_precision
+from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
 from opencse.encoder.model_folder import OLDEST
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import locked, write_json, write_text
+from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import Notify
 from opencse.foundation.toml_tables import decode
 from opencse.recipes import Recipe
@@ -32,7 +31,6 @@ from opencse.recipes.settings import Training
 from opencse.training.folder import check_folder, describe_environment, prepare_folder, read_record
 from opencse.training.strength import StrengthCurve
 
-_MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
 _PATIENCE = timedelta(days=1)
 
 
@@ -101,20 +99,8 @@ def keep_freed_memory() -> bool:
     return bool(mallopt(_M_MMAP_THRESHOLD, 1 << 30)) and bool(mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1))
 
 
-@contextmanager
-def joined(folder: Path) -> Iterator[None]:
-    """Meet the other processes of a run; the main one holds the lock of the folder, and alone writes into it.
-
-    Raises:
-        OpencseError: Another run holds the lock, or the processes disagree about their number.
-    """
-    main = join_processes(_MEETING).is_main_process
-    with locked(folder) if main else nullcontext():
-        yield
-
-
 class TrainingSession:
-    """One training run in its folder, on one process or several that are `joined`.
+    """One training run in its folder, on one process or several that have met (`join_processes`).
 
     Progress bars and notes come from the main process only.
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from opencse.encoder.device import MixedPrecision
+from opencse.encoder.device import autocast
 from opencse.encoder.meaning_block import MeaningBlock, block_of, rescale
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
@@ -130,8 +130,8 @@ def fit_block(
         batches = min(_FITTED_BATCHES, sampler.batches_per_epoch)
         precision = recipe.training.precision
         assert precision != "auto"  # settled before the run began
-        forward = MixedPrecision(precision, network, block.center.device).forward()
-        with forward, Phase("fitting the block", total=batches, unit="batches", show=show) as phase:
+        phase = Phase("fitting the block", total=batches, unit="batches", show=show)
+        with autocast(precision, block.center.device), phase:
             for step in range(batches):
                 read += _read(network, block, assembler(sampler.batch(step)))
                 phase.update()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from accelerate.utils import set_seed
 
 from opencse.encoder import save_encoder
 from opencse.encoder.backbone import Backbone, append_block, weights_hash
+from opencse.encoder.device import join_processes
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.embedder import cut_note
 from opencse.encoder.loading import add_lora, build_projector, exported_projector, keep_inputs_only
@@ -21,6 +23,7 @@ from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
 from opencse.foundation.cache import key_hash
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import locked
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
@@ -36,7 +39,7 @@ from opencse.text.mined.vectors import MinedSpec
 from opencse.training.batches import Assembler, ViewTokens, load_teachers, teacher_vectors
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network, term_modules
-from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card, joined
+from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card
 from opencse.training.strength import find_strength, fit_block
 
 if TYPE_CHECKING:
@@ -86,7 +89,8 @@ def train_encoder(
     Raises:
         OpencseError: The input is invalid; the folder is unchanged, or has its last valid checkpoint.
     """
-    with joined(control.folder):
+    main = join_processes().is_main_process
+    with locked(control.folder) if main else nullcontext():  # the main process alone writes into it
         session = TrainingSession(control)
         batch_size, processes = recipe.training.batch_size, session.accelerator.num_processes
         if batch_size % processes:
