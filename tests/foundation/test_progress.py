@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import sys
 import time
@@ -147,15 +145,12 @@ def test_figures(number: Number, text: str) -> None:
     assert str(number) == text
 
 
-def test_markdown_and_csv() -> None:
+def test_markdown() -> None:
     lines = TABLE.markdown().splitlines()
     assert lines[:2] == ["# Scores & more", ""]
     assert lines[3] == "| --- | ---: | ---: |"
     assert lines[4] == "| a\\|b <c> | 12,345 | −0.50 (n = 1) |"
     assert lines[-1] == "- One note."
-    table = Table(("name", "score", "share"), [("a,b", Number(1234.5678), Number(0.5, aside="0 to 1")), ("c", 7, "")])
-    rows = list(csv.reader(io.StringIO(table.csv())))
-    assert rows == [["name", "score", "share"], ["a,b", "1234.5678", "0.50 (0 to 1)"], ["c", "7", ""]]
 
 
 def test_html_is_escaped_and_a_cell_names_its_column() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -264,8 +264,7 @@ def test_merging_changes_no_vector(tmp_path, kind: str) -> None:
 
 
 def test_without_peft_the_error_names_the_extra(tmp_path, monkeypatch, capsys) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "peft" else found(name, *more))
+    monkeypatch.setitem(sys.modules, "peft", None)
     settings = ["encoder.lora.rank=4", "encoder.pooling=mean"]
     corpus, start = write_corpus(tmp_path), tiny_bert(tmp_path / "bert")
     command = ["train", "simcse", str(corpus), "--backbone", str(start), "-o", str(tmp_path / "out")]
@@ -273,7 +272,7 @@ def test_without_peft_the_error_names_the_extra(tmp_path, monkeypatch, capsys) -
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    assert "encoder.lora needs the package peft. pip install 'opencse[lora]'" in capsys.readouterr().err
+    assert 'the package peft is not installed. pip install "opencse[lora]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from opencse.commands.reproduction.runs import Reproduction, Start, StoredRun, e
 from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file, write_json, write_text
+from opencse.foundation.files import replaced, write_json, write_text
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.toml_tables import unknown_name_error
 from opencse.text.corpus import Corpus, demo_path
@@ -142,7 +142,7 @@ def _draw(entry: Entry, done: Mapping[str, list[StoredRun]], details: Mapping[st
             curves = {label: [run.curves[column] for run in runs if run.curves] for label, runs in done.items()}
             plots[f"-{column.rstrip('.').lower().replace(' ', '-')}"] = partial(draw_curves, curves, column)
     for suffix, draw in plots.items():
-        with replaced_file(out / f"{entry.name}{suffix}.svg") as temporary:
+        with replaced(out / f"{entry.name}{suffix}.svg") as temporary:
             save(draw, temporary)
 
 

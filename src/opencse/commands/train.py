@@ -13,11 +13,10 @@ from opencse.commands.options import TrainCommand, TrainOptions
 from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
-from opencse.encoder.loading import require_peft
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.evaluation.sts import development_sets
 from opencse.evaluation.written_sets import load_development, load_guard
-from opencse.foundation.errors import OpencseError
+from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
@@ -117,7 +116,7 @@ def resolve_recipe(
         trained_block=lambda: backbone.block is not None,
     )
     if recipe.encoder.lora is not None:
-        require_peft()
+        imported("peft", "lora")  # fails now, not after the text is built
     if recipe.dimensions is not None:  # told before any text is built
         recipe.dimensions_within(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
     return recipe

@@ -16,7 +16,6 @@ import torch
 from torch import nn
 
 from opencse.encoder.device import choose_device
-from opencse.encoder.dropout import set_dropout
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled, pools_the_mask
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.model_folder import save_encoder
@@ -85,16 +84,18 @@ class Backbone:
     ) -> SentenceTransformer:
         """Return a copy of the untouched model with a pooling; the arguments are those of `load_encoder`."""
         check_pooling(self.name, self.source, pooling)
-        model = copy.deepcopy(self._untouched)
-        if dropout is not None and not set_dropout(model[0], dropout):
-            model = open_model(self.name, self.source, dropout=dropout)  # its layers were built without any
+        # With another rate it is built anew: a layer may have been built without dropout.
+        model = copy.deepcopy(self._untouched) if dropout is None else self._opened(dropout)
         return pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark).to(self.device)
 
     @cached_property
     def _untouched(self) -> SentenceTransformer:
+        return self._opened()
+
+    def _opened(self, dropout: float | None = None) -> SentenceTransformer:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            return open_model(self.name, self.source)
+            return open_model(self.name, self.source, dropout=dropout)
 
 
 def model_source(given: Any) -> str:

@@ -95,22 +95,6 @@ def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
     return {name: p for name in _CONFIG_FIELDS if isinstance(getattr(config, name, None), float | int)}
 
 
-def set_dropout(transformer: Any, p: float) -> bool:
-    """Set the dropout rate of a loaded sentence-transformers `Transformer` and of its configuration.
-
-    Returns:
-        Whether that is the same as building it with this rate. A model whose rate was 0 may have been built without
-        dropouts, and is then left as it is.
-    """
-    config = transformer.auto_model.config
-    fields = dropout_config_overrides(config, p)
-    possible = all(getattr(config, name) for name in fields)
-    if possible:
-        vars(config).update(fields)
-        set_rates(transformer, p)
-    return possible
-
-
 def set_rates(model: nn.Module, p: float) -> None:
     """Set the rate of all dropouts of a module, attention included; its configuration stays."""
     for slot in _slots(model):

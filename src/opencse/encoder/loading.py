@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import warnings
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from opencse.encoder.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.model_folder import check_loaded, check_model_folder, quiet, transformer_folder
 from opencse.encoder.names import resolve
 from opencse.encoder.prompts import bake_template
-from opencse.foundation.errors import OpencseError
+from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.progress import note
 from opencse.foundation.reading import error_reason
 
@@ -330,12 +329,6 @@ def _initialise(network: nn.Module) -> None:
                 nn.init.zeros_(layer.bias)
 
 
-def require_peft() -> None:
-    """Raise an `OpencseError` if `peft` is not installed."""
-    if importlib.util.find_spec("peft") is None:
-        raise OpencseError("encoder.lora needs the package peft", "pip install 'opencse[lora]'")
-
-
 def add_lora(transformer: nn.Module, rank: int, alpha: int | None, dropout: float) -> Any:
     """Put adapters into a transformer, in place, and freeze the rest; the arguments are those of a recipe's `Lora`.
 
@@ -345,11 +338,9 @@ def add_lora(transformer: nn.Module, rank: int, alpha: int | None, dropout: floa
     Raises:
         OpencseError: `peft` is not installed.
     """
-    require_peft()
-    from peft import LoraConfig, LoraModel
-
-    config = LoraConfig(r=rank, lora_alpha=alpha or 2 * rank, lora_dropout=dropout, target_modules="all-linear")
-    return LoraModel(transformer, config, "default")
+    peft = imported("peft", "lora")
+    config = peft.LoraConfig(r=rank, lora_alpha=alpha or 2 * rank, lora_dropout=dropout, target_modules="all-linear")
+    return peft.LoraModel(transformer, config, "default")
 
 
 def keep_inputs_only(transformer: Any, encoder: nn.Module, name: str) -> None:

@@ -14,7 +14,7 @@ import torch
 
 from opencse.encoder.meaning_block import BLOCK_TYPES
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_folder
+from opencse.foundation.files import replaced
 from opencse.foundation.reading import error_reason, read_json, read_text
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | Non
         OpencseError: A weight is not finite, or the folder cannot be written.
     """
     require_finite(model, "the trained model")
-    with replaced_folder(Path(folder)) as temporary, quiet(), contextlib.suppress(UserWarning):
+    with replaced(Path(folder), folder=True) as temporary, quiet(), contextlib.suppress(UserWarning):
         model.save_pretrained(str(temporary), create_model_card=card is None)
         _use_old_names(temporary, model.max_seq_length)
         if card is not None:

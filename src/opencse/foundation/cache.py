@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opencse.foundation.files import find_damage, replaced_folder, writable, write_checksums
+from opencse.foundation.files import find_damage, replaced, writable, write_checksums
 from opencse.foundation.reading import read_json, translate_errors
 
 GIB = 2**30
@@ -218,7 +218,7 @@ def cached_store(kind: str, key: object, columns: Mapping[str, Any], write: Call
     """
     folder = cache_place(kind, key_hash([_VERSION, key]))
     if not folder.is_dir() or find_damage(folder):
-        with replaced_folder(folder) as temporary:
+        with replaced(folder, folder=True) as temporary:
             writer = StoreWriter(temporary, columns)
             write(writer)
             writer.save()

@@ -8,10 +8,8 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 import stat
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,29 +22,16 @@ from opencse.foundation.reading import read_json
 _ATTEMPTS = 10  # to rename a folder that other processes rename too
 
 
-def replaced_file(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """Yield a temporary path beside `path`; if the block succeeds, the file written there replaces `path` in one step.
-
-    Raises:
-        OpencseError: The file cannot be written, or the disk is full.
-    """
-    return _replaced(path, folder=False)
-
-
-def replaced_folder(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """Yield an empty temporary folder beside `path`; if the block succeeds, it replaces `path`.
+@contextlib.contextmanager
+def replaced(path: Path, *, folder: bool = False) -> Iterator[Path]:
+    """Yield a temporary file beside `path`, or an empty folder; if the block succeeds, it replaces `path` in one step.
 
     A killed process leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no
     `path`, but never a mixture.
 
     Raises:
-        OpencseError: The folder cannot be written, or the disk is full.
+        OpencseError: The file or folder cannot be written, or the disk is full.
     """
-    return _replaced(path, folder=True)
-
-
-@contextlib.contextmanager
-def _replaced(path: Path, *, folder: bool) -> Iterator[Path]:
     with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
@@ -95,7 +80,7 @@ def write_text(path: Path, text: str) -> None:
     Half of a surrogate pair, as Python has it for file names that are not UTF-8, is written as an escape such as
     `\udcff`, which JSON can read back.
     """
-    with replaced_file(path) as temporary:
+    with replaced(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
@@ -189,8 +174,8 @@ _HELD: Counter[Path] = Counter()
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
 
-    The lock is one of the operating system, on the file `.lock`, which also says who holds it. The system releases the
-    lock when the process ends, even if it is killed.
+    The lock is one of the operating system, on the file `.lock`. The system releases it when the process ends, even if
+    it is killed.
 
     Raises:
         OpencseError: Another process holds the lock, or the folder cannot be written.
@@ -215,33 +200,20 @@ def locked(folder: Path) -> Iterator[None]:
                     folder.rmdir()  # fails unless the folder is empty
 
 
-def _lock(folder: Path) -> IO[str]:
+def _lock(folder: Path) -> IO[bytes]:
     while True:
-        file = (folder / LOCK).open("a+", encoding="utf-8")
+        file = (folder / LOCK).open("ab")
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            file.close()
             raise OpencseError(
-                f"{folder}: in use by {_holder(file)}", "Wait until it ends, or choose another folder."
+                f"{folder}: in use by another process", "Wait until it ends, or choose another folder."
             ) from None
         except OSError:  # a file system without locks
             pass
         with contextlib.suppress(FileNotFoundError):  # removed between opening and locking: try again
             if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
-                break
+                return file
         file.close()
-    file.truncate(0)
-    holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-    file.write(json.dumps(holder) + "\n")
-    file.flush()
-    return file
-
-
-def _holder(file: IO[str]) -> str:
-    """Return what a lock says of the process that holds it, and close the file."""
-    with file, contextlib.suppress(ValueError, KeyError, TypeError):
-        file.seek(0)
-        holder = json.loads(file.readline())
-        return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
-    return "another process"

@@ -1,9 +1,7 @@
-"""One table of results for the terminal, notebooks, Markdown, CSV and HTML."""
+"""One table of results for the terminal, notebooks, Markdown and HTML."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -105,14 +103,6 @@ class Table:
         notes = ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join([*title, *lines, *notes, ""])
 
-    def csv(self) -> str:
-        """Return headings and rows as CSV; a figure without a remark is a plain number in full precision."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(map(_plain, row) for row in self.rows)
-        return out.getvalue()
-
     def html(self) -> str:
         """Return the table as a section of a page. A cell names its column, for narrow screens."""
         figures = [' class="figure"' if each else "" for each in self._figures()]
@@ -159,7 +149,3 @@ def show(*results: RenderableType) -> None:
         console = Console(width=_UNLIMITED)
     for result in results:
         console.print(result, markup=False, highlight=False)
-
-
-def _plain(cell: Cell) -> str | float | None:
-    return cell.value if isinstance(cell, Number) and not cell.aside and cell.deviation is None else str(cell)

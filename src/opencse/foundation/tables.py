@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file
+from opencse.foundation.files import replaced
 from opencse.foundation.progress import note
 from opencse.foundation.reading import (
     FORMATS,
@@ -301,7 +301,7 @@ def write_texts(path: Path, columns: Mapping[str, Sequence[str | None]], made_fr
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.string()) for name in columns], {"made_from": made_from} if made_from else None)
-    with replaced_file(path) as temporary:
+    with replaced(path) as temporary:
         pq.write_table(pa.table(dict(columns), schema=schema), temporary, write_page_checksum=True)
 
 

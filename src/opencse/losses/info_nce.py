@@ -59,11 +59,6 @@ class InfoNCELoss(Term):
             raise ValueError("negative_temperature without negatives has no effect: name the view in `negatives`")
         check_range(self, "(0, inf)", "temperature", "negative_temperature")
 
-    @property
-    def _negative_temperatures(self) -> tuple[float, ...]:
-        temperature = self.temperature if self.negative_temperature is None else self.negative_temperature
-        return temperature if isinstance(temperature, tuple) else (temperature,) * len(self.negatives)
-
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory."""
         rows = context.rows(present, self.anchor, self.positive)
@@ -78,7 +73,9 @@ class InfoNCELoss(Term):
         in_batch, shift = self.adjusted(cosines, present, context)
         logits = [(in_batch / self.temperature).masked_fill(~move(present[self.positive], context.device), -math.inf)]
         logits += [anchors @ vectors.T / self.temperature for vectors in shared]
-        for (view, block), temperature in zip(hard.items(), self._negative_temperatures, strict=True):
+        own = self.negative_temperature or self.temperature
+        temperatures = own if isinstance(own, tuple) else (own,) * len(hard)
+        for (view, block), temperature in zip(hard.items(), temperatures, strict=True):
             allowed = move(present[view], context.device).expand_as(block)
             logits.append(((block + shift) / temperature).masked_fill(~allowed, -math.inf))
         # The positives are on the diagonal of the first block.

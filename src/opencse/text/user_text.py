@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file
+from opencse.foundation.files import replaced
 from opencse.foundation.progress import note
 from opencse.foundation.reading import translate_errors
 from opencse.text.corpus import Corpus, Row, content_hash, demo_path, query_column, text_column
@@ -172,7 +172,7 @@ def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
         if not table or not table["text"]:
             raise OpencseError(f"{source} has no sentence", "Give documents with at least one sentence.")
         failed = translate_errors(source, "cannot be written as text", "Check its characters.")
-        with failed, replaced_file(out) as temporary:
+        with failed, replaced(out) as temporary:
             pq.write_table(pa.table({name: pa.array(cells, pa.string()) for name, cells in table.items()}), temporary)
     return out
 

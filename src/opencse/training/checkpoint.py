@@ -20,7 +20,7 @@ from safetensors.torch import load_model, save_file
 from torch import Tensor, nn
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import find_damage, replaced_file, replaced_folder, write_checksums
+from opencse.foundation.files import find_damage, replaced, write_checksums
 from opencse.foundation.reading import read_json, regular_file, translate_errors
 from opencse.foundation.tensors import tensors_hash
 from opencse.foundation.toml_tables import decode
@@ -95,7 +95,7 @@ class Checkpoints:
     ) -> Path:
         """Write a checkpoint, then remove the oldest ones."""
         target = self.folder / f"step-{progress.step:08d}"
-        with replaced_folder(target) as temporary:
+        with replaced(target, folder=True) as temporary:
             save_weights(network, temporary / "network.safetensors")
             moments = {
                 f"{index}.{name}": value.detach().cpu().contiguous()
@@ -138,10 +138,8 @@ class Checkpoints:
             generators = _tensors(place)[0][str(process)]
             size = torch.get_rng_state().numel()
             torch.set_rng_state(generators[:size])
-            if device.type == "cuda":
-                torch.cuda.set_rng_state(generators[size:], device)
-            elif device.type == "mps":
-                torch.mps.set_rng_state(generators[size:])
+            if device.type != "cpu":
+                torch.get_device_module(device).set_rng_state(generators[size:])
         return state
 
 
@@ -151,10 +149,8 @@ def all_random_states(accelerator: Accelerator) -> list[Tensor]:
     Each is the state of the CPU's generator, followed by that of the device.
     """
     device, states = accelerator.device, [torch.get_rng_state()]
-    if device.type == "cuda":
-        states.append(torch.cuda.get_rng_state(device))
-    elif device.type == "mps":
-        states.append(torch.mps.get_rng_state())
+    if device.type != "cpu":
+        states.append(torch.get_device_module(device).get_rng_state())
     return [state.cpu() for state in accelerator.gather(torch.cat(states).to(device)[None]).unbind()]
 
 
@@ -167,7 +163,7 @@ def save_weights(network: nn.Module, path: Path) -> None:
             continue
         seen.add(pointer)
         state[name] = tensor.detach().cpu().contiguous()
-    with replaced_file(path) as temporary:
+    with replaced(path) as temporary:
         save_file(state, temporary, metadata={_DIGEST: tensors_hash(state)})
 
 

@@ -23,7 +23,7 @@ from opencse.commands.reports.page import output_folder
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_folder, write_json
+from opencse.foundation.files import replaced, write_json
 from opencse.foundation.numbers import unit_rows
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def export_onnx(
         raise OpencseError(f"{out}: already holds an export", "Use --overwrite to replace it, or another folder.")
     encoder = load_encoder(model, device="cpu").float().eval()
     inputs = _check_model(encoder, str(model))
-    with replaced_folder(out) as temporary:
+    with replaced(out, folder=True) as temporary:
         _write_graph(encoder, inputs, temporary / GRAPH, str(model), int8=precision == "int8")
         encoder.tokenizer.backend_tokenizer.save(str(temporary / TOKENIZER))  # it truncates and pads since it was used
         maximum = encoder.max_seq_length or _NO_MAXIMUM

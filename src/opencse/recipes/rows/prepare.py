@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file
+from opencse.foundation.files import replaced
 from opencse.foundation.progress import Notify
 from opencse.foundation.tables import read_parquet, write_texts
 from opencse.recipes import Recipe
@@ -112,7 +112,7 @@ def add_columns(corpus: Corpus, built: Path, columns: Sequence[str]) -> Corpus:
     rows = [row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None and row[0].strip()]
     for column, cells in zip(added, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
-    with replaced_file(built / "joined.parquet") as path:
+    with replaced(built / "joined.parquet") as path:
         pq.write_table(table, path, write_page_checksum=True)
     return Corpus(built / "joined.parquet")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from opencse.foundation.cache import cache_place, key_hash
-from opencse.foundation.files import replaced_file
+from opencse.foundation.files import replaced
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, nearest, random_block, without_copies
@@ -76,7 +76,7 @@ class Vectors:
 
     def write(self, shard: int, vectors: np.ndarray) -> None:
         """Write a shard, whole or not at all."""
-        with replaced_file(self._path(shard)) as temporary, temporary.open("wb") as file:
+        with replaced(self._path(shard)) as temporary, temporary.open("wb") as file:
             np.save(file, np.asarray(vectors, dtype=np.float16))
 
     def take(self, ids: np.ndarray) -> np.ndarray:

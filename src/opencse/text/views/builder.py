@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import locked, make_folder, replaced_file
+from opencse.foundation.files import locked, make_folder, replaced
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.reading import json_object
@@ -216,7 +216,7 @@ class _PartBuilder:
                 for score, kind in spec.scores.items():
                     cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in found]
         schema = pa.schema([*cells], metadata={_HEADER: json.dumps(self._header).encode()})
-        with replaced_file(self.paths[part]) as temporary:
+        with replaced(self.paths[part]) as temporary:
             table = pa.table({field.name: values for field, values in cells.items()}, schema=schema)
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
         return len(rows)
