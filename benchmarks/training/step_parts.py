@@ -32,7 +32,7 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from opencse.encoder.device import TrainingPrecision, autocast
+from opencse.encoder.device import autocast
 from opencse.encoder.embedder import plan_batches
 from opencse.encoder.packing import prepare_for_training
 from opencse.training.session import keep_freed_memory
@@ -46,7 +46,7 @@ class Variant:
 
     name: str
     folder: str
-    precision: TrainingPrecision = "bf16"
+    precision: str = "bf16"
     budget: int | None = None
     packed: bool = False
     compiled: bool = False

@@ -157,8 +157,9 @@ def test_advantages_equal_the_transcription() -> None:
 def test_the_policy_comes_to_favour_the_teacher_that_pays() -> None:
     """A bandit: the loss is the weight of the second teacher."""
     torch.manual_seed(0)
-    module = PolicyWeights(2, horizon=32, updates=8, concentration=20, learning_rate=0.02)
-    optimizer = torch.optim.Adam(module.parameters(), lr=module.learning_rate)
+    module = PolicyWeights(2, horizon=32)
+    module.updates, module.concentration = 8, 20
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.02)
     features = torch.tensor([[0.5, 0.9], [1.5, 0.1]])
     weights = []
     for _ in range(1200):
@@ -172,7 +173,8 @@ def test_the_policy_comes_to_favour_the_teacher_that_pays() -> None:
 
 
 def test_updates_follow_a_horizon_and_every_step_has_gradients() -> None:
-    module = PolicyWeights(2, horizon=5, updates=2)
+    module = PolicyWeights(2, horizon=5)
+    module.updates = 2
     moved = []
     for i in range(14):
         module.zero_grad()
@@ -196,7 +198,8 @@ def test_a_saved_policy_goes_on_as_if_nothing_had_happened() -> None:
 
     def fresh():
         torch.manual_seed(3)
-        module = PolicyWeights(2, seed=5, horizon=4, updates=2)
+        module = PolicyWeights(2, seed=5, horizon=4)
+        module.updates = 2
         return module, torch.optim.SGD(module.parameters(), lr=0.1)
 
     whole = go(*fresh(), 0, 11)

@@ -116,7 +116,6 @@ def world_size() -> int:
 
 
 ChosenPrecision = Literal["fp32", "bf16"]
-TrainingPrecision = Literal["fp32", "bf16", "fp16"]
 _INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "sve_bf16")
 """Capabilities of processors, by PyTorch's names, with which bf16 takes half of the time of fp32 or less."""
 _LEAST_WIDTH = 128
@@ -151,7 +150,7 @@ def _to_float32(value: Any) -> Any:
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def autocast(precision: TrainingPrecision, device: torch.device) -> torch.autocast:
+def autocast(precision: str, device: torch.device) -> torch.autocast:
     """Return the context for the forward passes of training; compute the loss itself in fp32."""
     return torch.autocast(device.type, _DTYPES[precision], enabled=precision != "fp32")
 

@@ -143,11 +143,6 @@ class MeaningBlock(nn.Module):
         block.copy.load_state_dict(kept)
         return block.to(model.device)
 
-    def parts(self, features: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return e (n, d), the code (n, code), φ (n, inner) and z (n, d - 1), each row of length 1."""
-        e, frozen = self.read(features)
-        return e, *self.meaning(e, frozen, self.copied(features))
-
     def read(self, features: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Return e (n, d) and the averages of the untouched transformer (n, averages x width)."""
         mask, states = features["attention_mask"], features["all_layer_embeddings"]
@@ -172,7 +167,7 @@ class MeaningBlock(nn.Module):
         return torch.cat([average(states, mask), pooled], dim=-1)
 
     def meaning(self, e: Tensor, frozen: Tensor, copied: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the code, φ and z."""
+        """Return the code (n, code), φ (n, inner) and z (n, d - 1), each row of length 1."""
         # The small parts are as fast in single precision, in which small differences of averages are not lost.
         single = torch.autocast(e.device.type, enabled=False) if self.training else contextlib.nullcontext()
         with single:
@@ -185,7 +180,8 @@ class MeaningBlock(nn.Module):
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         """Replace `sentence_embedding` (n, d) by v (n, 2 d); add code and φ, each with zeros behind, (n, 2 d)."""
-        e, code, topic, z = self.parts(features)
+        e, frozen = self.read(features)
+        code, topic, z = self.meaning(e, frozen, self.copied(features))
         v = torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1) / (1 + self.strength**2) ** 0.5
         padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (code, topic)]
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.resources
 import importlib.util
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import sha256
 
 # name: package, folder in it, SHA-256 of the weights, requirement of pip
 BUNDLED = {
@@ -77,9 +77,7 @@ def on_this_machine(source: str) -> bool:
     return os.path.isdir(source) or isinstance(try_to_load_from_cache(source, "config.json"), str)
 
 
-@cache
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+_sha256 = cache(sha256)  # a model is named several times
 
 
 def _bundled(name: str) -> Path:

@@ -140,7 +140,7 @@ CHECKSUMS = "checksums.json"
 
 def write_checksums(folder: Path) -> None:
     """Write `checksums.json` into a folder, with the SHA-256 of every file by name."""
-    sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    sums = {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
 
@@ -148,14 +148,15 @@ def find_damage(folder: Path) -> str | None:
     """Return a description of a missing or changed file of a sealed folder; None if it is intact."""
     try:
         sums = read_json(folder / CHECKSUMS)
-        return next((f"{name} was changed" for name, sum_ in sums.items() if _sha256(folder / name) != sum_), None)
+        return next((f"{name} was changed" for name, sum_ in sums.items() if sha256(folder / name) != sum_), None)
     except OpencseError as error:
         return error.problem
     except (OSError, ValueError) as error:
         return str(error)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -57,7 +56,7 @@ class RecallLoss(Term):
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""
         module: InitialWeights = context.modules[self.name]
-        weights, initial = zip(*module.trained(), strict=True)
+        weights, initial = zip(*((w, start) for w, start in module.pairs if w.requires_grad), strict=True)
         squares = _SquaredDistance.apply(initial, *weights)  # type: ignore[no-untyped-call]
         return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 
@@ -75,11 +74,10 @@ class InitialWeights(TermModule):
         self._weights = tuple(named.values())  # in a tuple, because the encoder registers and saves them
         self._copies = Frozen(nn.ParameterList(p.detach().clone() for p in named.values()))
 
-    def trained(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield each weight that is trained, and its initial value."""
-        for weight, initial in zip(self._weights, self._copies.module.parameters(), strict=True):
-            if weight.requires_grad:
-                yield weight, initial
+    @property
+    def pairs(self) -> list[tuple[Tensor, Tensor]]:
+        """Each weight with its initial value."""
+        return list(zip(self._weights, self._copies.module.parameters(), strict=True))
 
 
 class _SquaredDistance(torch.autograd.Function):

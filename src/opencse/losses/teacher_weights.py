@@ -35,25 +35,18 @@ class PolicyWeights(TermModule):
         teachers: Number of teachers, K.
         seed: Seed of the samples.
         horizon: Number of steps between updates, at least 2.
-        updates: Gradient steps on the experience of each horizon, made in the following training steps.
-        concentration: Concentration of the Dirichlet distribution; higher values keep the weights closer to the mean of
-            the policy. With 1250 and two teachers the weights start at 0.500 ± 0.010, as in the public code.
-        learning_rate: Learning rate of policy and critic.
     """
 
-    def __init__(
-        self,
-        teachers: int,
-        seed: int = 0,
-        *,
-        horizon: int = 125,
-        updates: int = 3,
-        concentration: float = 1250.0,
-        learning_rate: float = 1e-4,
-    ) -> None:
+    learning_rate = 1e-4
+    updates = 3
+    """Gradient steps on the experience of each horizon, made in the following training steps."""
+    concentration = 1250.0
+    """That of the Dirichlet distribution: with it and two teachers the weights start at 0.500 ± 0.010, as in the public
+    code. Higher values keep them closer to the mean of the policy."""
+
+    def __init__(self, teachers: int, seed: int = 0, *, horizon: int = 125) -> None:
         super().__init__()
-        self._seed, self._horizon, self._updates, self._concentration = seed, horizon, updates, concentration
-        self.learning_rate = learning_rate
+        self._seed, self._horizon = seed, horizon
         self.actor = _small_network(_FEATURES, 1)
         self.critic = _small_network(teachers * _FEATURES, 1)
         self._widths = [teachers * _FEATURES, teachers, 1, 1]  # of states, actions, log-probabilities and rewards
@@ -66,7 +59,7 @@ class PolicyWeights(TermModule):
     def distribution(self, states: Tensor) -> Dirichlet:
         """Return the distribution of the weights at states (..., K, 2)."""
         centred = states - torch.tensor([1.0, 0.0], dtype=states.dtype, device=states.device)
-        return Dirichlet(self._concentration * self.actor(centred).squeeze(-1).tanh().exp())
+        return Dirichlet(self.concentration * self.actor(centred).squeeze(-1).tanh().exp())
 
     def value(self, states: Tensor) -> Tensor:
         """Return the estimated return of states (..., K, 2)."""
@@ -121,7 +114,7 @@ class PolicyWeights(TermModule):
         values = self.value(torch.cat([states, following[None]]))
         advantages = generalised_advantages(rewards, values, _DISCOUNT, _TRACE)
         self.get_buffer("targets").copy_(torch.stack([advantages, advantages + values[:-1]]))
-        self.get_buffer("counts")[1:] = torch.tensor([0, self._updates])
+        self.get_buffer("counts")[1:] = torch.tensor([0, self.updates])
 
     def _last(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return states (T, K, 2), actions (T, K), log-probabilities (T,) and rewards (T,) of the last horizon."""

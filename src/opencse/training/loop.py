@@ -157,7 +157,6 @@ class TrainingLoop:
 
     def _step(self) -> None:
         state, device, precision = self.state, self.accelerator.device, self.recipe.training.precision
-        assert precision != "auto"  # settled before the run began
         rows = self.sampler.batch(state.step)
         share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
         batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(device)

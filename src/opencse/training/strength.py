@@ -128,10 +128,8 @@ def fit_block(
         torch.manual_seed(recipe.training.seed)
         read: list[tuple[Tensor, Tensor, Tensor]] = []
         batches = min(_FITTED_BATCHES, sampler.batches_per_epoch)
-        precision = recipe.training.precision
-        assert precision != "auto"  # settled before the run began
         phase = Phase("fitting the block", total=batches, unit="batches", show=show)
-        with autocast(precision, block.center.device), phase:
+        with autocast(recipe.training.precision, block.center.device), phase:
             for step in range(batches):
                 read += _read(network, block, assembler(sampler.batch(step)))
                 phase.update()
