@@ -20,7 +20,7 @@ from opencse.encoder.model_folder import check_loaded, check_model_folder, quiet
 from opencse.encoder.names import resolve
 from opencse.encoder.prompts import bake_template
 from opencse.foundation.errors import OpencseError, imported
-from opencse.foundation.progress import note
+from opencse.foundation.progress import note_once
 from opencse.foundation.reading import error_reason
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def open_model(
         if model.tokenizer.pad_token is None:  # of GPT-2 and its like; batches need one, and so do users of the model
             model.tokenizer.pad_token = model.tokenizer.eos_token
         if any(kind.endswith("ForSequenceClassification") for kind in transformer.config.architectures or ()):
-            _note_once(f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little")
+            note_once(f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little")
     return model
 
 
@@ -132,7 +132,7 @@ def pooled(
         if model.default_prompt_name is None:
             prompts = ", ".join(key for key, prompt in model.prompts.items() if prompt)
             if prompts:
-                _note_once(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
+                note_once(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
         if model.device.type != "meta":
             # That modules fit together is not in their settings: encode a word.
             training = {module: module.training for module in model.modules()}
@@ -170,9 +170,6 @@ def pooled(
         transformer.processor = tokenizer
     modules = [transformer, *pooling_modules(pooling, transformer, mask)]
     return SentenceTransformer(modules=modules, device=str(model.device))
-
-
-_note_once = cache(note)  # a model is loaded several times
 
 
 def is_sentence_transformer(source: str) -> bool:

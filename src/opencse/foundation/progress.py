@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ def note(text: str) -> None:
     """Print a remark of one line to standard error."""
     if not _quiet:
         _write(f"opencse: {text}")
+
+
+note_once = cache(note)  # of files and models that are read several times
 
 
 class Phase:

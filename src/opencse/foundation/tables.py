@@ -11,14 +11,13 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced
-from opencse.foundation.progress import note
+from opencse.foundation.progress import note_once
 from opencse.foundation.reading import (
     FORMATS,
     LONGEST_LINE,
@@ -199,7 +198,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         for cells in reader:
             if reader.line_num > line:
                 span = f"lines {line} to {reader.line_num}"
-                _note_once(f"{path}: {span} are one row, by the quotation marks in it; correct them if it is not")
+                note_once(f"{path}: {span} are one row, by the quotation marks in it; correct them if it is not")
             yield line, cells
             line = reader.line_num + 1
     except csv.Error as problem:
@@ -213,9 +212,6 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             f"line {reader.line_num})",
             "Correct the quoting.",
         ) from None
-
-
-_note_once = cache(note)  # a file is read several times
 
 
 def _separator(path: Path) -> str:
