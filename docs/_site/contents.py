@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from opencse.commands.recipes import published_names, published_settings
 from opencse.losses import TERMS
 from opencse.recipes import load_recipe, recipe_names
-from opencse.recipes.published_settings import published_names, published_settings
 from opencse.text.views.registry import CONSTRUCTORS
 
 ROOT = Path(__file__).parents[2]

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 import opencse.recipes as package
-from opencse.encoder.names import FAMILIES, family_of
-from opencse.foundation.errors import OpencseError
-from opencse.recipes import dump_recipe, load_recipe, recipe_names, shortened
-from opencse.recipes.published_settings import (
+from opencse.commands.recipes import (
     ABSENT,
     PUBLISHED_FAMILIES,
     conformity,
@@ -18,6 +15,9 @@ from opencse.recipes.published_settings import (
     published_settings,
     values_of,
 )
+from opencse.encoder.names import FAMILIES, family_of
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import dump_recipe, load_recipe, recipe_names, shortened
 from tests.recipes.published_values import PUBLISHED, SCORES
 
 
