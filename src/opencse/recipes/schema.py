@@ -305,12 +305,8 @@ class Recipe:
     @property
     def used_parts(self) -> dict[str, MixturePart]:
         """The parts of the mixture, without the columns that no term reads."""
-        columns = self.columns
-
-        def used(names: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(name for name in names if name in columns)
-
-        return {
-            name: replace(part, needs=used(part.needs), keeps=used(part.keeps))
-            for name, part in self.corpus.parts.items()
-        }
+        columns, parts = self.columns, {}
+        for name, part in self.corpus.parts.items():
+            needs, keeps = (tuple(c for c in names if c in columns) for names in (part.needs, part.keeps))
+            parts[name] = replace(part, needs=needs, keeps=keeps)
+        return parts

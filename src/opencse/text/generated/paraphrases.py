@@ -153,8 +153,8 @@ class BackTranslation(ChosenCandidate):
     Attributes:
         models: For each pivot, the model to the pivot language and the model back: Marian or FSMT, folder or hub id.
         beams: Width of the beam search; 1 is greedy search.
-        noise: Change of the source before translation: "none", "insert" (frequent words), "mask" (words), or
-            "insert_or_mask" (DebCSE: one of the two, drawn for each variant of a sentence).
+        noise: Change of the source before translation: "none", or "insert_or_mask" (DebCSE: frequent words are
+            inserted or words masked, drawn for each variant of a sentence).
         noise_words: Minimum and maximum number of words that are inserted or masked.
         variants: Candidates per pivot; more than one is useful with noise.
 
@@ -170,7 +170,7 @@ class BackTranslation(ChosenCandidate):
 
     models: tuple[tuple[str, str], ...]
     beams: int = 5
-    noise: Literal["none", "insert", "mask", "insert_or_mask"] = "none"
+    noise: Literal["none", "insert_or_mask"] = "none"
     noise_words: tuple[int, int] = (1, 2)
     variants: int = 1
 
@@ -224,27 +224,16 @@ class BackTranslation(ChosenCandidate):
         if self.noise == "none":
             return text
         count = rng.randint(*self.noise_words)
-        kind = rng.choice(("insert", "mask")) if self.noise == "insert_or_mask" else self.noise
-        if kind == "insert":
-            return insert_words(text, [rng.choice(FREQUENT) for _ in range(count)], rng)
-        return mask_words(text, count, mask, rng)
-
-
-def insert_words(text: str, words: Sequence[str], rng: random.Random) -> str:
-    """Insert words between the words of a text, each at a random place."""
-    for word in words:
-        starts = [match.start() for match in re.finditer(r"\S+", text)]
-        place = rng.choice([*starts, len(text)])
-        text = f"{text[:place]}{word} {text[place:]}" if place < len(text) else f"{text} {word}"
-    return text
-
-
-def mask_words(text: str, count: int, mask: str, rng: random.Random) -> str:
-    """Replace words at random places by a mask."""
-    spans = [match.span() for match in re.finditer(r"\S+", text)]
-    for start, end in sorted(rng.sample(spans, min(count, len(spans))), reverse=True):
-        text = text[:start] + mask + text[end:]
-    return text
+        if rng.choice(("insert", "mask")) == "insert":
+            for word in [rng.choice(FREQUENT) for _ in range(count)]:
+                starts = [match.start() for match in re.finditer(r"\S+", text)]
+                place = rng.choice([*starts, len(text)])
+                text = f"{text[:place]}{word} {text[place:]}" if place < len(text) else f"{text} {word}"
+            return text
+        spans = [match.span() for match in re.finditer(r"\S+", text)]
+        for start, end in sorted(rng.sample(spans, min(count, len(spans))), reverse=True):
+            text = text[:start] + mask + text[end:]
+        return text
 
 
 class Translator:
@@ -259,25 +248,17 @@ class Translator:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         from opencse.encoder.device import choose_device
+        from opencse.encoder.loading import readable_errors
         from opencse.encoder.model_folder import check_model_folder, quiet
 
         name = resolve(name)
         local = Path(name).is_dir()  # never looked up on the hub
         if local:
             check_model_folder(Path(name))
-        try:
-            with quiet():
-                self.tokenizer: Any = AutoTokenizer.from_pretrained(
-                    name, local_files_only=local, trust_remote_code=False
-                )
-                self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(
-                    name, use_safetensors=True, local_files_only=local, trust_remote_code=False
-                )
-        except (OSError, ValueError, ImportError) as error:
-            raise OpencseError(
-                f"no translation model {name!r}: {str(error).strip().splitlines()[0]}",
-                'Pass a folder or hub id with model.safetensors; the tokenizers need pip install "opencse[mt]".',
-            ) from error
+        options: Any = {"local_files_only": local, "trust_remote_code": False}
+        with readable_errors(f'{name} (translators need pip install "opencse[mt]")'), quiet():
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, **options)
+            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, **options)
         self.model.generation_config.max_length = None  # else it is announced that max_new_tokens has precedence
         self._beams = beams
         self.model.to(choose_device()).eval()
