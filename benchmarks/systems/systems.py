@@ -6,6 +6,7 @@
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --ablations --only simcse 'osscse*' --seeds 1
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --published bert-base --systems simcse osscse diffcse
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --cost     # seconds per sentence, no evaluation
+    python benchmarks/systems/systems.py CORPUS DATA -o OUT --backbone minilm --train-only    # for peers.py
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
 
 CORPUS is text, or a table with columns that recipes read (paraphrase, positive_1, …); DATA the folder of the STS
@@ -170,7 +171,7 @@ def one(options: argparse.Namespace) -> None:
     recipe, settings = options.one[0], options.one[1:]
     out = Path(options.out)
     shared = {"backbone": options.backbone, "out": out, "overrides": settings}
-    if options.cost:
+    if options.cost or options.train_only:
         opencse.train(recipe, options.corpus, dev="none", overwrite=out.exists(), progress=False, **shared)
     else:
         resume = (out / "run.json").is_file()
@@ -189,7 +190,8 @@ def launch(options: argparse.Namespace, corpus: Path, recipe: str, settings: lis
     """Run `one` as a process of its own; whether it came to its end."""
     out.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, __file__, str(corpus), str(options.data), "-o", str(out), "--backbone", options.backbone]
-    command += [*(["--cost"] if options.cost else []), "--one", recipe, *settings]
+    command += [f"--{name.replace('_', '-')}" for name in ("cost", "train_only") if getattr(options, name)]
+    command += ["--one", recipe, *settings]
     log = out.with_suffix(".log")
     threads = {} if options.jobs == 1 else {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))}
     with log.open("w", encoding="utf-8") as file:
@@ -210,12 +212,14 @@ def run_all(options: argparse.Namespace, tables: dict[str, Path], wanted: dict[s
         seed, label = job
         recipe, settings = wanted[label]
         out = folder_of(options, "runs", label) / f"seed-{seed}"
-        if label not in tables or ((out / "results.json").is_file() and (out / "cost.json").is_file()):
+        finished = ["cost.json"] if options.train_only else ["results.json", "cost.json"]
+        if label not in tables or all((out / name).is_file() for name in finished):
             return
         print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
         launch(options, tables[label], recipe, [*settings, f"training.seed={seed}"], out)
         with lock:
-            write_table(options, wanted)
+            if not options.train_only:
+                write_table(options, wanted)
 
     first, *others = [(seed, label) for seed in options.seeds for label in wanted]
     work(first)  # SimCSE: others take it as their teacher
@@ -276,6 +280,7 @@ def main() -> None:
     parser.add_argument("--published", metavar="FAMILY", help="and each system as published for this family")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="LABEL", help="run these of them; * is anything")
     parser.add_argument("--cost", action="store_true", help="measure the cost of a step instead")
+    parser.add_argument("--train-only", action="store_true", help="without evaluation: for benchmarks/debias/peers.py")
     parser.add_argument("--rounds", type=int, default=3, help="of --cost")
     parser.add_argument("--table", action="store_true", help="only write the table")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
@@ -287,6 +292,8 @@ def main() -> None:
     if not options.table:
         tables = prepare(options, wanted)  # for all, whichever are to be run: one's table may stand on another's
         (measure_cost if options.cost else run_all)(options, tables, chosen)
+    if options.train_only:
+        return None
     write_table(options, chosen)
     if (options.out / "systems.md").is_file():
         print((options.out / "systems.md").read_text(encoding="utf-8"))
