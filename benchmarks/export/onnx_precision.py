@@ -1,10 +1,11 @@
-"""What int8 costs and gains: size, speed, and meaning of the exported graph in each precision.
+"""Size, speed and quality of models in PyTorch and as exported graphs, in fp32 and int8.
 
-    OMP_NUM_THREADS=1 python benchmarks/export/onnx_precision.py MODEL DATA [--rounds 5] [--out FILE.csv]
+    OMP_NUM_THREADS=1 python benchmarks/export/onnx_precision.py DATA MODEL[=NAME]... [--out CSV] [--figure SVG]
 
 DATA holds the STS files. The speed is that of 400 sentences of STS-B dev in batches of 32, sorted by length, on one
-thread; the precisions take turns, and the median of the processor seconds counts. Cosines are with the vectors of
-`SentenceTransformer.encode`, over all sentences of STS-B dev. A last row is PyTorch's.
+thread; the ways take turns, and the median of the processor seconds counts. Cosines are with the vectors of
+`SentenceTransformer.encode`, over all sentences of STS-B dev. Meaning is the mean of the three development sets that
+come with opencse. The figure shows meaning against speed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import csv
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,63 +24,93 @@ import torch
 
 from opencse.commands.integrations.onnx import PRECISIONS, OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
-from opencse.evaluation import TextEmbeddings, load_sts, score
+from opencse.evaluation import Encode, Task, evaluate_tasks, load_sts
+from opencse.evaluation.written_sets import load_development
 
 TIMED = 400
 
 
-def processor_seconds(encode: Callable[[list[str]], np.ndarray], texts: list[str]) -> float:
+def processor_seconds(encode: Encode, texts: Sequence[str]) -> float:
     """Processor seconds of one pass."""
     start = time.process_time()
     encode(texts)
     return time.process_time() - start
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
-    parser.add_argument("data")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
+Row = dict[str, str | float]
+
+
+def measure(model: str, name: str, tasks: Sequence[Task], rounds: int) -> list[Row]:
+    """Return a row for PyTorch and one for each precision of the graph."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    model = load_encoder(arguments.model, device="cpu")
-    encoders: dict[str, Callable[[list[str]], np.ndarray]] = {}
-    sizes: dict[str, float] = {}
+    loaded = load_encoder(model, device="cpu")
+    encoders: dict[str, Encode] = {"PyTorch": lambda texts: loaded.encode(list(texts), show_progress_bar=False)}
+    sizes = {"PyTorch": sum(p.numel() * p.element_size() for p in loaded.parameters()) / 1e6}
     for precision in PRECISIONS:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "onnx"
-            _, cosine = export_onnx(arguments.model, out, precision=precision)
-            sizes[precision] = sum(file.stat().st_size for file in out.glob("model.onnx*")) / 1e6
-            encoders[precision] = OnnxEncoder(out, options).encode
-        print(f"{precision}: {sizes[precision]:.1f} MB, least cosine of the export's check {cosine:.4f}")
-    encoders["PyTorch, fp32"] = lambda texts: model.encode(texts, show_progress_bar=False)
-    sizes["PyTorch, fp32"] = sum(p.numel() * p.element_size() for p in model.parameters()) / 1e6
-    [task] = load_sts(arguments.data, tasks=["STS-B"], split="dev")
-    texts = list(dict.fromkeys(task.texts()))
-    vectors = {name: np.asarray(encode(texts)) for name, encode in encoders.items()}  # also the warm-up
-    seconds: dict[str, list[float]] = {name: [] for name in encoders}
-    for _ in range(arguments.rounds):
-        for name, encode in encoders.items():
-            seconds[name].append(processor_seconds(encode, texts[:TIMED]))
-    expected = vectors["PyTorch, fp32"]
-    rows = [["", "size, MB", "sentences/s", "mean cosine", "least cosine", "STS-B dev"]]
-    for name, found in vectors.items():
+            export_onnx(model, out, precision=precision)
+            sizes[f"ONNX, {precision}"] = sum(file.stat().st_size for file in out.glob("model.onnx*")) / 1e6
+            encoders[f"ONNX, {precision}"] = OnnxEncoder(out, options).encode
+    texts = list(dict.fromkeys(tasks[0].texts()))
+    vectors = {way: np.asarray(encode(texts)) for way, encode in encoders.items()}  # also the warm-up
+    seconds: dict[str, list[float]] = {way: [] for way in encoders}
+    for _ in range(rounds):
+        for way, encode in encoders.items():
+            seconds[way].append(processor_seconds(encode, texts[:TIMED]))
+    expected = vectors["PyTorch"]
+    rows = []
+    for way, found in vectors.items():
         norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
         cosines = (found * expected).sum(axis=1) / norms
-        rows.append([name, f"{sizes[name]:.1f}", f"{TIMED / statistics.median(seconds[name]):.0f}"])
-        rows[-1] += [
-            f"{cosines.mean():.4f}",
-            f"{cosines.min():.4f}",
-            f"{score([task], TextEmbeddings(texts, found)).average:.2f}",
-        ]
-    for row in rows:
-        print("\t".join(row))
+        scores = [float(result.score or 0.0) for result in evaluate_tasks(encoders[way], tasks).results]
+        row: Row = {"": f"{name}, {way}", "size, MB": f"{sizes[way]:.0f}"}
+        row |= {"sentences/s": f"{TIMED / statistics.median(seconds[way]):.0f}"}
+        row |= {"mean cosine": f"{cosines.mean():.4f}", "least cosine": f"{cosines.min():.4f}"}
+        rows.append(row | {"STS-B dev": f"{scores[0]:.2f}", "meaning, %": f"{statistics.mean(scores[1:]):.1f}"})
+    return rows
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Write meaning against speed; the ways of one model are joined."""
+    from matplotlib.figure import Figure
+
+    axes = (figure := Figure(figsize=(6.4, 3.6), layout="constrained")).subplots()
+    models = dict.fromkeys(str(row[""]).partition(", ")[0] for row in rows)
+    for model, marker in zip(models, "osD^v", strict=False):
+        own = sorted((float(row["sentences/s"]), row) for row in rows if str(row[""]).startswith(f"{model}, "))
+        axes.plot([x for x, _ in own], [float(row["meaning, %"]) for _, row in own], marker=marker, label=model)
+        for x, row in own:
+            way = str(row[""]).partition(", ")[2]
+            axes.annotate(way, (x, float(row["meaning, %"])), (0, 6), textcoords="offset points", fontsize=7)
+    axes.set(xlabel="sentences per second, one thread", ylabel="same meaning nearer, %", xscale="log")
+    axes.legend(fontsize=8)
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("models", nargs="+", metavar="MODEL[=NAME]")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--figure", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    tasks: list[Task] = [*load_sts(arguments.data, tasks=["STS-B"], split="dev"), *load_development()]
+    rows: list[Row] = []
+    for path, _, name in (each.partition("=") for each in arguments.models):
+        rows += measure(path, name or path, tasks, arguments.rounds)
+        for row in rows[-1 - len(PRECISIONS) :]:
+            print(*row.values(), sep="\t", flush=True)
     if arguments.out is not None:
         with arguments.out.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(rows)
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+    if arguments.figure is not None:
+        draw(rows, arguments.figure)
 
 
 if __name__ == "__main__":
