@@ -1,6 +1,6 @@
 """What people do today about vectors that follow wording, beside the meaning block, on the same measures.
 
-    python benchmarks/debias/peers.py ROWS DATA -o OUT [--runs RUNS] [--seeds 1,2,3] [--threads 1]
+    python benchmarks/debias/peers.py ROWS DATA -o OUT [--seeds 1,2,3] [--threads 1]
 
 ROWS is `mixture.parquet` of a run of `opencse run debias`, DATA the folder of the evaluation sets. Every way starts
 from all-MiniLM-L6-v2; none is tuned:
@@ -12,7 +12,6 @@ re-weighted     every dimension scaled by how much further a contradiction moves
                 (after arXiv 2504.00584, whose own weights differ)
 fine-tuned      MultipleNegativesRankingLoss over (sentence, rewording, contradiction) of ROWS, by
                 sentence-transformers' trainer: 100 steps of 64 rows, learning rate 2e-5
-SYSTEM          the runs of `benchmarks/systems/systems.py --backbone minilm -o RUNS`, three seeds each
 
 OUT gets `peers.csv`, a column for each way with mean and standard deviation over the seeds, and `upgrade.csv`: what
 becomes of an index of old vectors that is searched with the new model's queries, as they are, and mapped back by a
@@ -165,7 +164,6 @@ def main() -> None:
     parser.add_argument("rows", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--runs", type=Path, help="the folder of benchmarks/systems/systems.py")
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
     options = parser.parse_args()
     rows, minutes = read_rows(options.rows), []
@@ -181,10 +179,6 @@ def main() -> None:
     ways["negative words, β 0.3"] = lambda: [by_negative_words(old)]
     ways["re-weighted"] = lambda: [reweighted(old, rows)]
     ways["fine-tuned"] = lambda: [Cached(options.out / f"fine-tuned-{seed}" / "model") for seed in options.seeds]
-    if options.runs:
-        for folder in sorted((options.runs / "runs").iterdir()):
-            if models := sorted(folder.glob("seed-*/model")):
-                ways[folder.name] = lambda m=models: [*map(Cached, m)]
     columns = {}
     for label, opened in ways.items():
         columns[label] = [measures(encode) for encode in opened()]

@@ -6,7 +6,7 @@
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --ablations --only simcse 'osscse*' --seeds 1
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --published bert-base --systems simcse osscse diffcse
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --cost     # seconds per sentence, no evaluation
-    python benchmarks/systems/systems.py CORPUS DATA -o OUT --backbone minilm --train-only    # for peers.py
+    python benchmarks/systems/systems.py CORPUS DATA -o OUT --backbone minilm --train-only    # for ideas.py
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
 
 CORPUS is text, or a table with columns that recipes read (paraphrase, positive_1, …); DATA the folder of the STS
@@ -280,7 +280,7 @@ def main() -> None:
     parser.add_argument("--published", metavar="FAMILY", help="and each system as published for this family")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="LABEL", help="run these of them; * is anything")
     parser.add_argument("--cost", action="store_true", help="measure the cost of a step instead")
-    parser.add_argument("--train-only", action="store_true", help="without evaluation: for benchmarks/debias/peers.py")
+    parser.add_argument("--train-only", action="store_true", help="without evaluation: for benchmarks/debias/ideas.py")
     parser.add_argument("--rounds", type=int, default=3, help="of --cost")
     parser.add_argument("--table", action="store_true", help="only write the table")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
