@@ -97,7 +97,7 @@ def false_hits(encode: Encode, triplets: Sequence[tuple[str, str, str]]) -> floa
     return 100 * float((unit[1] >= np.quantile(unit[0], 1 - SURE)).mean())
 
 
-def complaints() -> list[Task]:
+def complaints() -> list[TripletSet]:
     """Return the triplets and searches of complaints."""
     sets = [read_triplets(COMPLAINTS / f"{name}.tsv") for name in ("meaning", "search")]
     return [replace(each, name=f"complaints, {each.name}") for each in sets]

@@ -21,7 +21,7 @@ from curve import Encoded
 from measures import complaints
 
 from opencse.evaluation.task import Encode
-from opencse.evaluation.triplets import Triplet, development_set
+from opencse.evaluation.written_sets import Triplet, load_development
 
 DRAWS, WORDS = 3, 150
 SIZES = {"alone": 0, "with one sentence more": 1, "with two more": 2, f"among {WORDS} words": None}
@@ -49,7 +49,8 @@ def right(encode: Encode, triplets: Sequence[Triplet], sentences: Sequence[str],
 
 
 def table(models: dict[str, Encoded], strengths: Sequence[float], sentences: Sequence[str]) -> Iterator[list[str]]:
-    sets = {"searches": development_set("search").triplets, "complaints": complaints()[1].data.triplets}
+    searches = {one.name: one.triplets for one in [*load_development(), *complaints()]}
+    sets = {"searches": searches["dev-search"], "complaints": searches["complaints, search"]}
     columns = [(name, model, s) for name, model in models.items() for s in sorted({*strengths, model.chosen})]
     chosen = {model: model.chosen for model in models.values()}
     yield ["", *(f"{name}, β {s:g}{' (chosen)' * (s == chosen[model])}" for name, model, s in columns)]

@@ -4,7 +4,7 @@
 
 DATA holds the STS files. The speed is that of 400 sentences of STS-B dev in batches of 32, sorted by length, on one
 thread; the ways take turns, and the median of the processor seconds counts. Cosines are with the vectors of
-`SentenceTransformer.encode`, over all sentences of STS-B dev. Meaning is the mean of the three development sets that
+`SentenceTransformer.encode`, over all texts. Meaning is the mean of the three development sets that
 come with opencse. The figure shows meaning against speed.
 """
 
@@ -24,7 +24,7 @@ import torch
 
 from opencse.commands.integrations.onnx import PRECISIONS, OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
-from opencse.evaluation import Encode, Task, evaluate_tasks, load_sts
+from opencse.evaluation import Encode, Task, TextEmbeddings, distinct_texts, load_sts, score
 from opencse.evaluation.written_sets import load_development
 
 TIMED = 400
@@ -53,18 +53,19 @@ def measure(model: str, name: str, tasks: Sequence[Task], rounds: int) -> list[R
             export_onnx(model, out, precision=precision)
             sizes[f"ONNX, {precision}"] = sum(file.stat().st_size for file in out.glob("model.onnx*")) / 1e6
             encoders[f"ONNX, {precision}"] = OnnxEncoder(out, options).encode
-    texts = list(dict.fromkeys(tasks[0].texts()))
+    texts = distinct_texts(tasks)
+    timed = list(dict.fromkeys(tasks[0].texts()))[:TIMED]
     vectors = {way: np.asarray(encode(texts)) for way, encode in encoders.items()}  # also the warm-up
     seconds: dict[str, list[float]] = {way: [] for way in encoders}
     for _ in range(rounds):
         for way, encode in encoders.items():
-            seconds[way].append(processor_seconds(encode, texts[:TIMED]))
+            seconds[way].append(processor_seconds(encode, timed))
     expected = vectors["PyTorch"]
     rows = []
     for way, found in vectors.items():
         norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
         cosines = (found * expected).sum(axis=1) / norms
-        scores = [float(result.score or 0.0) for result in evaluate_tasks(encoders[way], tasks).results]
+        scores = [float(result.score or 0.0) for result in score(tasks, TextEmbeddings(texts, found)).results]
         row: Row = {"": f"{name}, {way}", "size, MB": f"{sizes[way]:.0f}"}
         row |= {"sentences/s": f"{TIMED / statistics.median(seconds[way]):.0f}"}
         row |= {"mean cosine": f"{cosines.mean():.4f}", "least cosine": f"{cosines.min():.4f}"}
