@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -98,31 +95,6 @@ def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "train_encoder", trained)
     training.train_first_stages(recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path))
     assert seen == ["fp32"]
-
-
-# In a process of its own, because the setting is for the whole process.
-SCRIPT = """
-import resource, sys, torch
-from opencse.training.session import keep_freed_memory
-if not keep_freed_memory():
-    sys.exit(3)
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    torch.ones(100, 1 << 18).sum()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-first = faults()
-print(first, min(faults() for _ in range(10)))
-"""
-
-
-def test_pages_are_used_again():
-    small_pages = os.environ | {"THP_MEM_ALLOC_ENABLE": "0"}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=small_pages)
-    if done.returncode == 3:
-        pytest.skip("the C library is not glibc")
-    first, later = map(int, done.stdout.split())
-    assert first > 100  # 100 MiB, in pages of 4 KiB or huge ones
-    assert later < first / 10
 
 
 CARD = "---\nlicense: mit\nbase_model:\n- someone/something\n---\n# Title\n"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -77,28 +75,6 @@ class TrainingOutcome:
     curve: StrengthCurve | None = None
 
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from <malloc.h>
-
-
-def keep_freed_memory() -> bool:
-    """Tell the C library to keep freed memory; call it once, before training on a CPU.
-
-    A training step frees its activations and gradients, and the next one allocates the same sizes again. By default
-    glibc returns blocks above 32 MiB (the gradient of a word-embedding table) and the free end of its heap to the
-    system, which then clears every page again in each step. The price is that the process never shrinks.
-
-    Returns:
-        Whether it took effect, which needs glibc.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
-    except (OSError, AttributeError):  # not glibc
-        return False
-    return bool(mallopt(_M_MMAP_THRESHOLD, 1 << 30)) and bool(mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1))
-
-
 class TrainingSession:
     """One training run in its folder, on one process or several that have met (`join_processes`).
 
@@ -129,8 +105,6 @@ class TrainingSession:
             # While the main process tokenises or runs a teacher over the corpus, the others wait for long.
             # One that has ended is noticed at once, because its connections are closed.
             torch.distributed.distributed_c10d._set_pg_timeout(_PATIENCE)
-        if self.on_cpu:
-            keep_freed_memory()
 
     def settle(self, training: Training, backbone: Backbone) -> Training:
         """Return the settings with the precision of this run, the same in every process, and report it and the device.
