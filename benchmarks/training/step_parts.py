@@ -35,7 +35,6 @@ from transformers.utils import logging
 from opencse.encoder.device import autocast
 from opencse.encoder.embedder import plan_batches
 from opencse.encoder.packing import prepare_for_training
-from opencse.training.session import keep_freed_memory
 
 ROWS = 64
 
@@ -143,7 +142,6 @@ def main() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     folder = args.backbone or bundled()
-    keep_freed_memory()
     settings: dict[str, dict] = {
         "bf16": {},
         "fp32": {"precision": "fp32"},

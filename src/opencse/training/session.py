@@ -16,6 +16,7 @@ import yaml
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 from huggingface_hub import EvalResult, ModelCardData, metadata_load
+from jinja2 import StrictUndefined, Template
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
@@ -175,62 +176,6 @@ class TrainingSession:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-_HEADER = """---
-{metadata}
----
-
-# {title}
-
-{summary}
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("path/to/this/folder"{trust})
-embeddings = model.encode(["A sentence.", "Another one."])
-```
-
-It loads in sentence-transformers {oldest} and later.
-
-"""
-_BLOCK = """## Strength
-
-A vector is [e; βz; 0] / √(1 + β²). Its first half is that of the backbone, which `truncate_dim` at half the length
-gives back; its second half is a meaning vector. `meaning_block.py` has the formula and the upgrade of an index, and
-runs nothing but this module; with opencse installed, `opencse.encoder.load_encoder` loads the model without running it.
-
-The strength is β = {curve.chosen:g}, the largest at which no guard loses more than {curve.tolerance:g} points. It \
-is a number in
-the block's `config.json`, or:
-
-```python
-model[-1].strength = 0.3
-```
-
-{table}
-
-"""
-_RUN = """| | |
-|---|---|
-| Backbone | `{record[backbone]}` ({recipe.family}) |
-| Method | {method} |
-| Training text | `{record[corpus]}`, {record[rows]:,} rows |
-| Steps | {outcome.steps:,}, batch {recipe.training.batch_size}, peak learning rate {recipe.optimizer.lr:g}, \
-seed {recipe.training.seed}, {recipe.training.precision} |
-| Weights kept | {kept} |
-| Development score before the first step | {first} |
-| Training time | {outcome.seconds:.0f} s |
-
-The resolved recipe is in `recipe.toml` and the environment in `environment.json` beside this folder.
-
-## Limits
-
-Trained on text of at most {recipe.encoder.max_length} tokens. Longer input, other languages and other kinds of \
-text than the above were
-not measured. {recipe.differs}
-"""
-
-
 def encoder_card(
     recipe: Recipe, record: dict[str, Any], outcome: TrainingOutcome, *, language: str | None = None
 ) -> str:
@@ -242,10 +187,6 @@ def encoder_card(
         outcome: Steps, scores and time.
         language: Code of the language of the training text.
     """
-    kept = "of the last step"
-    if outcome.best_step is not None:
-        kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
-    summary = f"A sentence encoder trained without labels by opencse, recipe `{recipe.name}` ({recipe.variant})."
     name, license = base_model(record["backbone"])
     results = None  # what a block gains: shares of triplets at the chosen strength
     if outcome.curve is not None:
@@ -261,19 +202,16 @@ def encoder_card(
         model_name=f"opencse {recipe.name}",
         eval_results=results,
     )
-    header = _HEADER.format(
+    text = (Path(__file__).parent / "card.md.j2").read_text(encoding="utf-8")
+    template = Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    return template.render(
+        recipe=recipe,
+        record=record,
+        outcome=outcome,
+        curve=outcome.curve,
+        table="" if outcome.curve is None else replace(outcome.curve.table(), title="").markdown().rstrip(),
         metadata=metadata.to_yaml().strip(),
-        title=recipe.title,
-        summary=summary,
         oldest=OLDEST,
-        trust="" if outcome.curve is None else ", trust_remote_code=True",
-    )
-    if outcome.curve is not None:
-        table = replace(outcome.curve.table(), title="").markdown().rstrip()
-        header += _BLOCK.format(curve=outcome.curve, table=table)
-    first = "none" if outcome.first_score is None else f"{outcome.first_score:.2f}"
-    return header + _RUN.format(
-        recipe=recipe, record=record, outcome=outcome, method=recipe.paper or "own", kept=kept, first=first
     )
 
 
