@@ -8,14 +8,14 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 
 import opencse
 from opencse.encoder.names import resolve
-from opencse.text import demo
+from opencse.text.corpus import demo_path
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     out, steps = Path(arguments.get(1, "in-your-trainer-out")), int(arguments.get(2, 30))
     model = SentenceTransformer(resolve("minilm"))
     loss = opencse.sentence_transformers_loss("simcse", model)
-    sentences = demo.corpus("demo").read_text(encoding="utf-8").splitlines()
+    sentences = demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines()
     settings = SentenceTransformerTrainingArguments(
         str(out),
         per_device_train_batch_size=16,

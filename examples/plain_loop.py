@@ -9,7 +9,7 @@ from sentence_transformers.util import batch_to_device
 
 from opencse.encoder import load_encoder
 from opencse.losses import InfoNCELoss
-from opencse.text import demo
+from opencse.text.corpus import demo_path
 
 
 def train(model: SentenceTransformer, sentences: list[str], steps: int, batch: int = 16) -> dict[str, float]:
@@ -35,5 +35,5 @@ if __name__ == "__main__":
     out, steps = Path(arguments.get(1, "plain-loop-out")), int(arguments.get(2, 30))
     torch.manual_seed(1)
     model = load_encoder("mini-mlm", pooling="mean")
-    print(train(model, demo.corpus("demo").read_text(encoding="utf-8").splitlines(), steps))
+    print(train(model, demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines(), steps))
     model.save(str(out))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import opencse
-from opencse.text import demo
+from opencse.text.corpus import demo_path
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
@@ -17,7 +17,7 @@ if __name__ == "__main__":
         "demo",
         backbone="mini-mlm",
         out=out,
-        dev=demo.pairs("demo"),
+        dev=demo_path("demo", "pairs.tsv"),
         overwrite=True,
         overrides=[f"training.max_steps={steps}"],
     )

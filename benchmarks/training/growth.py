@@ -42,15 +42,12 @@ def write_corpus(source: Path, size: int, out: Path) -> None:
             file.write(f"{line} {i}\n")
 
 
-def sampling(corpus: Path, _: Path) -> Work:
-    import random
-
+def sampling(corpus: Path, folder: Path) -> Work:
     from opencse.recipes import load_recipe
-    from opencse.recipes.rows.sampling import _sample  # what follows it parses a fixed number of sentences
+    from opencse.recipes.rows.sampling import sample
     from opencse.text.corpus import Corpus
-    from opencse.text.languages import ENGLISH
 
-    return lambda: _sample(Corpus(corpus), load_recipe("debias").corpus, random.Random(0), ENGLISH)
+    return lambda: sample(Corpus(corpus), load_recipe("debias").corpus, folder / "sample.parquet")
 
 
 def sentence_store(corpus: Path, _: Path) -> Work:

@@ -8,8 +8,7 @@ import os
 import sys
 
 from opencse.encoder import load_encoder
-from opencse.text import demo
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, demo_path
 
 if __name__ == "__main__":
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # is read when haystack is imported
@@ -20,7 +19,7 @@ if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
-    texts = list(Corpus(demo.corpus(arguments.get(3, "demo"))).texts())
+    texts = list(Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts())
 
     store = InMemoryDocumentStore(embedding_similarity_function="cosine")
     vectors = model.encode(texts).tolist()

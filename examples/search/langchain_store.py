@@ -11,8 +11,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
-from opencse.text import demo
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, demo_path
 
 
 class SentenceEmbeddings(Embeddings):
@@ -34,6 +33,6 @@ if __name__ == "__main__":
     query = arguments.get(2, "The road is not safe.")
 
     store = InMemoryVectorStore(SentenceEmbeddings(model))
-    store.add_texts(list(Corpus(demo.corpus(arguments.get(3, "demo"))).texts()))
+    store.add_texts(list(Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts()))
     for document, cosine in store.similarity_search_with_score(query, k=3):
         print(f"{cosine:.2f}  {document.page_content}")

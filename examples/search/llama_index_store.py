@@ -14,8 +14,7 @@ from pydantic import PrivateAttr
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
-from opencse.text import demo
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, demo_path
 
 
 class SentenceEmbedding(BaseEmbedding):
@@ -45,7 +44,7 @@ if __name__ == "__main__":
     model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
 
-    nodes = [TextNode(text=text) for text in Corpus(demo.corpus(arguments.get(3, "demo"))).texts()]
+    nodes = [TextNode(text=text) for text in Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts()]
     index = VectorStoreIndex(nodes, embed_model=SentenceEmbedding(model))
     for hit in index.as_retriever(similarity_top_k=3).retrieve(query):
         print(f"{hit.score:.2f}  {hit.text}")

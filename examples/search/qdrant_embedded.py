@@ -10,14 +10,13 @@ from qdrant_client import QdrantClient
 from qdrant_client.models import Distance, PointStruct, VectorParams
 
 from opencse.encoder import load_encoder
-from opencse.text import demo
-from opencse.text.corpus import Corpus
+from opencse.text.corpus import Corpus, demo_path
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
-    texts = list(Corpus(demo.corpus(arguments.get(3, "demo"))).texts())
+    texts = list(Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts())
 
     client = QdrantClient(":memory:")
     vectors = model.encode(texts)
