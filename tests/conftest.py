@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a test that calls a hub fails
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers with two threads each wait for each other on two cores
 
 
 @pytest.fixture(autouse=True)

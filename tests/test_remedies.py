@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.commands.main import app
 from opencse.encoder import load_encoder, save_encoder
-from opencse.foundation.cache import cached_store
+from opencse.foundation.cache import new_store, store_folder
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, schema
 from opencse.recipes.schema import ViewSettings
@@ -46,8 +46,8 @@ def test_a_model_without_pooling_is_saved_with_one(tmp_path) -> None:
 def test_a_cache_that_cannot_be_written_names_its_variable(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(OpencseError, match="OPENCSE_CACHE=FOLDER"):
-        cached_store("tokens", "0", {}, print)
+    with pytest.raises(OpencseError, match="OPENCSE_CACHE=FOLDER"), new_store(store_folder("tokens", "0"), {}):
+        pass
 
 
 def test_prompts_without_a_default_are_said_once(tmp_path, capsys) -> None:

@@ -72,10 +72,11 @@ def prepared(data: Path, size: int, largest: int):
 
 
 def ours(name: str, path: Path, out: str) -> None:
+    from opencse.text.corpus import Corpus
     from opencse.text.views.registry import DebiasedNegatives, HardNegatives, build_views
 
     spec = DebiasedNegatives(model=MODEL) if name == "debiased" else HardNegatives(model=MODEL, block=10**9)
-    build_views(path, {"negative": spec}, out)
+    build_views(Corpus(path), {"negative": spec}, out)
 
 
 def peer(name: str, path: Path, vectors: np.ndarray, model) -> int:

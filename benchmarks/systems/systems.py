@@ -139,7 +139,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         try:
             if specs:
                 folder = folder_of(options, "corpus", label)
-                built = build_views(start, specs, folder)
+                built = build_views(Corpus(start), specs, folder)
                 tables[label] = add_columns(Corpus(start), built, columns).path
                 made.insert(0, (holds | specs, tables[label]))
         except OpencseError as error:  # no translation model, say: the others can go on

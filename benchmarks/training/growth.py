@@ -68,11 +68,12 @@ def training(corpus: Path, folder: Path) -> Work:
 
 def building(corpus: Path, folder: Path, *, on_ray: bool = False) -> Work:
     from opencse.foundation.workers import Local, Ray
+    from opencse.text.corpus import Corpus
     from opencse.text.views.registry import Deletion, RandomSentence, build_views
 
     specs = {"shorter": Deletion(), "random": RandomSentence()}
     engine = Ray(processes=2) if on_ray else Local(processes=2)
-    return lambda: build_views(corpus, specs, folder / "views", engine=engine)
+    return lambda: build_views(Corpus(corpus), specs, folder / "views", engine=engine)
 
 
 def building_on_ray(corpus: Path, folder: Path) -> Work:

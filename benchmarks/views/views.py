@@ -116,7 +116,7 @@ def substitution(data: Path, rounds: int) -> list[str]:
                 f"substitution, {name}: {max(found)[0]:.1f} sentences/s; {ratio[0]:.1f} times as fast as one by one by "
                 f"wall time, {ratio[1]:.1f} times by processor time"
             )
-        return [*out, *masked_share(opened["fp32"], texts)]
+        return out
 
 
 def one_by_one(folder: str, texts: list[str], tags: object) -> list[str]:
@@ -142,35 +142,9 @@ def one_by_one(folder: str, texts: list[str], tags: object) -> list[str]:
     return out
 
 
-def masked_share(opened: object, texts: list[str]) -> list[str]:
-    """P(token masked) per tag beside score over divisor, with twice the standard error of the difference."""
-    import numpy as np
-
-    from opencse.text.generated.likely_words import static_lexicon
-
-    tags = static_lexicon(opened._lm.tokenizer, opened._parser)
-    encoded = opened._lm.encode(texts)
-    probability = opened.mask_probabilities(texts, encoded)
-    chance = np.random.default_rng(0)
-    seen: dict[str, list[tuple[float, float]]] = {}
-    for i, ids in enumerate(encoded["input_ids"]):
-        words = encoded.word_ids(i)
-        for k, index in enumerate(ids):
-            inner = k > 0 and words[k] is not None and words[k] == words[k - 1]
-            tag = "special" if words[k] is None else "X" if inner else tags[index] or "special"
-            seen.setdefault(tag, []).append((probability[i][k], float((chance.random(20) < probability[i][k]).mean())))
-    lines = []
-    for tag, values in sorted(seen.items()):
-        expected, measured = np.mean(values, axis=0)
-        error = 2 * np.sqrt(max(expected * (1 - expected), 0) / (20 * len(values)))
-        lines.append(
-            f"  masked {tag}: {measured:.3f}, score / divisor {expected:.3f} (± {error:.3f}, {len(values)} tokens)"
-        )
-    return lines
-
-
 def negation(data: Path, rounds: int) -> list[str]:
     from opencse.foundation.workers import Local
+    from opencse.text.corpus import Corpus
     from opencse.text.views.registry import Negation, SourceRow, build_views
 
     texts = sentences(data, NEGATED)
@@ -184,8 +158,9 @@ def negation(data: Path, rounds: int) -> list[str]:
         corpus.write_text("\n".join(texts), encoding="utf-8")
         for workers in (1, os.cpu_count() or 1):
             views = Path(folder) / str(workers)
-            engine = Local(processes=workers)
-            speed, _ = timed(lambda: build_views(corpus, {"negation": Negation()}, views, engine=engine), len(texts))  # noqa: B023
+            begun = time.perf_counter()
+            build_views(Corpus(corpus), {"negation": Negation()}, views, engine=Local(processes=workers))
+            speed = len(texts) / (time.perf_counter() - begun)
             out.append(f"negation through the builder, {workers} process(es), start included: {speed:.0f} sentences/s")
     return out
 

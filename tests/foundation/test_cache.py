@@ -20,8 +20,10 @@ from opencse.foundation.cache import (
     cache_place,
     cache_root,
     cache_sizes,
-    cached_store,
     clear_cache,
+    is_whole,
+    new_store,
+    store_folder,
     trim_cache,
 )
 from opencse.foundation.errors import OpencseError
@@ -153,7 +155,11 @@ def cache(tmp_path, monkeypatch):
 
 
 def cached(fill=lambda writer: writer.add(CODED, LISTS, VECTORS)):
-    return cached_store("tokens", ["key"], COLUMNS, fill)
+    folder = store_folder("tokens", ["key"])
+    if not is_whole(folder):
+        with new_store(folder, COLUMNS) as writer:
+            fill(writer)
+    return Store(folder)
 
 
 def test_a_damaged_entry_is_made_anew(cache) -> None:

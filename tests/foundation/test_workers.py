@@ -16,6 +16,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local, Ray
+from opencse.text.corpus import Corpus
 from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
 from opencse.text.views.registry import DebiasedNegatives, Deletion, build_views
@@ -167,11 +168,11 @@ def test_absent(monkeypatch):
 @needs_ray
 @pytest.mark.slow
 def test_same_bytes_as_local(corpus, encoder, cluster, tmp_path, monkeypatch):
-    build_views(corpus, specs(encoder), tmp_path / "local", engine=Local(processes=1))
+    build_views(Corpus(corpus), specs(encoder), tmp_path / "local", engine=Local(processes=1))
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))  # embedded again, by Ray
-    build_views(corpus, specs(encoder), tmp_path / "ray", engine=cluster)
+    build_views(Corpus(corpus), specs(encoder), tmp_path / "ray", engine=cluster)
     assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")
-    build_views(corpus, specs(encoder), tmp_path / "again", engine=Local(processes=1))
+    build_views(Corpus(corpus), specs(encoder), tmp_path / "again", engine=Local(processes=1))
     assert hashes(tmp_path / "again") == hashes(tmp_path / "local")
 
 
@@ -203,11 +204,12 @@ def test_worker_killed(cluster, tmp_path):
 DRIVER = """
 import sys
 from opencse.foundation.workers import Ray
+from opencse.text.corpus import Corpus
 from opencse.text.views import builder
 from opencse.text.views.registry import Deletion, build_views
 builder.PART_ROWS = 1
 specs = {"shorter": Deletion(), "less": Deletion(share=0.2)}
-build_views(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2))
+build_views(Corpus(sys.argv[1]), specs, sys.argv[2], engine=Ray(processes=2))
 print("finished")
 """
 
@@ -216,7 +218,7 @@ print("finished")
 @pytest.mark.slow
 def test_driver_killed(corpus, cluster, tmp_path):
     plain = {"shorter": Deletion(), "less": Deletion(share=0.2)}
-    build_views(corpus, plain, tmp_path / "expected", engine=Local(processes=1))
+    build_views(Corpus(corpus), plain, tmp_path / "expected", engine=Local(processes=1))
     out, command = tmp_path / "views", [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
     deadline = time.time() + 200
@@ -227,5 +229,5 @@ def test_driver_killed(corpus, cluster, tmp_path):
     left = set(hashes(out))
     assert left
     assert left < set(hashes(tmp_path / "expected"))
-    build_views(corpus, plain, out, engine=cluster)
+    build_views(Corpus(corpus), plain, out, engine=cluster)
     assert hashes(out) == hashes(tmp_path / "expected")

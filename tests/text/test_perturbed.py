@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
+from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
     Deletion,
     Negation,
@@ -96,7 +97,7 @@ FURNITURE = [f"The {word} is old." for word in ("door", "roof", "wall", "gate", 
 
 def built(tmp_path, specs, texts=FURNITURE):
     (tmp_path / "corpus.txt").write_text("\n".join(texts))
-    return pq.read_table(build_views(tmp_path / "corpus.txt", specs, tmp_path / "out")).to_pylist()
+    return pq.read_table(build_views(Corpus(tmp_path / "corpus.txt"), specs, tmp_path / "out").path).to_pylist()
 
 
 def test_each_sentence_has_the_one_that_follows_and_the_last_has_none(tmp_path):

@@ -54,7 +54,7 @@ def build(options: BuildOptions) -> Path:
     localised = language.pack.localise(with_models(specs, {"backbone": backbone}))
     with progress_shown(options.progress):
         built = build_views(
-            text.path,
+            text,
             localised,
             options.out,
             seed=options.seed,
@@ -63,15 +63,15 @@ def build(options: BuildOptions) -> Path:
             models=[backbone],
         )
     columns = [column for name, spec in specs.items() for column in spec.columns(name)]
-    table = pq.read_table(sorted(built.glob("part-*.parquet")), columns=columns)
+    table = pq.read_table(sorted(built.path.glob("part-*.parquet")), columns=columns)
     present = {column: len(table) - table[column].null_count for column in columns}
     shares = ", ".join(f"{column} {count:,}" for column, count in present.items())
-    options.notify(f"{len(table):,} sentences in {built}; sentences by column: {shares}")
+    options.notify(f"{len(table):,} sentences in {built.path}; sentences by column: {shares}")
     if empty := [column for column, count in present.items() if not count]:
         options.notify(f"warning: no sentence has {', '.join(empty)}")
     for line in skipped_lines(built, specs):
         options.notify(line)
-    return built
+    return built.path
 
 
 def command(options: BuildCommand) -> None:

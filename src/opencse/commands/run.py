@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from huggingface_hub import ModelCard
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
@@ -263,14 +262,10 @@ def measure_and_report(
     precision: Precision = "auto" if trained.recipe.training.precision == "fp16" else trained.recipe.training.precision
     name = Path(backbone.name).name
     names = name, f"{name} + {trained.recipe.name}"
-
-    def untouched(texts: Sequence[str]) -> np.ndarray:
-        encoder = backbone.encoder(**trained.recipe.pooling)
-        embedder = Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}")
-        return cached_vectors(embedder, texts, texts_hash(texts))
-
     with timed("evaluation"):
-        before = run_probes(probe_data, untouched)
+        encoder = backbone.encoder(**trained.recipe.pooling)
+        untouched = Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}")
+        before = run_probes(probe_data, lambda texts: cached_vectors(untouched, texts, texts_hash(texts)))
         encoder = load_encoder(trained.model)
         after = run_probes(probe_data, Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}"))
         scores = dict(zip(names, (before, after), strict=True))

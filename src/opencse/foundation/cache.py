@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -201,29 +201,40 @@ class StoreWriter:
         (self._folder / _META).write_text(json.dumps(self.meta), encoding="utf-8")
 
 
-def cached_store(kind: str, key: object, columns: Mapping[str, Any], write: Callable[[StoreWriter], None]) -> Store:
-    """Open a store in the cache; write it first, whole or not at all, if it is not there or is damaged.
+def store_folder(kind: str, key: object) -> Path:
+    """Return the folder of a store in the cache.
 
     Args:
         kind: One of `opencse.foundation.cache.KINDS`.
         key: Everything that the content depends on; JSON.
-        columns: As for `StoreWriter`.
-        write: Adds all rows to a writer.
+
+    Example:
+        folder = store_folder("sentences", digest)
+        if not is_whole(folder):
+            with new_store(folder, {"texts": np.uint8}) as writer:
+                writer.add([b"A sentence."])
+        store = Store(folder)
+    """
+    return cache_place(kind, key_hash([_VERSION, key]))
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether a store is there and undamaged."""
+    return folder.is_dir() and not find_damage(folder)
+
+
+@contextlib.contextmanager
+def new_store(folder: Path, columns: Mapping[str, Any]) -> Iterator[StoreWriter]:
+    """Yield a writer; if the block succeeds, its store takes the place of a folder of the cache in one step.
 
     Raises:
         OpencseError: The cache cannot be written.
-
-    Example:
-        cached_store("sentences", digest, {"texts": np.uint8}, lambda writer: writer.add([b"A sentence."]))
     """
-    folder = cache_place(kind, key_hash([_VERSION, key]))
-    if not folder.is_dir() or find_damage(folder):
-        with replaced(folder, folder=True) as temporary:
-            writer = StoreWriter(temporary, columns)
-            write(writer)
-            writer.save()
-            write_checksums(temporary)
-    return Store(folder)
+    with replaced(folder, folder=True) as temporary:
+        writer = StoreWriter(temporary, columns)
+        yield writer
+        writer.save()
+        write_checksums(temporary)
 
 
 def key_hash(key: object) -> str:

@@ -27,7 +27,7 @@ from opencse.foundation.reading import (
     unknown_format,
 )
 from opencse.foundation.tables import TABLES, read_lines
-from opencse.text.corpus import Corpus, demo_path, text_column
+from opencse.text.corpus import Corpus, text_column
 
 LANGUAGES = {
     "da": "Danish",
@@ -87,7 +87,7 @@ class Documents:
 
     Args:
         path: `.md`, `.html`, `.pdf`, `.docx`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`,
-            a folder, or `"demo"`. PDF and DOCX need the extra `documents`.
+            or a folder. PDF and DOCX need the extra `documents`.
 
     Attributes:
         path: The file or folder.
@@ -97,7 +97,7 @@ class Documents:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = existing_path(demo_path(path, "sentences.txt"))
+        self.path = existing_path(path)
 
     @property
     def are_prose(self) -> bool:

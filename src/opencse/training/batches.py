@@ -20,7 +20,7 @@ from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, plan_batches
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
-from opencse.foundation.cache import StoreWriter, cached_store
+from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 from opencse.foundation.tensors import move
@@ -304,9 +304,10 @@ def cached_vectors(
         hashed: Their hash and number, from `texts_hash`.
         title: Label of the progress; empty for none.
     """
-
-    def write(writer: StoreWriter) -> None:
-        with Phase(title, total=hashed[1], unit="sentences", show=bool(title)) as phase:
+    folder = store_folder("vectors", [*embedder.key(), hashed[0]])
+    if not is_whole(folder):
+        phase = Phase(title, total=hashed[1], unit="sentences", show=bool(title))
+        with new_store(folder, {"vectors": np.float32}) as writer, phase:
             for chunk in chunks(texts, _CHUNK):
                 block = np.zeros((len(chunk), embedder.dimension), dtype=np.float32)
                 present = [i for i, text in enumerate(chunk) if text is not None]
@@ -314,6 +315,4 @@ def cached_vectors(
                     block[present] = embedder.encode([str(chunk[i]) for i in present])
                 writer.add(block)
                 phase.update(len(chunk))
-
-    store = cached_store("vectors", [*embedder.key(), hashed[0]], {"vectors": np.float32}, write)
-    return store.columns["vectors"].values
+    return Store(folder).columns["vectors"].values

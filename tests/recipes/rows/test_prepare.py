@@ -83,9 +83,9 @@ def test_columns_of_the_corpus_are_put_beside_the_built_ones(tmp_path) -> None:
     rows.insert(2, {"text": "  ", "paraphrase": "of a blank line"})
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
     corpus, views = tmp_path / "corpus.jsonl", tmp_path / "views"
-    build_views(corpus, {"shorter": Deletion()}, views)
-    assert add_columns(Corpus(corpus), views, ["text", "shorter"]).path == views
-    joined = pq.read_table(add_columns(Corpus(corpus), views, ["text", "paraphrase", "shorter"]).path).to_pylist()
+    built = build_views(Corpus(corpus), {"shorter": Deletion()}, views)
+    assert add_columns(Corpus(corpus), built, ["text", "shorter"]).path == views
+    joined = pq.read_table(add_columns(Corpus(corpus), built, ["text", "paraphrase", "shorter"]).path).to_pylist()
     assert [row["paraphrase"] for row in joined] == [None, "cat 1", None, "cat 3", None]
     assert all(len(row["shorter"].split()) == 4 for row in joined)
 

@@ -20,6 +20,7 @@ from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local
 from opencse.recipes import dump_recipe, load_recipe
+from opencse.text.corpus import Corpus
 from opencse.text.mined import debiased
 from opencse.text.mined.candidate_pools import draw, gumbel_noise
 from opencse.text.mined.debiased import _softmax, selection_scores
@@ -154,7 +155,7 @@ def test_noise_belongs_to_row_and_candidate():
 def mine(corpus: Path, out: Path, model: str, processes: int = 1, **options) -> list[dict]:
     window = options.pop("window", (0.25, 0.999))
     spec = DebiasedNegatives(model=model, precision="fp32", window=window, **options)
-    build_views(corpus, {"negative": spec}, out, engine=Local(processes=processes))
+    build_views(Corpus(corpus), {"negative": spec}, out, engine=Local(processes=processes))
     return pq.read_table(out).to_pylist()
 
 
@@ -217,7 +218,7 @@ def test_two_processes(corpus, encoder, tmp_path, monkeypatch):
 def test_seed_changes_the_draw(corpus, encoder, tmp_path):
     spec = DebiasedNegatives(model=encoder, window=(0.2, 0.99))
     for seed in (0, 1):
-        build_views(corpus, {"negative": spec}, tmp_path / str(seed), seed=seed)
+        build_views(Corpus(corpus), {"negative": spec}, tmp_path / str(seed), seed=seed)
     a, b = (pq.read_table(tmp_path / str(seed))["negative_1"].to_pylist() for seed in (0, 1))
     assert np.mean([x == y for x, y in zip(a, b, strict=True)]) < 0.3
 
@@ -310,7 +311,7 @@ def texts(tmp_path) -> Path:
 
 def drawn(texts, table, encoder, out, **options) -> list[dict]:
     spec = DebiasedPositives(model=encoder, source=CandidateTable(path=str(table)), precision="fp32", **options)
-    return pq.read_table(build_views(texts, {"positive": spec}, out)).to_pylist()
+    return pq.read_table(build_views(Corpus(texts), {"positive": spec}, out).path).to_pylist()
 
 
 def test_drawn_from_the_rows_own_candidates(texts, table, encoder, tmp_path):

@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 from opencse import build
 from opencse.encoder import load_encoder
 from opencse.foundation.numbers import unit_rows
+from opencse.text.corpus import Corpus
 from opencse.text.mined import candidate_pools as pools
 from opencse.text.mined.candidate_pools import in_window, nearest, random_block, without_copies
 from opencse.text.views.registry import CandidateTable, HardNegatives, build_views
@@ -18,7 +19,7 @@ from tests.text.mined.conftest import key, vectors
 
 def mine(corpus: Path, out: Path, model: str, **options) -> list[dict]:
     specs = {"negative": HardNegatives(model=model, precision="fp32", **options)}
-    return pq.read_table(build_views(corpus, specs, out)).to_pylist()
+    return pq.read_table(build_views(Corpus(corpus), specs, out).path).to_pylist()
 
 
 def ranked(matrix: np.ndarray, lines: list[str], row: int) -> list[int]:
@@ -76,7 +77,7 @@ def mine_below(corpus, lines, encoder, tmp_path, **options) -> list[dict]:
         "positive": CandidateTable(path=str(tmp_path / "positives.tsv"), window=(0.0, 1.0)),
         "negative": HardNegatives(model=encoder, precision="fp32", positive="positive", **options),
     }
-    return pq.read_table(build_views(corpus, specs, tmp_path / "views")).to_pylist()
+    return pq.read_table(build_views(Corpus(corpus), specs, tmp_path / "views").path).to_pylist()
 
 
 def test_what_is_nearly_as_near_as_the_positive_is_skipped(corpus, lines, encoder, positives, tmp_path) -> None:

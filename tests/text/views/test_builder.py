@@ -13,6 +13,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local
+from opencse.text.corpus import Corpus
 from opencse.text.generated import paraphrases
 from opencse.text.views import builder
 from opencse.text.views.builder import UNIT, build_order, read_header
@@ -55,7 +56,7 @@ def build(corpus: Path, out: Path, *, processes: int = 1, rows: int = 2 * UNIT, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "PART_ROWS", rows)
         patch.setattr(builder, "_PARTS", 1)
-        return build_views(corpus, specs, out, engine=Local(processes=processes), **options)
+        return build_views(Corpus(corpus), specs, out, engine=Local(processes=processes), **options)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +140,7 @@ def test_a_column_sees_those_before_it(bert, tmp_path, monkeypatch):
     path = tmp_path / "corpus.txt"
     path.write_text("The old dog sits in the garden.\nThe drug is safe.\n")
     specs = {"san": Substitution(model=bert), "negation": Negation()}
-    rows = pq.read_table(build_views(path, specs, tmp_path / "views")).to_pylist()
+    rows = pq.read_table(build_views(Corpus(path), specs, tmp_path / "views").path).to_pylist()
     assert rows[1]["san.rule"] == "rejected, negation"
     assert rows[1]["san"] == rows[1]["negation"] == "The drug is not safe."
     head = read_header(next((tmp_path / "views").iterdir()))
@@ -150,7 +151,7 @@ def test_a_column_of_another_column(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("The soup is hot.\nIt rains.\n")
     specs = {"denied": Negation(of="opposite"), "opposite": AntonymSwap()}
-    table = pq.read_table(build_views(path, specs, tmp_path / "views")).to_pydict()
+    table = pq.read_table(build_views(Corpus(path), specs, tmp_path / "views").path).to_pydict()
     assert table["opposite"] == ["The soup is cold.", None]
     assert table["denied"] == ["The soup is not cold.", None]
     assert table["denied.rule"][1] == "no opposite"
@@ -164,7 +165,7 @@ def test_a_column_of_another_column(tmp_path):
 def test_empty_corpus(tmp_path):
     (tmp_path / "corpus.txt").write_text("\n \n")
     with pytest.raises(OpencseError, match="no sentence"):
-        build_views(tmp_path / "corpus.txt", SPECS, tmp_path / "views")
+        build_views(Corpus(tmp_path / "corpus.txt"), SPECS, tmp_path / "views")
 
 
 BY_RULES = [name for name, kind in CONSTRUCTORS.items() if kind.__module__.startswith("opencse.text.english")]
@@ -214,6 +215,7 @@ def test_they_survive_a_build(tmp_path):
     path = tmp_path / "corpus.jsonl"
     texts = [text for text in HOSTILE if "\0" not in text]  # a corpus with a NUL is refused
     path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
-    table = pq.read_table(build_views(path, {"negation": Negation(), "deletion": Deletion()}, tmp_path / "views"))
+    views = build_views(Corpus(path), {"negation": Negation(), "deletion": Deletion()}, tmp_path / "views")
+    table = pq.read_table(views.path)
     assert table.num_rows == sum(bool(text.strip()) for text in texts)
     assert table["text"].null_count == 0

@@ -93,36 +93,37 @@ def with_models(
     return resolved
 
 
-def add_columns(corpus: Corpus, built: Path, columns: Sequence[str]) -> Corpus:
+def add_columns(corpus: Corpus, built: Corpus, columns: Sequence[str]) -> Corpus:
     """Add columns of a corpus to the columns that were built from it.
 
     Args:
         corpus: The sentences that `built` was built from.
-        built: The folder that `build_views` wrote.
+        built: What `build_views` returned.
         columns: Columns of the corpus to add; of two with one name, the built one is kept.
 
     Returns:
-        `built` if there is nothing to add, else the file `built/joined.parquet`.
+        `built` if there is nothing to add, else the file `joined.parquet` in its folder.
     """
-    table = pa.concat_tables([read_parquet(part) for part in sorted(built.glob("part-*.parquet"))])
+    table = pa.concat_tables([read_parquet(part) for part in sorted(built.path.glob("part-*.parquet"))])
     added = [column for column in columns if column in corpus.columns and column not in table.column_names]
     if not added:
-        return Corpus(built)
+        return built
     # Blank sentences are left out, as in the builder.
     rows = [row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None and row[0].strip()]
     for column, cells in zip(added, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
-    with replaced(built / "joined.parquet") as path:
+    joined = built.path / "joined.parquet"
+    with replaced(joined) as path:
         pq.write_table(table, path, write_page_checksum=True)
-    return Corpus(built / "joined.parquet")
+    return Corpus(joined, corpus.name)
 
 
-def skipped_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:
-    """Yield how many candidates mining skipped as likely false negatives, from a folder that `build_views` wrote."""
+def skipped_lines(built: Corpus, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:
+    """Yield how many candidates mining skipped as likely false negatives, from what `build_views` returned."""
     for name, spec in specs.items():
         if isinstance(spec, HardNegatives) and spec.max_ratio is not None:
             column = f"{spec.columns(name)[0]}.skipped"
-            parts = [read_parquet(part, columns=[column]) for part in sorted(built.glob("part-*.parquet"))]
+            parts = [read_parquet(part, columns=[column]) for part in sorted(built.path.glob("part-*.parquet"))]
             counts = pa.concat_tables(parts)[column].to_numpy()
             yield (
                 f"{name}: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as likely false "
@@ -212,7 +213,7 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
     Raises:
         OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
     """
-    seed, name = recipe.training.seed, corpus.name
+    seed = recipe.training.seed
     complete = recipe.build and not missing_specs(recipe.build, recipe.columns, corpus.columns)
     whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus.columns)
     if not complete and not (whole and sources.paraphrases is None):
@@ -223,14 +224,14 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
         pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
         specs = sources.pack.localise(with_models(missing, sources.models, pooling))
         models = list(sources.models.values())
-        built = build_views(corpus.path, specs, out / "views", seed=seed, resume=sources.keep, models=models)
+        built = build_views(corpus, specs, out / "views", seed=seed, resume=sources.keep, models=models)
         for line in skipped_lines(built, specs):
             notify(line)
         corpus = add_columns(corpus, built, list(recipe.columns))
     if parts := recipe.used_parts:
         out.mkdir(parents=True, exist_ok=True)
         corpus = mix_rows(corpus, parts, out / "mixture.parquet", seed=seed, notify=notify)
-    return Corpus(corpus.path, name)
+    return corpus
 
 
 def mix_rows(
@@ -292,4 +293,4 @@ def mix_rows(
     random.Random(seed).shuffle(rows)
     names = ["text", *columns, "part"]
     write_texts(out, dict(zip(names, zip(*rows, strict=True), strict=True)))
-    return Corpus(out)
+    return Corpus(out, built.name)

@@ -50,7 +50,7 @@ def sample(
         pack: Rules of the language of the sentences.
 
     Returns:
-        The sample, opened.
+        The sample, opened, under the name of the corpus.
 
     Raises:
         OpencseError: The corpus or the table cannot be read, or there is no sentence.
@@ -63,7 +63,7 @@ def sample(
         json.dumps([sources, *sizes, words, settings.clauses, seed, *language]).encode()
     ).hexdigest()
     if is_made_from(out, made_from):
-        return Corpus(out)
+        return Corpus(out, corpus.name)
     rng = random.Random(seed)
     with timed("sampling"):
         plain = _Reservoir(settings.rows, rng)
@@ -86,7 +86,7 @@ def sample(
         raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
     rng.shuffle(texts)
     write_texts(out, {"text": texts}, made_from)
-    return Corpus(out)
+    return Corpus(out, corpus.name)
 
 
 class _Reservoir:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from opencse.foundation.cache import Store, StoreWriter, cached_store, key_hash
+from opencse.foundation.cache import Store, is_whole, key_hash, new_store, store_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 from opencse.text.corpus import Corpus, chunks
@@ -147,18 +147,17 @@ def open_token_store(
         "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
     }
-
-    def write(writer: StoreWriter) -> None:
-        with Phase("tokenising", unit="sentences", show=progress) as phase:
+    folder = store_folder("tokens", key)
+    if not is_whole(folder):
+        kinds = dict.fromkeys(map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
+        with new_store(folder, kinds) as writer, Phase("tokenising", unit="sentences", show=progress) as phase:
             writer.meta |= {"skipped": 0, "sources": len(sources)}
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
                 usable = [row for row in chunk if row is not None]
                 writer.add(*(_tokenise(usable, source, tokenizer, max_length) for source in sources))
                 writer.meta["skipped"] += len(chunk) - len(usable)
                 phase.update(len(chunk))
-
-    kinds = dict.fromkeys(map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
-    store = TokenStore(cached_store("tokens", key, kinds, write), corpus.content_hash)
+    store = TokenStore(Store(folder), corpus.content_hash)
     if store.rows < 2:
         raise OpencseError(
             f"{corpus.path}: holds {store.rows} usable sentences ({store.skipped} blank rows)",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from opencse.foundation.cache import StoreWriter, cached_store
+from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.text.corpus import chunks
 from opencse.text.surface import lexical_overlap
 from opencse.text.syntax import Edit, SpacyParser, apply_edits, load_parser
@@ -378,16 +378,15 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     size = 1 + max(tokenizer.get_vocab().values())
     entries = [entry or "" for entry in tokenizer.convert_ids_to_tokens(range(size))]
     special = set(tokenizer.all_special_ids)
-
-    def write(writer: StoreWriter) -> None:
+    folder = store_folder("tokens", ["tags", parser.digest, sorted(special), entries])
+    if not is_whole(folder):
         words = ["" if index in special else _word(tokenizer, entry) for index, entry in enumerate(entries)]
         spelled = [word for word in words if word]
         tag_of = {word: tokens[0].pos for word, tokens in zip(spelled, parser.parse(spelled), strict=True) if tokens}
         tags = ["" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)]
-        writer.add([tag.encode() for tag in tags])
-
-    store = cached_store("tokens", ["tags", parser.digest, sorted(special), entries], {"tags": np.uint8}, write)
-    return store.texts("tags", np.arange(len(store)))
+        with new_store(folder, {"tags": np.uint8}) as writer:
+            writer.add([tag.encode() for tag in tags])
+    return Store(folder).texts("tags", np.arange(size))
 
 
 def _word(tokenizer: Any, entry: str) -> str:

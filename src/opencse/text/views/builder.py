@@ -41,7 +41,7 @@ PART_ROWS, _PARTS = 16 * UNIT, 64
 
 
 def build_views(
-    corpus_path: str | Path,
+    corpus: Corpus,
     specs: Mapping[str, ConstructorSpec],
     out_dir: str | Path,
     *,
@@ -49,7 +49,7 @@ def build_views(
     engine: Engine | None = None,
     resume: bool = True,
     models: Sequence[Backbone] = (),
-) -> Path:
+) -> Corpus:
     """Build columns of related sentences for a corpus.
 
     Writes `part-00000-of-00012.parquet` and so on, each whole or not at all, with the columns `id` and `text`, and for
@@ -58,8 +58,7 @@ def build_views(
     the header alone, not on the engine, the number of workers or interruptions.
 
     Args:
-        corpus_path: Sentences in the column `text`, in any format that `opencse.text.corpus` reads; blank ones are
-            skipped.
+        corpus: Sentences in the column `text`; blank ones are skipped.
         specs: Specifications by name, as in a recipe's `[build]`.
         out_dir: Folder for the files.
         seed: The only source of randomness.
@@ -68,26 +67,27 @@ def build_views(
         models: Models to mine with that are open already.
 
     Returns:
-        `out_dir`.
+        The folder, opened, under the name of the corpus.
 
     Raises:
         OpencseError: The corpus cannot be read, a constructor cannot be opened, or the folder holds other views.
 
     Example:
-        from opencse.text.views.registry import Negation, build_views
+        from opencse.text.views.builder import build_views
+        from opencse.text.views.registry import Negation
 
-        build_views("corpus.txt", {"negation": Negation(remove=False)}, "views/")
+        build_views(Corpus("corpus.txt"), {"negation": Negation(remove=False)}, "views/")
     """
     out_dir = Path(out_dir)
     with locked(out_dir):
         check_seed(seed)
         specs = _with_precision({name: specs[name] for name in build_order(specs)})
-        digest, rows = texts_hash(Corpus(corpus_path).texts())
+        digest, rows = texts_hash(corpus.texts())
         if rows == 0:
             raise OpencseError(
-                f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank."
+                f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank."
             )
-        sentences = open_sentence_store(Corpus(corpus_path).texts(), digest)
+        sentences = open_sentence_store(corpus.texts(), digest)
         unit = max((spec.unit for spec in specs.values()), default=UNIT)
         part_rows = unit * max(1, min(PART_ROWS, rows // _PARTS) // unit)
         engine = engine or Local()
@@ -112,7 +112,7 @@ def build_views(
         with timed("parsing and rewriting"), phase:
             for _, written in engine.map(builder, missing):
                 phase.update(written)
-    return out_dir
+    return Corpus(out_dir, corpus.name)
 
 
 def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:

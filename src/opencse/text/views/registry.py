@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from opencse.foundation.cache import Store, StoreWriter, cached_store
+from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.lazy import Kinds
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import chunks
@@ -284,12 +284,11 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
         texts: All texts, in order; only read if they are not in the cache yet.
         texts_hash: Hash of the texts, from `texts_hash`.
     """
-
-    def write(writer: StoreWriter) -> None:
-        for chunk in chunks(texts, 8192):
-            same = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in chunk)
-            keys = b"".join(hashlib.blake2b(key, digest_size=8).digest() for key in same)
-            writer.add([text.encode("utf-8", "replace") for text in chunk], np.frombuffer(keys, dtype="<u8"))
-
-    store = cached_store("sentences", texts_hash, {"texts": np.uint8, "keys": np.uint64}, write)
-    return SentenceStore(store, texts_hash)
+    folder = store_folder("sentences", texts_hash)
+    if not is_whole(folder):
+        with new_store(folder, {"texts": np.uint8, "keys": np.uint64}) as writer:
+            for chunk in chunks(texts, 8192):
+                same = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in chunk)
+                keys = b"".join(hashlib.blake2b(key, digest_size=8).digest() for key in same)
+                writer.add([text.encode("utf-8", "replace") for text in chunk], np.frombuffer(keys, dtype="<u8"))
+    return SentenceStore(Store(folder), texts_hash)
