@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opencse.evaluation import STS_TASKS, load_sts
-from opencse.recipes.rows.sampling import paraphrase_columns
+from opencse.recipes.rows.sentence_sample import paraphrase_columns
 from opencse.text.corpus import Corpus
 
 Pair = frozenset[str]

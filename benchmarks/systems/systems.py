@@ -86,7 +86,7 @@ def _own_settings(options: argparse.Namespace, recipe: str, variant: str = "") -
     found = _filled(options, TABLES["settings"].get(recipe, []), variant)
     found += [] if options.published else TABLES["mixed"].get(recipe, [])
     if table is not None:
-        from opencse.recipes.rows.sampling import paraphrase_columns
+        from opencse.recipes.rows.sentence_sample import paraphrase_columns
 
         text, candidate = paraphrase_columns(table)
         columns = {"text_column": text, "candidate_column": candidate}
@@ -155,7 +155,7 @@ def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
 
 def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
     """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
-    from opencse.recipes.rows.sampling import paraphrase_columns
+    from opencse.recipes.rows.sentence_sample import paraphrase_columns
     from opencse.text.corpus import Corpus
 
     column, _ = paraphrase_columns(options.paraphrases)

@@ -44,7 +44,7 @@ def write_corpus(source: Path, size: int, out: Path) -> None:
 
 def sampling(corpus: Path, folder: Path) -> Work:
     from opencse.recipes import load_recipe
-    from opencse.recipes.rows.sampling import sample
+    from opencse.recipes.rows.sentence_sample import sample
     from opencse.text.corpus import Corpus
 
     return lambda: sample(Corpus(corpus), load_recipe("debias").corpus, folder / "sample.parquet")

@@ -20,8 +20,9 @@ from sentence_transformers.sentence_transformer.modules import (
     WeightedLayerPooling,
 )
 
-from opencse.encoder.embedder import Embedder, TokenTable, cut_note, plan_batches
+from opencse.encoder.embedder import Embedder, TokenTable, cached_vectors, cut_note, plan_batches
 from opencse.foundation.errors import OpencseError
+from opencse.text.views.registry import texts_hash
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
 TEXTS = [
@@ -180,6 +181,25 @@ def test_autocast_around_it_or_wrapped_into_the_model_has_no_effect(model):
     model.forward = torch.autocast("cpu", dtype=torch.bfloat16)(model.forward)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         close(Embedder(model).encode(TEXTS), expected)
+
+
+@pytest.mark.parametrize("change", ["weights", "prompt", "precision", "order"])
+def test_anything_that_moves_a_vector_is_another_entry(model, tmp_path, monkeypatch, change: str) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    embedder, texts = Embedder(copy.deepcopy(model)), ["a red house", "a dog", "the sea"]
+    first = cached_vectors(embedder, texts, texts_hash(texts))
+    assert (first.dtype, np.array_equal(first, embedder.encode(texts))) == (np.float32, True)
+    if change == "weights":
+        with torch.no_grad():
+            next(iter(embedder.model.parameters())).add_(0.1)
+    elif change == "order":
+        texts = texts[::-1]
+    else:
+        embedder = Embedder(embedder.model, precision="bf16" if change == "precision" else "fp32")
+        embedder.prompt = "red: " if change == "prompt" else None
+    found = cached_vectors(embedder, texts, texts_hash(texts))
+    assert np.array_equal(found, embedder.encode(texts))
+    assert len(list((tmp_path / "vectors").iterdir())) == 2
 
 
 def test_one_and_several_threads_agree(model):

@@ -14,7 +14,7 @@ from opencse.evaluation import TextEmbeddings, evaluate_tasks
 from opencse.evaluation import (
     labelled as labelled_module,
 )
-from opencse.evaluation.cross_validation import CrossValidation, Fit, cross_validate, train_probes
+from opencse.evaluation.cross_validation import CrossValidation, Fit, cross_validate, train_classifiers
 from opencse.evaluation.labelled import (
     CLASSIFICATION_TASKS,
     TRANSFER_TASKS,
@@ -122,7 +122,7 @@ def test_every_classifier_is_what_it_would_be_alone():
     penalties = (1e-5, 1e-1)
     fits = [Fit(train=a, dev=b, penalties=penalties, random=np.random.RandomState(1111)) for a, b in rows]
     state, threads = torch.random.get_rng_state(), torch.get_num_threads()
-    fitted = train_probes((x, y), fits, SHORT)
+    fitted = train_classifiers((x, y), fits, SHORT)
     assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.get_num_threads() == threads
     for (a, b), each in zip(rows, fitted, strict=True):

@@ -17,14 +17,12 @@ from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.text.corpus import Corpus
-from opencse.text.views.registry import texts_hash
 from opencse.training import batches as module
 from opencse.training.batches import (
     Assembler,
     BatchSampler,
     ViewTokens,
     _with_repetitions,
-    cached_vectors,
     load_teachers,
     teacher_vectors,
 )
@@ -166,25 +164,6 @@ def test_what_is_cached_is_not_computed_again(backbone, wise, corpus, tmp_path, 
     changed = write_corpus(tmp_path, 66, ("text", "other"))
     with pytest.raises(TypeError):
         vectors(made, backbone, changed)
-
-
-@pytest.mark.parametrize("change", ["weights", "prompt", "precision", "order"])
-def test_anything_that_moves_a_vector_is_another_entry(wise, tmp_path, monkeypatch, change: str) -> None:
-    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
-    embedder, texts = Embedder(SentenceTransformer(str(wise), device="cpu")), ["a red house", "a dog", "the sea"]
-    first = cached_vectors(embedder, texts, texts_hash(texts))
-    assert (first.dtype, np.array_equal(first, embedder.encode(texts))) == (np.float32, True)
-    if change == "weights":
-        with torch.no_grad():
-            next(iter(embedder.model.parameters())).add_(0.1)
-    elif change == "order":
-        texts = texts[::-1]
-    else:
-        embedder = Embedder(embedder.model, precision="bf16" if change == "precision" else "fp32")
-        embedder.prompt = "red: " if change == "prompt" else None
-    found = cached_vectors(embedder, texts, texts_hash(texts))
-    assert np.array_equal(found, embedder.encode(texts))
-    assert len(list((tmp_path / "vectors").iterdir())) == 2
 
 
 def test_another_teacher_is_another_run(tmp_path, backbone, wise, corpus, monkeypatch) -> None:

@@ -30,7 +30,7 @@ from opencse.foundation.tables import TABLES
 from opencse.foundation.toml_tables import parse_override
 from opencse.foundation.workers import launched_processes
 from opencse.recipes.load import RecipeFile
-from opencse.recipes.rows.sampling import tables_of_kind
+from opencse.recipes.rows.sentence_sample import tables_of_kind
 from opencse.text.corpus import demo_path
 from opencse.text.generated.paraphrases import BackTranslation
 from opencse.training.folder import check_folder

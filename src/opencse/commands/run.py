@@ -29,7 +29,7 @@ from opencse.commands.train import (
 )
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
-from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.measures import TaskScores
@@ -49,7 +49,6 @@ from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.registry import texts_hash
-from opencse.training.batches import cached_vectors
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
 from opencse.training.session import TrainingOutcome, encoder_card, hub_score
 from opencse.training.strength import StrengthCurve

@@ -132,7 +132,7 @@ MEASURED = "measured.json"
 def block_key(model: SentenceTransformer) -> str:
     """Return the SHA-256 of the parameters of a model and of its pooling: what a block depends on.
 
-    Unlike `opencse.encoder.backbone`, it does not depend on how a library writes tokenizers.
+    Unlike `weights_hash`, it does not depend on how a library writes tokenizers.
     """
     digest = hashlib.sha256(pooling_name(model).encode())
     for name, tensor in sorted(model.named_parameters()):

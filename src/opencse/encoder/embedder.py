@@ -8,12 +8,12 @@ vectors equal those of `encode`, up to float32 rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.device import ChosenPrecision, bfloat16_copy, model_config, resolve_precision
+from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
 
@@ -200,6 +201,32 @@ class Embedder:
                 phase.update(int(tokens.lengths[batch].sum()))
         assert out is not None  # there is at least one text, hence a batch
         return out
+
+
+def cached_vectors(
+    embedder: Embedder, texts: Iterable[str | None], hashed: tuple[str, int], title: str = ""
+) -> np.ndarray:
+    """Return the vectors of texts, float32 (n, d), memory-mapped, from the cache if possible; that of None is zero.
+
+    Args:
+        embedder: The encoder.
+        texts: n texts; only read if their vectors are not in the cache yet.
+        hashed: Their hash and number, from `opencse.text.views.registry.texts_hash`.
+        title: Label of the progress; empty for none.
+    """
+    folder = store_folder("vectors", [*embedder.key(), hashed[0]])
+    if not is_whole(folder):
+        phase = Phase(title, total=hashed[1], unit="sentences", show=bool(title))
+        with new_store(folder, {"vectors": np.float32}) as writer, phase:
+            rows = iter(texts)
+            while chunk := list(islice(rows, 8 * _CHUNK)):
+                block = np.zeros((len(chunk), embedder.dimension), dtype=np.float32)
+                present = [i for i, text in enumerate(chunk) if text is not None]
+                if present:
+                    block[present] = embedder.encode([str(chunk[i]) for i in present])
+                writer.add(block)
+                phase.update(len(chunk))
+    return Store(folder).columns["vectors"].values
 
 
 def _run_all(

@@ -81,7 +81,9 @@ class Fitted(NamedTuple):
         return np.argmax(np.asarray(x, dtype=np.float32) @ weights[:, :-1].T + weights[:, -1], axis=1)
 
 
-def train_probes(data: Part, fits: Sequence[Fit], protocol: CrossValidation, bar: str | None = None) -> list[Fitted]:
+def train_classifiers(
+    data: Part, fits: Sequence[Fit], protocol: CrossValidation, bar: str | None = None
+) -> list[Fitted]:
     """Train softmax regressions with Adam and early stopping.
 
     Uses as many threads as PyTorch is set to. Memory: a float32 copy of the features.
@@ -108,7 +110,7 @@ def train_probes(data: Part, fits: Sequence[Fit], protocol: CrossValidation, bar
     groups = [few for members in steps.values() for few in chunks(members, _FITS_TOGETHER)]
     fitted: dict[int, Fitted] = {}
     threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))  # see Embedder
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))  # a core each, as in Embedder
     with Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase, one_thread(), pool:
         programs = pool.map(lambda each: _train_together(rows, start, [fits[i] for i in each], protocol), groups)
         for group, found in zip(groups, programs, strict=True):
@@ -226,7 +228,7 @@ def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: s
         for folds in inner
         for train, dev in folds
     ]
-    fitted = train_probes((x, y), fits, protocol, progress)
+    fitted = train_classifiers((x, y), fits, protocol, progress)
     count = len(inner[0])
     best, dev = zip(*(_best(fitted[start : start + count]) for start in range(0, len(fitted), count)), strict=True)
     penalties = tuple(PENALTIES[index] for index in best)
@@ -234,7 +236,7 @@ def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: s
         predicted = [fitted[0].predict(x[rest[-1]], best[0])]
     else:
         last = [_held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)]
-        trained = train_probes((x, y), last, protocol, progress)
+        trained = train_classifiers((x, y), last, protocol, progress)
         predicted = [each.predict(x[test]) for (_, test), each in zip(outer, trained, strict=True)]
     scores = [100 * float((found == y[test]).mean()) for (_, test), found in zip(outer, predicted, strict=True)]
     tested = np.concatenate([test for _, test in outer])

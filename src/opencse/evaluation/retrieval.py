@@ -1,7 +1,7 @@
 """Search by cosine: retrieval, reranking, neighbours of one topic, kept hits, and the sources of such tasks.
 
-The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. Ties are ordered against
-the model, the less relevant first, so that a model with constant scores does not profit from the order of a file.
+The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. In them, ties are
+ordered against the model, the less relevant first, so that constant scores do not profit from the order of a file.
 """
 
 from __future__ import annotations

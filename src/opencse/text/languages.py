@@ -48,7 +48,7 @@ class LanguagePack:
         opposites_reworded: Whether `opencse check` takes an opposite for a contradiction only if the opposite can also
             be negated; the word is then the predicate, in its usual sense.
         opposed_words: Returns the words of a text that have an opposite, with the opposites: sentences are sampled
-            evenly over them (`opencse.recipes.rows.sampling`).
+            evenly over them (`opencse.recipes.rows.sentence_sample`).
         statement: Returns a text if such a word is its predicate, or a sentence made of it in which it is; None if
             there is none.
     """

@@ -7,7 +7,7 @@ never change: they are computed before training, in one pass over each text colu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,17 +17,14 @@ from torch import Tensor
 
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.embedder import Embedder, plan_batches
+from opencse.encoder.embedder import Embedder, cached_vectors, plan_batches
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
-from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Phase
 from opencse.foundation.tensors import move
 from opencse.recipes import Recipe
 from opencse.recipes.rows.token_store import TokenStore, UsableRows
 from opencse.recipes.schema import Teacher
-from opencse.text.corpus import chunks
 from opencse.text.views.registry import texts_hash
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
@@ -228,9 +225,6 @@ def _with_repetitions(content: np.ndarray, share: float, special: int) -> np.nda
     return np.repeat(content, times)
 
 
-_CHUNK = 8192
-
-
 def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, Embedder]:
     """Load every teacher that the terms read.
 
@@ -291,28 +285,3 @@ def teacher_vectors(
             title = f"teacher {name}, {column}" if progress else ""
             found[name][view] = cached_vectors(teacher, (row[column] for row in rows), hashes[column], title)
     return found
-
-
-def cached_vectors(
-    embedder: Embedder, texts: Iterable[str | None], hashed: tuple[str, int], title: str = ""
-) -> np.ndarray:
-    """Return the vectors of texts, float32 (n, d), memory-mapped, from the cache if possible; that of None is zero.
-
-    Args:
-        embedder: The encoder.
-        texts: n texts; only read if their vectors are not in the cache yet.
-        hashed: Their hash and number, from `texts_hash`.
-        title: Label of the progress; empty for none.
-    """
-    folder = store_folder("vectors", [*embedder.key(), hashed[0]])
-    if not is_whole(folder):
-        phase = Phase(title, total=hashed[1], unit="sentences", show=bool(title))
-        with new_store(folder, {"vectors": np.float32}) as writer, phase:
-            for chunk in chunks(texts, _CHUNK):
-                block = np.zeros((len(chunk), embedder.dimension), dtype=np.float32)
-                present = [i for i, text in enumerate(chunk) if text is not None]
-                if present:
-                    block[present] = embedder.encode([str(chunk[i]) for i in present])
-                writer.add(block)
-                phase.update(len(chunk))
-    return Store(folder).columns["vectors"].values

@@ -19,7 +19,7 @@ from opencse.recipes.rows.prepare import (
     mix_rows,
     with_models,
 )
-from opencse.recipes.rows.sampling import paraphrase_columns, paraphrase_settings, sample
+from opencse.recipes.rows.sentence_sample import paraphrase_columns, paraphrase_settings, sample
 from opencse.recipes.settings import CorpusSettings, MixturePart
 from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (

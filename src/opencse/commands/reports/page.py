@@ -128,7 +128,8 @@ def write_report(
 def _examples(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, list[tuple[str, Sequence[RetrievedText]]]]]:
     """Yield a few queries with the hits of each model.
 
-    First come those on which the models differ, then those that find the negation first (as in DiffCSE Table 9).
+    First come those on which the models differ; of these, then of the others, those for which the first model finds the
+    negation first (as in DiffCSE Table 9).
     """
     results = {name: found.retrieval for name, found in models.items() if found.retrieval}
     if not results:

@@ -18,7 +18,7 @@ from opencse.foundation.progress import Notify
 from opencse.foundation.tables import read_parquet, write_texts
 from opencse.recipes import Recipe
 from opencse.recipes.load import RecipeFile
-from opencse.recipes.rows.sampling import paraphrase_settings, sample
+from opencse.recipes.rows.sentence_sample import paraphrase_settings, sample
 from opencse.recipes.settings import MixturePart
 from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
