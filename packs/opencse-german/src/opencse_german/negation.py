@@ -22,8 +22,8 @@ _AFTER_NICHT = frozenset(
 _SINGULAR_MASS = frozenset(
     """Alkohol Wasser Zucker Strom Geld Zeit Zugriff Zugang Schutz Platz Bedarf Personal Internet Papier Fleisch Gluten
     Laktose Milch Benzin Gas Glas Holz Lärm Staub Fieber Schmerzen Haftung Gewähr Werbung Kontakt Einfluss Ersatz
-    Erfahrung Hilfe Unterstützung Verantwortung Erfolg Rücksicht Support Speicherplatz Anspruch""".split()
-) - {"Anspruch"}
+    Erfahrung Hilfe Unterstützung Verantwortung Erfolg Rücksicht Support Speicherplatz""".split()
+)
 _FEMININE_E = frozenset(
     """Ausnahme Frage Adresse Woche Stunde Minute Tabelle Spalte Zeile Seite Stelle Reihe Grenze Gruppe Rolle Regel
     Datei
