@@ -9,6 +9,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
+from opencse.encoder import embedder as embedder_module
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.prompts import Frame
@@ -17,7 +18,6 @@ from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.text.corpus import Corpus
-from opencse.training import batches as module
 from opencse.training.batches import (
     Assembler,
     BatchSampler,
@@ -128,7 +128,7 @@ def vectors(made: Recipe, backbone: Path, corpus: Path) -> dict[str, np.ndarray]
 
 
 def test_the_vectors_are_the_teachers_own(backbone, wise, corpus, monkeypatch) -> None:
-    monkeypatch.setattr(module, "_CHUNK", 30)
+    monkeypatch.setattr(embedder_module, "_CHUNK", 4)
     found = vectors(recipe(model=str(wise)), backbone, corpus)
     model = SentenceTransformer(str(wise), device="cpu")
     assert set(found) == {"anchor", "other"}

@@ -56,7 +56,7 @@ def build(corpus: Path, out: Path, *, processes: int = 1, rows: int = 2 * UNIT, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "PART_ROWS", rows)
         patch.setattr(builder, "_PARTS", 1)
-        return build_views(Corpus(corpus), specs, out, engine=Local(processes=processes), **options)
+        return build_views(Corpus(corpus), specs, out, engine=Local(processes=processes), **options).path
 
 
 @pytest.fixture(scope="module")
