@@ -264,9 +264,9 @@ class _Spool:
         self._file.flush()
         # An empty file cannot be mapped.
         values = np.memmap(self._file, self._kind, "r") if self._file.tell() else np.zeros(0, self._kind)
-        found: dict[str, np.ndarray] = {"": values.reshape(self._shape)}
+        arrays: dict[str, np.ndarray] = {"": values.reshape(self._shape)}
         if self._lengths:
-            found[".offsets"] = np.concatenate([[0], np.concatenate(self._lengths).cumsum()])
+            arrays[".offsets"] = np.concatenate([[0], np.concatenate(self._lengths).cumsum()])
             valid = np.concatenate(self._valid)
-            found |= {} if valid.all() else {".valid": valid}
-        return found
+            arrays |= {} if valid.all() else {".valid": valid}
+        return arrays

@@ -47,9 +47,9 @@ def replaced(path: Path, *, folder: bool = False) -> Iterator[Path]:
         with writable(path):
             _put_in_place(temporary, path) if folder else temporary.replace(path)
     except Exception as error:
-        if (found := disk_problem(error)) is None:
+        if (explanation := disk_problem(error)) is None:
             raise
-        problem, remedy = found
+        problem, remedy = explanation
         raise OpencseError(
             f"{path}: {problem}; nothing was half-written", f"{remedy} Runs go on with --resume."
         ) from error

@@ -21,8 +21,8 @@ def public_names(module: str) -> Callable[[str], Any]:
         if not places:
             loader: Any = sys.modules[module].__loader__
             blocks = [node.body for node in ast.parse(loader.get_source(module)).body if isinstance(node, ast.If)]
-            imports = [each for body in blocks for each in body if isinstance(each, ast.ImportFrom)]
-            places.update({alias.name: str(each.module) for each in imports for alias in each.names})
+            imports = [statement for body in blocks for statement in body if isinstance(statement, ast.ImportFrom)]
+            places.update({alias.name: str(statement.module) for statement in imports for alias in statement.names})
         if name not in places:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         value = getattr(importlib.import_module(places[name]), name)
@@ -37,8 +37,8 @@ class Kinds(UserDict[str, Any]):
 
     def __getitem__(self, kind: str) -> Any:
         """Return a class; KeyError if there is none."""
-        found = self.data[kind]
-        if isinstance(found, str):
-            module, _, name = found.partition(":")
-            found = self.data[kind] = getattr(importlib.import_module(module), name)
-        return found
+        entry = self.data[kind]
+        if isinstance(entry, str):
+            module, _, name = entry.partition(":")
+            entry = self.data[kind] = getattr(importlib.import_module(module), name)
+        return entry

@@ -105,7 +105,7 @@ class Table:
 
     def html(self) -> str:
         """Return the table as a section of a page. A cell names its column, for narrow screens."""
-        figures = [' class="figure"' if each else "" for each in self._figures()]
+        figures = [' class="figure"' if numeric else "" for numeric in self._figures()]
         labels = [escape(column) for column in self.columns]
         head = "".join(
             f'<th scope="col"{right}><bdi>{label}</bdi></th>' for label, right in zip(labels, figures, strict=True)

@@ -57,13 +57,13 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """
     merged = copy.deepcopy(base)
     for key, value in over.items():
-        known = merged.get(key)
-        if isinstance(known, list) and isinstance(value, Mapping) and isinstance(value.get("add"), list):
-            merged[key] = [*known, *copy.deepcopy(value["add"])]
-        elif key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
-            merged[key] = _patch_terms(known, value, where)
-        elif isinstance(known, dict) and isinstance(value, Mapping) and value.get("kind") in (None, known.get("kind")):
-            merged[key] = merge_tables(known, value, where)  # another kind does not inherit parameters
+        old = merged.get(key)
+        if isinstance(old, list) and isinstance(value, Mapping) and isinstance(value.get("add"), list):
+            merged[key] = [*old, *copy.deepcopy(value["add"])]
+        elif key == "terms" and isinstance(value, Mapping) and isinstance(old, list):
+            merged[key] = _patch_terms(old, value, where)
+        elif isinstance(old, dict) and isinstance(value, Mapping) and value.get("kind") in (None, old.get("kind")):
+            merged[key] = merge_tables(old, value, where)  # another kind does not inherit parameters
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -123,8 +123,8 @@ def format_toml(table: Mapping[str, Any], name: str = "") -> str:
         if isinstance(value, Mapping):
             text = format_toml(value, path)
             blocks.append(text if text.startswith("[") else f"[{path}]\n{text}")
-        elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
-            blocks += [f"[[{path}]]\n{format_toml(each, path)}" for each in value]
+        elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+            blocks += [f"[[{path}]]\n{format_toml(item, path)}" for item in value]
         else:
             lines += f"{key} = {_literal(value)}\n"
     return "\n".join([*([lines] if lines else []), *blocks])
@@ -132,7 +132,7 @@ def format_toml(table: Mapping[str, Any], name: str = "") -> str:
 
 def _literal(value: object) -> str:
     if isinstance(value, list):
-        items = "".join(f"{_literal(each)},\n" for each in value)
+        items = "".join(f"{_literal(item)},\n" for item in value)
         return "[\n" + indent(items, "    ") + "]" if value else "[]"
     if isinstance(value, bool | str):  # JSON's, but for U+007F
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -273,8 +273,8 @@ def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
 
 
 def _mismatch(hint: Any, value: object, where: str) -> OpencseError:
-    found = "a table" if isinstance(value, Mapping) else f"{type(value).__name__} {value!r}"
-    return OpencseError(f"{where}: expected {_described(hint)}, found {found}")
+    actual = "a table" if isinstance(value, Mapping) else f"{type(value).__name__} {value!r}"
+    return OpencseError(f"{where}: expected {_described(hint)}, found {actual}")
 
 
 def _described(hint: Any) -> str:
