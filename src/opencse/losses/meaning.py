@@ -62,8 +62,8 @@ class Relations:
     def to(self, device: torch.device) -> Relations:
         """Return the same relations on a device."""
         moved: dict[str, Any] = {
-            name: move(some, device) if isinstance(some, Tensor) else tuple(move(each, device) for each in some)
-            for name, some in vars(self).items()
+            name: move(value, device) if isinstance(value, Tensor) else tuple(move(tensor, device) for tensor in value)
+            for name, value in vars(self).items()
         }
         return Relations(**moved)
 
@@ -167,7 +167,7 @@ class MeaningLoss(Term):
         if not self.same:
             raise ValueError("same must name the view of the sentence")
         named = list(self._groups())
-        if twice := {view for view, _ in named if [each for each, _ in named].count(view) > 1}:
+        if twice := {view for view, _ in named if [name for name, _ in named].count(view) > 1}:
             raise ValueError(f"the view '{min(twice)}' is in two groups")
 
     def _groups(self) -> Iterator[tuple[str, int]]:
