@@ -116,10 +116,10 @@ def model_source(given: Any) -> str:
             f"a model of the type {type(given).__name__} cannot be used",
             "Give a folder, a hub id, a bundled name or a SentenceTransformer.",
         )
-    known = given.model_card_data.base_model or "model"
-    folder = cache_place("inputs", weights_hash(given)[:32]) / Path(str(known)).name
+    base = given.model_card_data.base_model or "model"
+    folder = cache_place("inputs", weights_hash(given)[:32]) / Path(str(base)).name
     if not (folder / "modules.json").is_file():
-        head = "" if known == "model" else f"---\nbase_model: {known}\n---\n"
+        head = "" if base == "model" else f"---\nbase_model: {base}\n---\n"
         save_encoder(given, folder, head)
     return str(folder)
 
@@ -144,8 +144,8 @@ def block_key(model: SentenceTransformer) -> str:
 
 def shipped_block(model: SentenceTransformer) -> Path | None:
     """Return the folder of the block that comes with the package for a model; None if there is none."""
-    known = {str(read_json(path)["beside"]): path.parent for path in sorted(BLOCKS.glob(f"*/{MEASURED}"))}
-    return known.get(block_key(model)) if known else None
+    blocks = {str(read_json(path)["beside"]): path.parent for path in sorted(BLOCKS.glob(f"*/{MEASURED}"))}
+    return blocks.get(block_key(model)) if blocks else None
 
 
 def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:

@@ -180,11 +180,11 @@ def resolve_precision(requested: str, config: Any, device: str | torch.device) -
 def describe(requested: str, config: Any, device: torch.device) -> str:
     """Return a line with device and precision of a model, the first output of many commands."""
     threads = torch.get_num_threads()
-    known = {"cpu": f" ({threads} thread{'s' if threads > 1 else ''})"}
+    details = {"cpu": f" ({threads} thread{'s' if threads > 1 else ''})"}
     if device.type == "cuda":
-        known["cuda"] = f" ({torch.cuda.get_device_name(device)})"
+        details["cuda"] = f" ({torch.cuda.get_device_name(device)})"
     reason = " (the faster one here)" if requested == "auto" else ""
-    return f"on {device}{known.get(device.type, '')}, {resolve_precision(requested, config, device)}{reason}"
+    return f"on {device}{details.get(device.type, '')}, {resolve_precision(requested, config, device)}{reason}"
 
 
 def model_config(model: Any) -> Any:

