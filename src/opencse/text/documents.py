@@ -156,7 +156,7 @@ def count_words(text: str) -> int:
 
 def are_sentences(texts: Sequence[str]) -> bool:
     """Return whether nine of ten texts are one sentence each."""
-    several = sum(len(found) > 1 for found in split_sentences(texts, likely_language(texts[:_SAMPLE])))
+    several = sum(len(sentences) > 1 for sentences in split_sentences(texts, likely_language(texts[:_SAMPLE])))
     return 10 * several <= len(texts)
 
 
@@ -170,15 +170,15 @@ def _one_sentence_per_line(path: Path) -> bool:
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
     """Yield the name of each file, its paragraphs, lines or cells, and whether they form one running text."""
     lacking = [kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None]
-    known = [kind for kind in (*_PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
+    readable = [kind for kind in (*_PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
     kind = file_extension(path)
     if path.is_dir() and not _is_table_folder(path):
-        found = [file for file in sorted(path.rglob("*")) if file.is_file()]
-        files = [file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)]
-        documents = [file for file in files if file_extension(file) in known]
+        all_files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+        files = [file for file in all_files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        documents = [file for file in files if file_extension(file) in readable]
         others = Counter(file.suffix.lower() for file in files if file not in documents)
         left_out = ", ".join(f"{others[kind]:,} {kind} files" for kind in (*PACKAGES, *UNREAD) if kind in others)
-        remedy = f"Known: {', '.join(known)}; the extra `documents` reads .pdf and .docx."
+        remedy = f"Known: {', '.join(readable)}; the extra `documents` reads .pdf and .docx."
         if not documents:
             raise OpencseError(f"{path}: holds no document{left_out and f', but {left_out}'}", remedy)
         if left_out:
@@ -186,7 +186,7 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
         for file in documents:
             yield from _units(file, column)
     elif kind in _PROSE:
-        if kind not in known:
+        if kind not in readable:
             raise unknown_format(path)
         yield path.name, _PROSE[kind](path), True
     elif kind == ".txt":
@@ -258,7 +258,7 @@ def _docx(path: Path) -> Iterator[str]:
     with translate_errors(path, "cannot be read as DOCX", "Save it again.", *failures):
         document = docx.Document(str(path))
         cells = (cell.text for table in document.tables for row in table.rows for cell in row.cells)
-        yield from [text for text in [*(each.text for each in document.paragraphs), *cells] if text.strip()]
+        yield from [text for text in [*(paragraph.text for paragraph in document.paragraphs), *cells] if text.strip()]
 
 
 def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[DocumentPassage]:
@@ -284,8 +284,8 @@ def _markdown(path: Path) -> Iterator[str]:
     for token in MarkdownIt("commonmark").enable("table").parse(_FRONT_MATTER.sub("", text)):
         if token.type == "inline":
             yield "".join(
-                one.content if one.type in ("text", "code_inline") else " " * one.type.endswith("break")
-                for one in token.children or ()
+                child.content if child.type in ("text", "code_inline") else " " * child.type.endswith("break")
+                for child in token.children or ()
             )
 
 

@@ -237,7 +237,7 @@ def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
     pack = language_packs().get(code)
     if pack is None:
         if code not in LANGUAGES:
-            known = ", ".join([AUTO, *language_packs()])
-            raise OpencseError(f"no rules for the language {code!r}", f"Choose one of {known}, or write a pack for it.")
+            codes = ", ".join([AUTO, *language_packs()])
+            raise OpencseError(f"no rules for the language {code!r}", f"Choose one of {codes}, or write a pack for it.")
         pack = LanguagePack(code=code, name=LANGUAGES[code], rules={CountSwap.kind: CountSwap}, syntax="blank:xx")
     return ChosenLanguage(pack, likely, asked=language != AUTO)

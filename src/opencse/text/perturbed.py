@@ -175,8 +175,8 @@ class NextSentence(ConstructorSpec):
 
         def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
             numbers = [row.id + 1 for row in rows]
-            found = [(prepared.range(i, i + 1), f"row {i}") for i in numbers]
-            return with_error_rate(rows, [(texts[0], rule) if texts else (None, "last row") for texts, rule in found])
+            after = [(prepared.range(i, i + 1), f"row {i}") for i in numbers]
+            return with_error_rate(rows, [(texts[0], rule) if texts else (None, "last row") for texts, rule in after])
 
         return Constructor(build=build)
 

@@ -51,7 +51,7 @@ def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np
     rates = np.zeros(len(references))
     for i, pair in enumerate(zip(references, hypotheses, strict=True)):
         a, b = edit_units(pair)
-        most, fewest = (Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + one)) for one in (-1, 1))
+        most, fewest = (Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + sign)) for sign in (-1, 1))
         errors, substitutions = divmod(fewest, _ERROR)
         if errors:
             if most + substitutions != errors * _ERROR:

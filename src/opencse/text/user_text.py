@@ -59,16 +59,16 @@ class UserText:
         if corpus is None:
             return _split(self._documents, self._column, self._name)
         wanted = text_column(corpus.columns, corpus.path, self._column)
-        if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
+        if any(name.endswith(".rule") for name in corpus.columns):  # `build_views` wrote this
             return corpus
         present = set(corpus.columns)
-        kept = set(needed) & present if split else {each for each in present if _is_text(corpus, each)}
+        columns = set(needed) & present if split else {name for name in present if _is_text(corpus, name)}
         first = list(islice(corpus.texts(wanted), 1000))
         if first and not any(letter.isalpha() for text in first for letter in text):
             raise OpencseError(f"{corpus.name}: no cell of the column {wanted!r} has a letter", "Choose with --column.")
-        if split and not kept and not are_sentences(first):
+        if split and not columns and not are_sentences(first):
             return _split(self._documents, wanted, self._name)
-        return _distinct(corpus, [wanted, *sorted(kept - {"text", wanted})])
+        return _distinct(corpus, [wanted, *sorted(columns - {"text", wanted})])
 
 
 def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
@@ -82,10 +82,10 @@ def collect_passages(given: Any, *, column: str | None = None, words: int = 200)
     Raises:
         OpencseError: The text cannot be read, is empty, or is in an unknown column.
     """
-    found = list(Documents(_text_file(given)).passages(column=column, words=words))
-    if not found:
+    passages = list(Documents(_text_file(given)).passages(column=column, words=words))
+    if not passages:
         raise OpencseError(f"{_name(given)}: no text", "Give documents with at least one sentence.")
-    return found
+    return passages
 
 
 def collect_queries(given: Any) -> list[str]:
@@ -103,10 +103,10 @@ def collect_queries(given: Any) -> list[str]:
         texts = file.texts(query_column(file.columns, file.path))
     else:
         texts = _strings(given)
-    found = dict.fromkeys(text.strip() for text in texts if text.strip())
-    if not found:
+    queries = dict.fromkeys(text.strip() for text in texts if text.strip())
+    if not queries:
         raise OpencseError(f"{given} has no query", "Give at least one.")
-    listed = list(found)
+    listed = list(queries)
     return listed if len(listed) <= _QUERIES else [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
 
 

@@ -107,7 +107,7 @@ class _Match(NamedTuple):
 def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
     """Yield the expressions of the table in a sentence."""
     for i, token in enumerate(tokens):
-        if token.text[0].isupper() and i and any(one.text[0].isalnum() for one in tokens[:i]):
+        if token.text[0].isupper() and i and any(earlier.text[0].isalnum() for earlier in tokens[:i]):
             continue  # "May", or a title: "The Best of Both Worlds"
         for line in (*_lines().get(token.text.lower(), ()), *_lines()[""]):
             match = line.pattern.match(text, token.start)
@@ -120,7 +120,7 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
                 continue
             barred = "not " if i > 0 and tokens[i - 1].tag in _MODIFIERS else "\0"
             sides = {
-                side: [new for one in expressions if not one.startswith(barred) for new in _filled(one, values)]
+                side: [new for form in expressions if not form.startswith(barred) for new in _filled(form, values)]
                 for side, expressions in line.sides.items()
             }
             yield _Match(line.kind, match.start(), match.end(), sides)
@@ -136,8 +136,8 @@ def _filled(expression: str, values: Mapping[str, str]) -> list[str]:
 def _lines() -> dict[str, list[_Line]]:
     """Return the expressions of `claims.tsv` by their first word; "" for those that begin with a place."""
     lines: dict[str, list[_Line]] = {"": []}
-    for kind, needs, one, other, neither, not_after, not_before in lexicon_rows("claims"):
-        sides = one.split(" / "), other.split(" / ") if other else []
+    for kind, needs, left, right, neither, not_after, not_before in lexicon_rows("claims"):
+        sides = left.split(" / "), right.split(" / ") if right else []
         for side, opposite in (sides, sides[::-1]):
             for expression in side:
                 if expression.startswith("~"):  # written, but never replaced
@@ -145,7 +145,7 @@ def _lines() -> dict[str, list[_Line]]:
                 others = [new.lstrip("~") for new in side if new != expression]
                 opposed = [new.lstrip("~") for new in opposite]
                 written: Sides = {"same": others, "opposed": opposed, "neither": [neither] if neither else []}
-                if not other:  # a list of things that exclude each other
+                if not right:  # a list of things that exclude each other
                     written = {"same": [], "opposed": opposed, "neither": [neither] if neither else others}
                 not_preceded = re.compile("|".join(not_after.split()) or "(?!)")
                 line = _Line(kind, _pattern(expression, not_before), frozenset(needs.split()), not_preceded, written)
@@ -246,7 +246,7 @@ class EntitySwap(GrammarView):
 
     def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
         """Return the names of a kind that the sentence does not have and that fit next to a day of the month."""
-        others = [name for name, other in names().items() if other == kind and name not in text]
+        others = [name for name, its_kind in names().items() if its_kind == kind and name not in text]
         if kind == "month":  # "June 30" cannot become "February 30"
             neighbours = [k for k in (place - 1, place + 1) if 0 <= k < len(tokens)]
             late = any(tokens[k].text in ("29", "30", "31") for k in neighbours)

@@ -149,13 +149,13 @@ def is_finite_auxiliary(token: Token) -> bool:
 def _negatives(tokens: Sequence[Token], root: int, finite: int | None) -> tuple[list[int], list[int]]:
     """Return the words that negate the clause as a whole, and the negative words deeper in it, without subclauses."""
     heads = subtree(tokens, root, closed=CLAUSES)
-    found = [i for i, t in enumerate(tokens) if t.text.lower() in NEGATIVE and t.head in heads and i != root]
+    negatives = [i for i, t in enumerate(tokens) if t.text.lower() in NEGATIVE and t.head in heads and i != root]
 
     def is_whole(token: Token) -> bool:
         direct = token.head in (root, finite) or base_relation(tokens[token.head]) in AUXILIARIES
         return token.text.lower() in (*NOT, "never") and direct and token.relation != "cc:preconj"
 
-    return [i for i in found if is_whole(tokens[i])], [i for i in found if not is_whole(tokens[i])]
+    return [i for i in negatives if is_whole(tokens[i])], [i for i in negatives if not is_whole(tokens[i])]
 
 
 def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) -> str:

@@ -218,8 +218,8 @@ def _verb(clause: Clause) -> Iterator[EditsAndRule]:
     if present:
         yield [(finite.start, finite.start, "no longer ")], "no longer"
     base = base_form(form, clause.tag, finite.lemma)
-    known = inflect(base, clause.tag) == form and base not in ("have", "be")
-    if known and base not in _STATES and not clause.shared_verbs():
+    certain = inflect(base, clause.tag) == form and base not in ("have", "be")
+    if certain and base not in _STATES and not clause.shared_verbs():
         yield [(finite.start, finite.end, f"{inflect('fail', clause.tag)} to {base}")], "fail to"
 
 

@@ -144,8 +144,8 @@ def _adverbial(clause: Clause, *, first: bool) -> Span | None:
         if base_relation(tokens[i]) == "obl":
             year = len(inner) <= 5 and any(t.tag == "CD" and re.fullmatch(r"\d{4}", t.text) for t in inner)
             timed = opener in _TIME_PREPOSITIONS and (year or word_at(tokens, i) in word_class("times"))
-            known = timed or opener in word_class("prepositions of place")
-            movable = known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain"
+            of_time_or_place = timed or opener in word_class("prepositions of place")
+            movable = of_time_or_place and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain"
         else:
             limited = word_at(tokens, span[0] - 1) in ("only", "even", "just", "and", "but", "not", "especially")
             finite = opener in word_class("conjunctions of clauses") and any(t.tag in _FINITE for t in inner)
@@ -171,10 +171,10 @@ def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
         spans = _conjuncts(tokens, members)
         if not spans:
             continue
-        one, other = spans[0], spans[-1]
-        new, article = exchange_phrases(text, tokens, one, other), word_at(tokens, one[0] - 1)
-        wrong_article = article in ("a", "an") and article != indefinite_article(tokens[other[0]].text)
-        start, end = characters(tokens, (one[0], other[1]))
+        first, last = spans[0], spans[-1]
+        new, article = exchange_phrases(text, tokens, first, last), word_at(tokens, first[0] - 1)
+        wrong_article = article in ("a", "an") and article != indefinite_article(tokens[last[0]].text)
+        start, end = characters(tokens, (first[0], last[1]))
         bracket = "(" in text[start:end] + text[end:].lstrip()[:1]  # its content would stay behind
         if new is not None and not wrong_article and not bracket:
             yield new
@@ -203,7 +203,7 @@ def _conjuncts(tokens: Sequence[Token], members: Sequence[int]) -> list[Span]:
             spans[0] = (members[0], members[0])  # "the cats and dogs": they share the article
         elif not all(opened):
             return []  # "old men and women"
-    between = [tokens[one[1] + 1 : other[0]] for one, other in pairwise(spans)]
+    between = [tokens[before[1] + 1 : after[0]] for before, after in pairwise(spans)]
     plain = all(token.text == "," or token.relation == "cc" for gap in between for token in gap)
     closed = bool(between[-1]) and between[-1][-1].text.lower() in ("and", "or")
     return spans if plain and closed and _conjuncts_end(tokens, spans[-1][1], kind) else []

@@ -54,15 +54,15 @@ class NegatedAntonym(GrammarView):
         """Negate the opposites of one or several predicates."""
         contract = rng.random() < _CONTRACTED
         places = find_predications(text, tokens)
-        predications = [one for one in places if self.accepts(one.opposite)]
+        predications = [predication for predication in places if self.accepts(predication.opposite)]
         rng.shuffle(predications)
         edits: list[Edit] = []
         rules: list[str] = []
         reason = "no antonym"
-        for one in predications:
+        for predication in predications:
             if rules and rng.random() >= 0.5:
                 continue
-            new, rule = predication_edits(text, tokens, one, swap=True, deny=True, contract=contract)
+            new, rule = predication_edits(text, tokens, predication, swap=True, deny=True, contract=contract)
             if new is None:
                 reason = rule
             elif not _overlap([*edits, *new]):
@@ -109,12 +109,12 @@ class AntonymQuadruple(GrammarView):
         predications = list(find_predications(text, tokens))
         rng.shuffle(predications)
         for place in predications:
-            made = [
+            triple = [
                 predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
                 for swap, deny in _ALL_THREE
             ]
-            views = [(edits, rule) for edits, rule in made if edits is not None]
-            if len(views) < len(made):
+            views = [(edits, rule) for edits, rule in triple if edits is not None]
+            if len(views) < len(triple):
                 continue
             further: list[Edit] = []
             for other in predications:

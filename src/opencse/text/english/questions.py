@@ -194,7 +194,7 @@ def _singular(finite: Token, tag: str) -> str:
 def _patterns() -> dict[str, list[str]]:
     """Return the patterns of questions by kind, with {it} for the topic."""
     rows = lexicon_rows("topic_questions")
-    return {kind: [pattern for other, pattern in rows if other == kind] for kind, _ in rows}
+    return {kind: [pattern for its_kind, pattern in rows if its_kind == kind] for kind, _ in rows}
 
 
 class TopicQuestion(GrammarView):
@@ -283,8 +283,8 @@ class Keywords(GrammarView):
             if token.text.lower() in _NEGATIVE and (token.head in chosen or tokens[token.head].head in chosen):
                 chosen.add(i)
         words = ["not" if tokens[i].text.lower() in NOT else tokens[i].text for i in sorted(chosen)]
-        kept = [_is_name(tokens[i]) or tokens[i].text.isupper() for i in sorted(chosen)]
-        typed = [word if keep else word.lower() for word, keep in zip(words, kept, strict=True)]
+        cased = [_is_name(tokens[i]) or tokens[i].text.isupper() for i in sorted(chosen)]
+        typed = [word if keep else word.lower() for word, keep in zip(words, cased, strict=True)]
         return " ".join(typed), f"{len(chosen)} words"
 
 

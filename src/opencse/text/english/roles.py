@@ -172,6 +172,6 @@ def _direction(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
             continue
         if source.lemma.lower() == target.lemma.lower() or source.tag not in ("NNP", "NN") or source.tag != target.tag:
             continue
-        one, other, place = text_of(text, tokens, start), text_of(text, tokens, end), characters(tokens, (i, end[1]))
-        kept, exchanged = f"to {other} from {one}", f"from {other} to {one}"
-        yield apply_edits(text, [(*place, kept)]), apply_edits(text, [(*place, exchanged)])
+        origin, goal, place = text_of(text, tokens, start), text_of(text, tokens, end), characters(tokens, (i, end[1]))
+        reordered, exchanged = f"to {goal} from {origin}", f"from {goal} to {origin}"
+        yield apply_edits(text, [(*place, reordered)]), apply_edits(text, [(*place, exchanged)])

@@ -265,8 +265,8 @@ def can_act(token: Token) -> bool:
 def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrite:
     """Turn one clause of a sentence into the other voice; None if the grammar is in doubt."""
     dependents = children(tokens, roles.clause.predicate)
-    other = [word_at(tokens, i) for i in range(roles.other[0], roles.other[1] + 1)]
-    if "any" in other and any(word_at(tokens, i) in NOT for i in dependents):
+    words = [word_at(tokens, i) for i in range(roles.other[0], roles.other[1] + 1)]
+    if "any" in words and any(word_at(tokens, i) in NOT for i in dependents):
         return None, "hanging on negation"
     joined = shares_subject(tokens) or any(token.tag == "TO" for token in tokens[roles.other[1] + 1 :])
     if joined or any(_needs_subject(tokens, i) for i in dependents):
@@ -344,8 +344,8 @@ def _to_active(text: str, tokens: Sequence[Token], roles: Transitive, base: str,
         return None, "particle"
     agent, patient = (new for _, _, new in exchange(text, tokens, roles.subject, roles.other))
     form = inflect(base, "VBD" if past else "VBP" if plural or agent == "I" else "VBZ")
-    known = participle(base) == verb.text.lower() or is_past(verb.text)
-    if not form or not known or by < place:
+    certain = participle(base) == verb.text.lower() or is_past(verb.text)
+    if not form or not certain or by < place:
         return None, "verb form"
     before = tokens[by - 1]
     edits: list[Edit] = [

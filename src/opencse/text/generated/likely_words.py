@@ -316,8 +316,8 @@ class Substituter:
         for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
             rejected = spec.short_filter and not passes_filter(text)
             if rejected or (spec.drop_unchanged and same):
-                other, rule = row.views.get(spec.fallback), "rejected" if rejected else "unchanged"
-                results.append((other, rule if other is None else f"{rule}, {spec.fallback}"))
+                fallback, rule = row.views.get(spec.fallback), "rejected" if rejected else "unchanged"
+                results.append((fallback, rule if fallback is None else f"{rule}, {spec.fallback}"))
             else:
                 results.append((text, "substituted"))
         views = with_error_rate(rows, results)

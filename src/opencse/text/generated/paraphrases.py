@@ -56,7 +56,7 @@ class ChosenCandidate(ConstructorSpec):
 
     def _choose(self, rows: Sequence[SourceRow], source: Constructor, seed: int) -> list[BuiltView]:
         pools, (low, high) = source(rows), self.window
-        flat = [(i, one) for i, pool in enumerate(pools) for one in distinct_candidates(rows[i].text, pool)]
+        flat = [(i, candidate) for i, pool in enumerate(pools) for candidate in distinct_candidates(rows[i].text, pool)]
         rates = match_error_rate([rows[i].text for i, _ in flat], [text for _, (text, _) in flat])
         fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
         for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
@@ -130,10 +130,10 @@ class CandidateTable(ChosenCandidate):
         table: dict[str, list[Candidate]] = {}
         for _, _, cells in column_rows(path, (self.text_column, self.candidate_column, *self.label_columns)):
             text, value, *labels = cells
-            for one in value if isinstance(value, list) else [value]:
-                if text is not None and one is not None:
+            for candidate in value if isinstance(value, list) else [value]:
+                if text is not None and candidate is not None:
                     label = "/".join(map(str, labels)) or "chosen"
-                    table.setdefault(str(text).strip(), []).append((str(one), label))
+                    table.setdefault(str(text).strip(), []).append((str(candidate), label))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         return Constructor(build=lambda rows: [table.get(row.text.strip(), []) for row in rows], digest=digest)
 
@@ -202,7 +202,7 @@ class BackTranslation(ChosenCandidate):
 
         self.check()
         pairs = [(Translator(forward, self.beams), Translator(back, self.beams)) for forward, back in self.models]
-        digest = bundle_digest(*(tensors_hash(one.model.state_dict()) for pair in pairs for one in pair))
+        digest = bundle_digest(*(tensors_hash(translator.model.state_dict()) for pair in pairs for translator in pair))
         return Constructor(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
 
     def _translated(

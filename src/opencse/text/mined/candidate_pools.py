@@ -183,8 +183,8 @@ def nearest(
             best = np.argpartition(-more_cosine, size - 1, axis=1)[:, :size]
             ids[tile] = np.take_along_axis(more, best, axis=1)
             cosine[tile] = np.take_along_axis(more_cosine, best, axis=1)
-    found = CandidatePools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
-    return found.at(np.lexsort((ids, -cosine), axis=1)), skipped
+    pools = CandidatePools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
+    return pools.at(np.lexsort((ids, -cosine), axis=1)), skipped
 
 
 def _scored(
@@ -203,8 +203,8 @@ def _scored(
 def _found(mask: np.ndarray, row_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and columns of the true cells whose keys differ, like `nonzero`, but faster if they are few."""
     row, column = np.divmod(np.flatnonzero(mask), mask.shape[1])
-    other = keys[column] != row_keys[row]
-    return row[other], column[other]
+    differ = keys[column] != row_keys[row]
+    return row[differ], column[differ]
 
 
 def _rank(row: np.ndarray) -> np.ndarray:

@@ -271,7 +271,7 @@ class MinedSpec(EmbeddingSpec):
         drawn, counts = self.draw(rows, index, seed)
         row, place = np.nonzero(drawn.valid)  # positions are filled from the first
         ids = drawn.ids[row, place]
-        counted = [dict(zip(counts, each, strict=True)) for each in np.stack([*counts.values()], axis=1).tolist()]
+        counted = [dict(zip(counts, numbers, strict=True)) for numbers in np.stack([*counts.values()], axis=1).tolist()]
         chosen = [(text, f"row {i}") for text, i in zip(index.sentences.take(ids), ids.tolist(), strict=True)]
         return self._drawn_views(rows, row, chosen, drawn.cosine[row, place], counted, empty="empty pool")
 
@@ -349,8 +349,8 @@ class HardNegatives(MinedSpec):
         candidates = self.random_block(rows, index, seed)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
         limits = self._limits(rows, take(ids))
-        found, skipped = nearest(ids, candidates, keys, take, size=last, window=self.bounds, limits=limits)
-        pools = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
+        ranked, skipped = nearest(ids, candidates, keys, take, size=last, window=self.bounds, limits=limits)
+        pools = CandidatePools(ids=ranked.ids[:, first:last], cosine=ranked.cosine[:, first:last])
         even = np.zeros(pools.ids.shape)
         noise = gumbel_noise(self.row_seeds(seed, rows), pools.ids) if self.pick == "random" else even
         drawn = pools.at(draw(even, pools.valid, noise, count=self.count, temperature=1.0))

@@ -181,10 +181,10 @@ class _PartBuilder:
         for path in sorted(self._folder.glob("part-*-of-*.parquet")):
             if not resume:
                 path.unlink()
-            elif (found := read_header(path)) != self._header:
+            elif (written := read_header(path)) != self._header:
                 raise OpencseError(
                     f"{self._folder} holds views that were built with other settings "
-                    f"({', '.join(key for key in self._header if found.get(key) != self._header[key])} differ)",
+                    f"({', '.join(key for key in self._header if written.get(key) != self._header[key])} differ)",
                     "Build into another folder, or add --overwrite to replace them.",
                 )
         return [i for i, path in enumerate(self.paths) if not path.is_file()]
@@ -208,13 +208,13 @@ class _PartBuilder:
                 views += _views(constructor, chunk, spec)
                 if self.built is not None:
                     self.built[part] += len(chunk) / len(self.constructors)
-            for column, found in zip(spec.columns(name), zip(*views, strict=True), strict=True):
-                built = [view.text for view in found]
+            for column, its_views in zip(spec.columns(name), zip(*views, strict=True), strict=True):
+                built = [view.text for view in its_views]
                 rows = [replace(row, views={**row.views, column: text}) for row, text in zip(rows, built, strict=True)]
                 cells[pa.field(column, pa.string())] = built
-                cells[pa.field(f"{column}.rule", pa.string(), nullable=False)] = [view.rule for view in found]
+                cells[pa.field(f"{column}.rule", pa.string(), nullable=False)] = [view.rule for view in its_views]
                 for score, kind in spec.scores.items():
-                    cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in found]
+                    cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in its_views]
         schema = pa.schema([*cells], metadata={_HEADER: json.dumps(self._header).encode()})
         with replaced(self.paths[part]) as temporary:
             table = pa.table({field.name: values for field, values in cells.items()}, schema=schema)
@@ -230,7 +230,7 @@ def _views(constructor: Constructor, rows: Sequence[SourceRow], spec: Constructo
     built = dict(zip((row.id for row in sources), constructor(sources), strict=True))
     missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
     views = [built.get(row.id, [missing] * len(spec.columns(""))) for row in rows]
-    return [each if isinstance(each, list) else [each] for each in views]
+    return [view if isinstance(view, list) else [view] for view in views]
 
 
 _HEADER = b"opencse.text.views.registry"

@@ -209,7 +209,7 @@ class ConstructorSpec:
             sentences = open_sentence_store(texts, texts_hash(texts)[0])
             prepared = self.prepare(sentences, Local(processes=1), {})
         views = self.open(seed=seed, prepared=prepared)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
-        return [[one.text for one in view] if isinstance(view, list) else view.text for view in views]
+        return [[part.text for part in view] if isinstance(view, list) else view.text for view in views]
 
 
 def row_seed(seed: int, kind: str, row: SourceRow) -> int:
