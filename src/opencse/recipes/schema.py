@@ -215,17 +215,17 @@ class Recipe:
         undeclared = {view: ViewSettings(text=view, optional=view != "text") for view in read if view in own}
         object.__setattr__(self, "views", {**self.views, **undeclared})
         for i, term in enumerate(self.terms):
-            for kind, needs, known in (("view", term.views, self.views), ("teacher", term.teachers, self.teachers)):
+            for kind, needs, defined in (("view", term.views, self.views), ("teacher", term.teachers, self.teachers)):
                 for name in needs:
-                    if name not in known:
+                    if name not in defined:
                         raise ValueError(
                             f"term '{term.name}' needs the {kind} '{name}', which is not defined "
-                            f"({kind}s: {', '.join(known) or 'none'}): add [{kind}s.{name}]"
+                            f"({kind}s: {', '.join(defined) or 'none'}): add [{kind}s.{name}]"
                         )
-            other = term.weights_from
-            if other and not any(t.name == other and t.teachers == term.teachers for t in self.terms[:i]):
+            source = term.weights_from
+            if source and not any(t.name == source and t.teachers == term.teachers for t in self.terms[:i]):
                 raise ValueError(
-                    f"term '{term.name}' takes the weights of '{other}', which is no earlier term with its teachers"
+                    f"term '{term.name}' takes the weights of '{source}', which is no earlier term with its teachers"
                 )
         columns = {view.text for view in self.views.values()}
         for name, part in self.corpus.parts.items():
