@@ -112,9 +112,9 @@ def train_classifiers(
     threads = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))  # a core each, as in Embedder
     with Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase, one_thread(), pool:
-        programs = pool.map(lambda each: _train_together(rows, start, [fits[i] for i in each], protocol), groups)
-        for group, found in zip(groups, programs, strict=True):
-            fitted |= zip(group, found, strict=True)
+        programs = pool.map(lambda few: _train_together(rows, start, [fits[i] for i in few], protocol), groups)
+        for group, results in zip(groups, programs, strict=True):
+            fitted |= zip(group, results, strict=True)
             phase.update(len(group))
     return [fitted[index] for index in range(len(fits))]
 
@@ -156,8 +156,8 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
             optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
             optimizer.state[weights] = state
     return [
-        Fitted(accuracy=correct.numpy() / len(fit.dev), weights=kept.numpy())
-        for fit, correct, kept in zip(fits, best, best_weights, strict=True)
+        Fitted(accuracy=correct.numpy() / len(fit.dev), weights=chosen.numpy())
+        for fit, correct, chosen in zip(fits, best, best_weights, strict=True)
     ]
 
 
@@ -193,7 +193,7 @@ def _correct(rows: _Rows, weights: Tensor, dev: Tensor) -> Tensor:
 
 def _pad(lists: Sequence[np.ndarray], padding: int) -> Tensor:
     """Return rows of indices (G, longest), filled with `padding`."""
-    return pad_sequence([torch.from_numpy(each) for each in lists], batch_first=True, padding_value=padding)
+    return pad_sequence([torch.from_numpy(indices) for indices in lists], batch_first=True, padding_value=padding)
 
 
 class Predictions(NamedTuple):
@@ -237,8 +237,8 @@ def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: s
     else:
         last = [_held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)]
         trained = train_classifiers((x, y), last, protocol, progress)
-        predicted = [each.predict(x[test]) for (_, test), each in zip(outer, trained, strict=True)]
-    scores = [100 * float((found == y[test]).mean()) for (_, test), found in zip(outer, predicted, strict=True)]
+        predicted = [classifier.predict(x[test]) for (_, test), classifier in zip(outer, trained, strict=True)]
+    scores = [100 * float((classes == y[test]).mean()) for (_, test), classes in zip(outer, predicted, strict=True)]
     tested = np.concatenate([test for _, test in outer])
     return Predictions(
         classes=np.concatenate(predicted)[np.argsort(tested)],
@@ -263,6 +263,6 @@ def _held_out(rows: np.ndarray, penalty: float) -> Fit:
 
 def _best(fitted: Sequence[Fitted]) -> tuple[int, float]:
     """Return index and score of the penalty with the best mean accuracy (rounded like SentEval); of ties, the first."""
-    scores = [round(100 * float(mean), 2) for mean in np.mean([each.accuracy for each in fitted], axis=0)]
+    scores = [round(100 * float(mean), 2) for mean in np.mean([fit.accuracy for fit in fitted], axis=0)]
     index = int(np.argmax(scores))
     return index, scores[index]

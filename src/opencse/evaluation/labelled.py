@@ -106,7 +106,7 @@ class LabelledSet:
 def features(embeddings: TextEmbeddings, rows: Sequence[LabelledRow]) -> np.ndarray:
     """Return vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
     _, *texts = zip(*rows, strict=True)
-    first, *second = (np.asarray(embeddings(each), dtype=np.float32) for each in texts)
+    first, *second = (np.asarray(embeddings(column), dtype=np.float32) for column in texts)
     return np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1) if second else first
 
 
@@ -178,12 +178,12 @@ class ClassificationTask(LabelledSet):
         """Train the classifiers and return their scores on the test part."""
         train, test = self.parts["train"], self.parts["test"]
         x, x_test, y_test = features(embeddings, train), features(embeddings, test), self.indices(test)
-        found = LogisticRegression(max_iter=1000).fit(x, self.indices(train)).predict(x_test)
-        f1 = 100 * float(f1_score(y_test, found, average="macro"))
+        predicted = LogisticRegression(max_iter=1000).fit(x, self.indices(train)).predict(x_test)
+        f1 = 100 * float(f1_score(y_test, predicted, average="macro"))
         return TaskResult(
             task=self.name,
             main="accuracy",
-            metrics={"accuracy": 100 * float((found == y_test).mean()), "f1": f1},
+            metrics={"accuracy": 100 * float((predicted == y_test).mean()), "f1": f1},
             rows=len(test),
             data_sha256=self.sha256,
             details={

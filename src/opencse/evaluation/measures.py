@@ -159,13 +159,13 @@ class PairGeometry(TaskScores):
 
     def scored(self, vectors: np.ndarray) -> dict[str, float]:
         """Return the defined values of vectors."""
-        found: dict[str, float | None] = {}
+        values: dict[str, float | None] = {}
         for result in self.results(vectors):
             if result.main is None:
-                found |= {name: result.metrics[name] for name in ("alignment", "uniformity")}
+                values |= {name: result.metrics[name] for name in ("alignment", "uniformity")}
             else:
-                found[result.task] = result.score
-        return {name: value for name, value in found.items() if value is not None}
+                values[result.task] = result.score
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class TrainingGeometry:

@@ -48,7 +48,7 @@ def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
     first, best, reciprocal = ranks <= 10, -np.sort(-grades)[:10], 1 / ranks[0]
     precision = np.arange(1, len(ranks) + 1) / ranks
     gain = (grades[first] / np.log2(ranks[first] + 1)).sum()
-    found = {
+    values = {
         "ndcg@10": gain / (best / np.log2(np.arange(2, len(best) + 2))).sum(),
         "map": precision.mean(),
         "mrr": reciprocal,
@@ -56,7 +56,7 @@ def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
         "mrr@10": reciprocal if first[0] else 0.0,
         **{f"recall@{k}": (ranks <= k).mean() for k in (1, 5, 10)},
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in values.items()}
 
 
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
@@ -109,20 +109,20 @@ class RetrievalTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query, and return the metrics; undefined if the model gives all texts the same score."""
-        found, spread = [], 0.0
+        measured, spread = [], 0.0
         for cosine, relevance in self._ranked(embeddings):
             spread = max(spread, float(np.ptp(cosine)))
-            found.append(measures(cosine, relevance))
+            measured.append(measures(cosine, relevance))
         metrics: dict[str, float | None] = {
-            key: 100 * float(np.mean([each[key] for each in found])) for key in found[0]
+            key: 100 * float(np.mean([values[key] for values in measured])) for key in measured[0]
         }
         undefined = dict.fromkeys(metrics, "the model gives all texts the same score") if spread <= ROUNDING else {}
-        rows = zip(self.queries, (sorted(each.items()) for each in self.relevant), strict=True)
+        rows = zip(self.queries, (sorted(grades.items()) for grades in self.relevant), strict=True)
         return TaskResult(
             task=self.name,
             main=self.main,
             metrics=metrics | dict.fromkeys(undefined),
-            rows=len(found),
+            rows=len(measured),
             data_sha256=rows_sha256([*rows, *self.corpus, *map(list, self.candidates or ())], end="\n"),
             undefined=undefined,
             details={"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"},
@@ -223,12 +223,12 @@ class KeptHitsTask:
         hits, _ = search(unit_rows(embeddings(self._queries)), documents, _TOP)
         if self._first is None:
             self._first = hits[:, 0]
-        found = hits == self._first[:, None]
+        same = hits == self._first[:, None]
         return TaskResult(
             task=self.name,
             main=f"kept@{_TOP}",
-            metrics={f"kept@{_TOP}": 100 * float(found.any(axis=1).mean()), "kept@1": 100 * float(found[:, 0].mean())},
-            rows=len(found),
+            metrics={f"kept@{_TOP}": 100 * float(same.any(axis=1).mean()), "kept@1": 100 * float(same[:, 0].mean())},
+            rows=len(same),
             data_sha256=rows_sha256([[list(self._queries), list(self._documents)]]),
             details={"text": "given", "corpus": len(self._documents), "similarity": "cosine"},
         )
@@ -286,8 +286,8 @@ def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "sentev
         str(row["_id"]): f"{row.get('title') or ''} {row['text']}".strip()
         for _, row in complete_rows(_file(folder, "corpus.jsonl"), "text", others=["_id"])
     }
-    asked = complete_rows(_file(folder, "queries.jsonl"), "text", others=["_id"])
-    queries = {str(row["_id"]): row["text"] for _, row in asked}
+    query_rows = complete_rows(_file(folder, "queries.jsonl"), "text", others=["_id"])
+    queries = {str(row["_id"]): row["text"] for _, row in query_rows}
     position = {name: index for index, name in enumerate(corpus)}
     relevant: dict[str, dict[int, float]] = {}
     judged = _file(folder / "qrels", "test.tsv")
@@ -352,9 +352,9 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
 
 
 def _folder(source: str | Path, name: str) -> Path:
-    if (found := find_folder(source, name)) is None:
+    if (folder := find_folder(source, name)) is None:
         raise OpencseError(f"{source} holds no folder {name}", "Check the task's name and the folder.")
-    return found
+    return folder
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -235,8 +235,8 @@ def load_sts(
         raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}.")
     for task in tasks:
         if (task, split) not in PUBLISHED_ROWS:
-            known = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
-            raise OpencseError(f"there is no {split} split of {task!r}", f"Tasks with this split: {known or 'none'}.")
+            offered = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
+            raise OpencseError(f"there is no {split} split of {task!r}", f"Tasks with this split: {offered or 'none'}.")
     root, of_senteval = sts_folder(source)
     if of_senteval and text != "senteval":
         raise OpencseError(f"{root} is a SentEval folder, which has the SentEval text only", "Use another source.")
@@ -257,10 +257,10 @@ def sts_folder(source: str | Path) -> tuple[Path, bool]:
     Raises:
         OpencseError: The source is no such folder.
     """
-    if (found := find_folder(source, "STS12", "STSB")) is not None:
-        return found.parent, False
-    if (found := find_folder(source, "STS", below=SENTEVAL)) is not None:
-        return found.parent, True
+    if (folder := find_folder(source, "STS12", "STSB")) is not None:
+        return folder.parent, False
+    if (folder := find_folder(source, "STS", below=SENTEVAL)) is not None:
+        return folder.parent, True
     raise OpencseError(
         f"{source} holds no STS data" if Path(source).is_dir() else f"{source} is not a folder",
         "Give a folder with STS12/test.tsv.gz …, or SentEval's data/downstream folder.",

@@ -70,8 +70,8 @@ def load_suites(
     chosen: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         suite, tasks = (name, SUITES[name]) if name in SUITES else (_suite_of(name, source), (name,))
-        known = chosen.setdefault(suite, [])
-        known += [task for task in tasks if task not in known]
+        listed = chosen.setdefault(suite, [])
+        listed += [task for task in tasks if task not in listed]
     return {suite: _load(suite, tasks, source, text) for suite, tasks in chosen.items()}
 
 
@@ -109,10 +109,10 @@ def _suite_of(name: str, source: str | Path | None) -> str:
             return "retrieval"
         without_training = not any(file.startswith("train.") for file in files)
         return "reranking" if "test.jsonl" in files and without_training else "classification"
-    known = ", ".join([*SUITES, *(task for tasks in SUITES.values() for task in tasks)])
+    choices = ", ".join([*SUITES, *(task for tasks in SUITES.values() for task in tasks)])
     raise OpencseError(
         f"there is no task {name!r}, and no such folder in {source or 'the data (there is no --data)'}",
-        f"Known: {known}.",
+        f"Known: {choices}.",
     )
 
 
@@ -160,19 +160,19 @@ def scores_table(evaluations: Sequence[Evaluation]) -> Table:
     """Return a table with a column for each model, and a row for each metric shown and each average of a suite."""
     rows, notes = list[list[Cell]](), list[str]()
     for suite, results in evaluations[0].results.items():
-        found = [each.results[suite] for each in evaluations]
+        by_model = [evaluation.results[suite] for evaluation in evaluations]
         for task in results.results:
             for metric in (task.main,) if task.main and suite in _MAIN_ALONE else task.metrics:
-                same, digits = [each[task.task] for each in found], 2 if task.main else 4
-                values = (Number(each.metrics[metric], digits, aside=each.undefined.get(metric, "")) for each in same)
+                same, digits = [scored[task.task] for scored in by_model], 2 if task.main else 4
+                values = (Number(cell.metrics[metric], digits, aside=cell.undefined.get(metric, "")) for cell in same)
                 rows.append([f"{task.task}, {metric}", *values])
             if published := task.details.get("published"):
                 notes.append(f"{task.task}, published: {published}")
         if len(_averaged(results)) > 1:
-            rows.append([f"{suite}, average", *(Number(each.average) for each in found)])
+            rows.append([f"{suite}, average", *(Number(scored.average) for scored in by_model)])
         if caption := _CAPTIONS.get(suite):
             notes.append(f"{suite}: {caption}; {results.results[0].details.get('text')} text")
-    return Table(("", *(str(each.settings["model"]) for each in evaluations)), rows, notes=notes)
+    return Table(("", *(str(evaluation.settings["model"]) for evaluation in evaluations)), rows, notes=notes)
 
 
 def _averaged(results: Results) -> list[str]:

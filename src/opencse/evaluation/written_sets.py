@@ -60,26 +60,26 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
     chosen = ASSETS / "guard" if path is None else existing_path(path)
     if os.path.isfile(chosen):  # false for any path, where Path.is_file raises
         return [_searches(f"{prefix}-searches", chosen, documents)]
-    found: list[Task] = []
+    tasks: list[Task] = []
     for table, build in _BUILDERS.items():
         file = chosen / f"{table}.tsv"
         if os.path.isfile(file):
-            found.append(build(f"{prefix}-{table}", file))
+            tasks.append(build(f"{prefix}-{table}", file))
     if os.path.isfile(chosen / _SEARCHES):
         if os.path.isfile(chosen / _DOCUMENTS):
             documents = Corpus(chosen / _DOCUMENTS).texts()
-        found.append(_searches(f"{prefix}-searches", chosen / _SEARCHES, documents))
-    if not found:
+        tasks.append(_searches(f"{prefix}-searches", chosen / _SEARCHES, documents))
+    if not tasks:
         tables = ", ".join(f"{table}.tsv" for table in _BUILDERS)
         raise OpencseError(f"{chosen} holds no guard", f"Put one of these files there: {tables}, {_SEARCHES}.")
-    return found
+    return tasks
 
 
 def _rows(path: Path, *columns: str, optional: str = "") -> list[dict[str, str]]:
     """Read the text columns of a table; only the optional one may be empty."""
     names = (*columns, optional)
-    found = complete_rows(path, others=columns)
-    rows = [{name: str(row.get(name) or "").strip() for name in names} for _, row in found]
+    numbered = complete_rows(path, others=columns)
+    rows = [{name: str(row.get(name) or "").strip() for name in names} for _, row in numbered]
     if len(rows) < LEAST_ROWS:
         note(f"{path}: {len(rows)} rows are too few for a guard: chance decides (at least {LEAST_ROWS})")
     return rows
@@ -106,7 +106,7 @@ def _answers(name: str, path: Path) -> Task:
 def _long(name: str, path: Path) -> Task:
     rows, searches = _rows(path, "summary", "text"), []
     for place, row in enumerate(rows):
-        sentences = [each for each in _SENTENCE_END.split(row["text"]) if len(each.split()) >= _SHORTEST]
+        sentences = [sentence for sentence in _SENTENCE_END.split(row["text"]) if len(sentence.split()) >= _SHORTEST]
         searches += [(query, [place]) for query in (row["summary"], *sentences)]
     return _retrieval(name, searches, [row["text"] for row in rows])
 
@@ -190,11 +190,11 @@ class TripletSet:
 
     def groups(self) -> dict[str, np.ndarray]:
         """Return the rows (int64) of every group `column: value`, by column and in order of first occurrence."""
-        found: dict[str, list[int]] = {}
+        members: dict[str, list[int]] = {}
         for column in self.triplets[0].groups:
             for row, triplet in enumerate(self.triplets):
-                found.setdefault(f"{column}: {triplet.groups[column]}", []).append(row)
-        return {group: np.array(rows, dtype=np.int64) for group, rows in found.items()}
+                members.setdefault(f"{column}: {triplet.groups[column]}", []).append(row)
+        return {group: np.array(rows, dtype=np.int64) for group, rows in members.items()}
 
     def texts(self) -> Iterator[str]:
         """Yield all three texts of every row."""
@@ -237,8 +237,8 @@ def load_development(prefix: str = "dev-") -> list[TripletSet]:
         >>> load_development()[0].triplets[0].groups["grade"]
         'near'
     """
-    found = (read_triplets(ASSETS / "development" / f"{name}.tsv") for name in DEVELOPMENT_SETS)
-    return [replace(each, name=f"{prefix}{each.name}") for each in found]
+    sets = (read_triplets(ASSETS / "development" / f"{name}.tsv") for name in DEVELOPMENT_SETS)
+    return [replace(triplets, name=f"{prefix}{triplets.name}") for triplets in sets]
 
 
 def read_triplets(path: str | Path) -> TripletSet:

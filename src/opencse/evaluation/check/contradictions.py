@@ -108,14 +108,14 @@ class ExclusiveOpposite(AntonymSwap):
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
         """Return the words whose opposite cannot be true of the same subject."""
-        found = find_predications(text, tokens)
-        return [each.opposite for each in found if _excludes_opposite(text, tokens, each)]
+        predications = find_predications(text, tokens)
+        return [predication.opposite for predication in predications if _excludes_opposite(text, tokens, predication)]
 
 
-def _excludes_opposite(text: str, tokens: Sequence[Token], found: Predication) -> bool:
-    opposite = found.opposite
+def _excludes_opposite(text: str, tokens: Sequence[Token], predication: Predication) -> bool:
+    opposite = predication.opposite
     place = opposite.place
-    if not opposite.complementary or found.to is not None or place + 1 >= len(tokens):
+    if not opposite.complementary or predication.to is not None or place + 1 >= len(tokens):
         return False
     if set(opposite.pair) & _OTHER_SENSES or not _in_main_clause(tokens, place):
         return False
@@ -126,7 +126,7 @@ def _excludes_opposite(text: str, tokens: Sequence[Token], found: Predication) -
         return False  # "is a modern church": it may be a traditional one, too
     return (
         _suits_preposition(tokens, opposite)
-        and predication_edits(text, tokens, found, swap=True, deny=True)[0] is not None
+        and predication_edits(text, tokens, predication, swap=True, deny=True)[0] is not None
     )
 
 
@@ -219,14 +219,14 @@ class SentenceRewriter:
             rows = [SourceRow(id=i, text=text) for i, text in enumerate(chunk)]
             views = {name: constructor(rows) for name, constructor in self._constructors.items()}
             yield [
-                self._rewritten(text, *places[text], {name: each[i].text for name, each in views.items()})
+                self._rewritten(text, *places[text], {name: column[i].text for name, column in views.items()})
                 for i, text in enumerate(chunk)
             ]
 
-    def _rewritten(self, text: str, passage: int, position: int, made: dict[str, str | None]) -> RewrittenSentence:
-        if self.pack.opposites_reworded and made.get("negated opposite") is None:
-            made.pop("opposite", None)
-        fitting = {name: new for name, new in made.items() if new is not None and self._fits(name, new, text)}
+    def _rewritten(self, text: str, passage: int, position: int, versions: dict[str, str | None]) -> RewrittenSentence:
+        if self.pack.opposites_reworded and versions.get("negated opposite") is None:
+            versions.pop("opposite", None)
+        fitting = {name: new for name, new in versions.items() if new is not None and self._fits(name, new, text)}
         contradictions, rewordings = (
             {name: new for name, new in fitting.items() if name in specs} for specs in (CONTRADICTIONS, REWORDINGS)
         )
@@ -236,6 +236,6 @@ class SentenceRewriter:
         """Return whether a rewriting changes a text, and contradicts or rewords it as far as the language knows."""
         kind, same = _SPECS[name].kind, takewhile(lambda pair: pair[0] == pair[1], zip(new, text, strict=False))
         unchanged = "".join(letter for letter, _ in same)
-        unfit = any(each.search(text) for each in self.pack.unfit.get(kind, ()))
-        leaves_open = any(each.search(unchanged) for each in self.pack.leaves_open.get(kind, ()))
+        unfit = any(pattern.search(text) for pattern in self.pack.unfit.get(kind, ()))
+        leaves_open = any(pattern.search(unchanged) for pattern in self.pack.leaves_open.get(kind, ()))
         return new.split() != text.split() and not (unfit or (leaves_open and name in CONTRADICTIONS))

@@ -188,11 +188,11 @@ def check_texts(
         text for s in (*both, *contradicted) for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
     ]
     inside = [_in_passage(case, searched) for case in cases if len(searched[case[0].passage].sentences) > 1]
-    distinct = list(dict.fromkeys([*texts, *versions, *(text for each in inside for text in each[1:])]))
+    distinct = list(dict.fromkeys([*texts, *versions, *(text for triple in inside for text in triple[1:])]))
     vectors = TextEmbeddings(distinct, unit_rows(encode(distinct)))
     examples = _searches(cases, searched, vectors)
     reworded = {kind: [(s.text, s.rewordings[kind]) for s in both if kind in s.rewordings] for kind in REWORDINGS}
-    same = {kind: _paired(vectors, *zip(*each, strict=True)) for kind, each in reworded.items() if each}
+    same = {kind: _paired(vectors, *zip(*pairs, strict=True)) for kind, pairs in reworded.items() if pairs}
     opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
     threshold = _threshold(same)
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
@@ -201,8 +201,8 @@ def check_texts(
         accepted = rate_estimate(int((cosines >= threshold).sum()), len(cosines))
     in_passages = None
     if any(len(passage.sentences) > 1 for passage in searched):  # with one version of its passage, or with the other
-        sentences, *passages_of = ([each[side] for each in inside] for side in range(3))
-        contradicted_first, reworded_first = (_paired(vectors, sentences, each) for each in passages_of)
+        sentences, *passages_of = ([triple[side] for triple in inside] for side in range(3))
+        contradicted_first, reworded_first = (_paired(vectors, sentences, variants) for variants in passages_of)
         in_passages = _per_sentence(sentences, (contradicted_first >= reworded_first).tolist())
     first = [example.contradiction_first for example in examples]
     return TextCheck(
@@ -274,8 +274,8 @@ def _searches(
     rewordings = [sentence.rewordings[rewording] for sentence, _, rewording in cases]
     similarity = vectors(sentences) @ vectors([passage.text for passage in searched]).T
     similarity[np.arange(len(cases)), [sentence.passage for sentence, *_ in cases]] = -np.inf
-    contradiction, reworded = (_paired(vectors, sentences, each) for each in (contradictions, rewordings))
-    nearer = [(similarity > each[:, None]).sum(axis=1) for each in (contradiction, reworded)]
+    contradiction, reworded = (_paired(vectors, sentences, variants) for variants in (contradictions, rewordings))
+    nearer = [(similarity > cosines[:, None]).sum(axis=1) for cosines in (contradiction, reworded)]
     ranks = (nearer[0] + 1 + (reworded > contradiction), nearer[1] + 1 + (contradiction >= reworded))
     return [
         SearchExample(
@@ -303,10 +303,10 @@ def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool])
 
 def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[str, Estimate]:
     """Return how often the contradiction ranks first, for each kind of contradiction or rewording that occurs."""
-    found: dict[str, list[bool]] = {kind: [] for kind in (*CONTRADICTIONS, *REWORDINGS) if kind in kinds}
+    outcomes: dict[str, list[bool]] = {kind: [] for kind in (*CONTRADICTIONS, *REWORDINGS) if kind in kinds}
     for kind, first in zip(kinds, contradiction_first, strict=True):
-        found[kind].append(first)
-    return {kind: rate_estimate(sum(values), len(values)) for kind, values in found.items()}
+        outcomes[kind].append(first)
+    return {kind: rate_estimate(sum(values), len(values)) for kind, values in outcomes.items()}
 
 
 def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
@@ -314,7 +314,7 @@ def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
     if not cosines:
         return None
     values = np.concatenate(list(cosines.values()))
-    weights = np.concatenate([np.full(len(each), 1 / len(each)) for each in cosines.values()])
+    weights = np.concatenate([np.full(len(group), 1 / len(group)) for group in cosines.values()])
     order = np.argsort(-values)
     reached = np.cumsum(weights[order]) / weights.sum()
     return float(values[order][np.searchsorted(reached, _ACCEPTED_REWORDINGS - 1e-9)])

@@ -122,7 +122,7 @@ def run_probes(data: ProbeData, encode: Encode) -> ProbeScores:
         OpencseError: There is nothing to measure, or two sets have one name.
     """
     scored, sentences = [*data.sts, *data.pairs], data.sentences
-    name, count = Counter(each.name for each in scored).most_common(1)[0] if scored else ("", 1)
+    name, count = Counter(pairs.name for pairs in scored).most_common(1)[0] if scored else ("", 1)
     if count > 1:
         raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
     texts = distinct_texts([*scored, *data.split_sets, *data.triplets, *([] if sentences is None else [sentences])])
@@ -135,7 +135,7 @@ def run_probes(data: ProbeData, encode: Encode) -> ProbeScores:
         splits=split_results(sets, embeddings, average) if sets else (),
         transformations=None if sentences is None else transformation_cosines(sentences, embeddings),
         retrieval=None if sentences is None else search_versions(sentences, embeddings),
-        triplets=tuple(_triplet_result(each, each.margins(embeddings) > 0) for each in data.triplets),
+        triplets=tuple(_triplet_result(triplets, triplets.margins(embeddings) > 0) for triplets in data.triplets),
     )
 
 

@@ -55,10 +55,10 @@ def load_probe_sts(source: str | Path) -> tuple[list[ScoredPairs], list[ScoredPa
         sets += [replace(pairs, name="STS-B train") for pairs in load_sts(source, tasks=["STS-B"], split="train")]
     except OpencseError as error:
         missing["STS-B train"] = error.problem
-    sets = [replace(each, name="STS-B test") if each.name == "STS-B" else each for each in sets]
-    found = {each.name: each for each in sets if each.name in SPLITS}
-    missing |= {name: "the source has no such subset" for name in SPLITS if name not in {*found, *missing}}
-    return tasks, list(found.values()), missing
+    sets = [replace(pairs, name="STS-B test") if pairs.name == "STS-B" else pairs for pairs in sets]
+    listed = {pairs.name: pairs for pairs in sets if pairs.name in SPLITS}
+    missing |= {name: "the source has no such subset" for name in SPLITS if name not in {*listed, *missing}}
+    return tasks, list(listed.values()), missing
 
 
 def _by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
@@ -102,7 +102,7 @@ def split_results(
         embeddings: The vectors of their sentences.
         average: Name of the average over all sets.
     """
-    found = []
+    results = []
     for pairs in sets:
         cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
         split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
@@ -110,9 +110,9 @@ def split_results(
         first, second = (
             Estimate(value=spearman(*side), rows=len(side[0]), undefined=why_undefined(*side) or "") for side in sides
         )
-        found.append(SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate))
-    averages = weighted([each.consistent for each in found]), weighted([each.opposed for each in found])
-    return (*found, SplitResult(average, *averages))
+        results.append(SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate))
+    averages = weighted([result.consistent for result in results]), weighted([result.opposed for result in results])
+    return (*results, SplitResult(average, *averages))
 
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
@@ -191,12 +191,12 @@ def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> Prob
     if total > limit:
         rows = [rows[i] for i in np.sort(np.random.default_rng(0).choice(total, limit, replace=False))]
     anchors, *cells = zip(*rows, strict=True)
-    found = {
-        column: each for column, each in zip(columns, cells, strict=True) if any(cell is not None for cell in each)
+    versions = {
+        column: texts for column, texts in zip(columns, cells, strict=True) if any(cell is not None for cell in texts)
     }
-    if not found:
+    if not versions:
         raise OpencseError(f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them.")
-    return ProbeSentences(name=path.name, anchors=anchors, versions=found, total=total)
+    return ProbeSentences(name=path.name, anchors=anchors, versions=versions, total=total)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,8 +238,8 @@ def transformation_cosines(sentences: ProbeSentences, embeddings: TextEmbeddings
     cosines = {kind: paired_cosine(embeddings(first), embeddings(second)) for kind, (_, first, second) in pairs.items()}
     above = np.zeros(0, dtype=bool)  # of sentences that have both
     if {"paraphrase", "negation"} <= cosines.keys():
-        _, one, other = np.intersect1d(pairs["paraphrase"][0], pairs["negation"][0], return_indices=True)
-        above = cosines["paraphrase"][one] > cosines["negation"][other]
+        _, reworded, negated = np.intersect1d(pairs["paraphrase"][0], pairs["negation"][0], return_indices=True)
+        above = cosines["paraphrase"][reworded] > cosines["negation"][negated]
     kinds = []
     for kind, (_, first, second) in pairs.items():
         rates = match_error_rate(first, second)
@@ -298,8 +298,8 @@ def search_versions(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Re
     if rows:
         corpus, position = unit_rows(embeddings(texts), np.float64), {text: index for index, text in enumerate(texts)}
         own = np.array([position[query] for query, *_ in rows])
-        found = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own)
-        for (_, paraphrase, negation), places, cosines in zip(rows, *found, strict=True):
+        results = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own)
+        for (_, paraphrase, negation), places, cosines in zip(rows, *results, strict=True):
             relation = {paraphrase: "paraphrase", negation: "negation"}
             nearest = ((texts[place], round(float(cosine), 4)) for place, cosine in zip(places, cosines, strict=True))
             hits.append(tuple(RetrievedText(text, relation.get(text, "other"), cosine) for text, cosine in nearest))
@@ -382,8 +382,8 @@ def rate_estimate(hits: int, rows: int) -> Estimate:
 def weighted(estimates: list[Estimate]) -> Estimate:
     """Return the mean of estimates, weighted by their rows; undefined if any of them is."""
     missing = [estimate for estimate in estimates if estimate.value is None]
-    rows = sum(each.rows for each in estimates)
+    rows = sum(estimate.rows for estimate in estimates)
     if missing or not rows:
         reason = f"undefined in {len(missing)} of {len(estimates)} sets" if estimates else "no set"
         return Estimate(value=None, rows=rows, undefined=reason)
-    return Estimate(value=sum(each.rows * float(each.value or 0) for each in estimates) / rows, rows=rows)
+    return Estimate(value=sum(estimate.rows * float(estimate.value or 0) for estimate in estimates) / rows, rows=rows)
