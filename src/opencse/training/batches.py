@@ -235,14 +235,14 @@ def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, Embedder]:
     Raises:
         OpencseError: A teacher cannot be loaded; the message names it.
     """
-    found = {}
+    teachers = {}
     for name in recipe.used_teachers:
         try:
-            found[name] = _load(recipe.teachers[name], recipe, backbone)
+            teachers[name] = _load(recipe.teachers[name], recipe, backbone)
         except OpencseError as error:
             problem = f"teachers.{name}: {error.problem}"
             raise OpencseError(problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")) from error
-    return found
+    return teachers
 
 
 def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> Embedder:
@@ -275,7 +275,7 @@ def teacher_vectors(
     Returns:
         Memory-mapped arrays (rows, d_t) fp32 by teacher and view; zero if a row lacks the view.
     """
-    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in teachers}
+    vectors: dict[str, dict[str, np.ndarray]] = {name: {} for name in teachers}
     hashes: dict[str, tuple[str, int]] = {}
     for name, teacher in teachers.items():
         for view in recipe.used_teachers[name]:
@@ -283,5 +283,5 @@ def teacher_vectors(
             if column not in hashes:
                 hashes[column] = texts_hash(row[column] or "" for row in rows)
             title = f"teacher {name}, {column}" if progress else ""
-            found[name][view] = cached_vectors(teacher, (row[column] for row in rows), hashes[column], title)
-    return found
+            vectors[name][view] = cached_vectors(teacher, (row[column] for row in rows), hashes[column], title)
+    return vectors

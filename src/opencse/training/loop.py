@@ -193,9 +193,9 @@ class TrainingLoop:
             return
         terms = [n for n, v in sums.items() if not math.isfinite(v) and n not in ("loss", "grad_norm")]
         latest = self.checkpoints.latest()
-        kept = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
+        last_good = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
         raise OpencseError(
-            f"the loss is {sums['loss']} by step {self.state.step} (term {', '.join(terms) or 'sum'}); {kept}",
+            f"the loss is {sums['loss']} by step {self.state.step} (term {', '.join(terms) or 'sum'}); {last_good}",
             "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
         )
 
@@ -256,8 +256,8 @@ class TrainingLoop:
         if self.main and self.measures.development is not None:
             load_weights(self.network.encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
-        kept = None if self.measures.development is None else state.best_step
-        return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds)
+        best_step = None if self.measures.development is None else state.best_step
+        return TrainingOutcome(state.step, best_step, state.best_score, state.first_score, seconds)
 
     def _freeze_unused(self) -> None:
         """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.
@@ -282,11 +282,11 @@ class TrainingLoop:
 
 def drop_lines_after(path: Path, step: int) -> None:
     """Keep the lines of a log up to a step, after which a run goes on; the last line of a killed one is incomplete."""
-    kept = []
+    lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if step and path.is_file() else ():
         with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-            kept += [line + "\n"] if json.loads(line)["step"] <= step else []
-    write_text(path, "".join(kept))
+            lines += [line + "\n"] if json.loads(line)["step"] <= step else []
+    write_text(path, "".join(lines))
 
 
 class StopSignal:

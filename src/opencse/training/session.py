@@ -116,20 +116,20 @@ class TrainingSession:
             training: Settings of the loop.
             backbone: The model.
         """
-        asked: Any = training.precision
-        if asked == "fp16" and self.on_cpu:
+        requested: Any = training.precision
+        if requested == "fp16" and self.on_cpu:
             self.notify("fp16 does not run on a CPU: fp32 takes its place")
-            asked = "fp32"
-        if asked != "fp32" and backbone.config.get("model_type") in NO_AUTOCAST:
+            requested = "fp32"
+        if requested != "fp32" and backbone.config.get("model_type") in NO_AUTOCAST:
             self.notify(f"a {backbone.config['model_type']} trains in fp32 only")
-            asked = "fp32"
-        found = [self.begun.get("precision", asked) if asked == "auto" else asked]
-        if found[0] == "auto" and self.main:
-            found = [resolve_precision("auto", backbone.config, self.device)]
-        broadcast_object_list(found)
-        told = found[0] if self.resume else asked
+            requested = "fp32"
+        shared = [self.begun.get("precision", requested) if requested == "auto" else requested]
+        if shared[0] == "auto" and self.main:
+            shared = [resolve_precision("auto", backbone.config, self.device)]
+        broadcast_object_list(shared)
+        told = shared[0] if self.resume else requested
         self.notify(f"training {describe(told, backbone.config, self.device)}")
-        return replace(training, precision=found[0])
+        return replace(training, precision=shared[0])
 
     def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:
         """Return the outcome if the run is to be resumed and is complete, else None.
@@ -244,9 +244,9 @@ def base_model(name: str | Path) -> tuple[str | None, str | None]:
         return (str(name) if re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", str(name)) else None), None
     card = next((path for path in (folder / "README.md", folder / "model" / "README.md") if path.is_file()), None)
     try:
-        found = {} if card is None else metadata_load(card) or {}
+        metadata = {} if card is None else metadata_load(card) or {}
     except (ValueError, yaml.YAMLError):
         return None, None
-    base, license = found.get("base_model"), found.get("license")
+    base, license = metadata.get("base_model"), metadata.get("license")
     base = base[0] if isinstance(base, list) and base else base
     return (base if isinstance(base, str) else None), (license if isinstance(license, str) else None)

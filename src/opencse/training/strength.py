@@ -80,7 +80,7 @@ def find_strength(block: MeaningBlock, measures: Measures, tolerance: float) -> 
     """
     before, block.strength = block.strength, 1.0
     strengths = STRENGTHS if measures.guards is not None else tuple(sorted({*STRENGTHS, before}))
-    found: list[dict[str, tuple[float, ...]]] = []
+    curves: list[dict[str, tuple[float, ...]]] = []
     with timed("strength"):
         for measure in (measures.guards, measures.meaning):
             scores: list[dict[str, float]] = []
@@ -88,8 +88,8 @@ def find_strength(block: MeaningBlock, measures: Measures, tolerance: float) -> 
                 vectors = measure.vectors()
                 scores = [measure.scored(rescale(vectors, 1.0, strength)) for strength in strengths]
             names = scores[0] if scores else {}
-            found.append({name: tuple(each[name] for each in scores) for name in names})
-    guards, meaning = found
+            curves.append({name: tuple(result[name] for result in scores) for name in names})
+    guards, meaning = curves
 
     def kept(place: int) -> bool:  # in points with one decimal, as they are shown
         return all(round(values[0] - values[place], 1) <= tolerance for values in guards.values())

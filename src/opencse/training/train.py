@@ -295,15 +295,15 @@ def check_dropout(views: Mapping[str, ViewSettings], encoder: SentenceTransforme
     """
     rates = dropout_rates(encoder)
     base = max(rates, default=0.0)
-    seen: dict[tuple[str, str | None], float] = {}
+    highest: dict[tuple[str, str | None], float] = {}
     for view in views.values():
         key, rate = (view.text, view.prompt), base if view.dropout is None else (view.dropout if rates else 0.0)
-        if key in seen and max(rate, seen[key]) == 0:
+        if key in highest and max(rate, highest[key]) == 0:
             raise OpencseError(
                 f"{backbone}: its dropout is 0, so two views of a sentence would be identical",
                 "Set a rate with --set encoder.dropout=0.1.",
             )
-        seen[key] = max(rate, seen.get(key, 0.0))
+        highest[key] = max(rate, highest.get(key, 0.0))
 
 
 def score_warnings(outcome: TrainingOutcome) -> list[str]:
@@ -319,14 +319,14 @@ def score_warnings(outcome: TrainingOutcome) -> list[str]:
 
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:
     """Return the hashes and settings that a resumed run must share with its start, by name."""
-    found = {
+    shared = {
         "recipe": dump_recipe(recipe),
         "corpus": text.store.corpus_hash,
         "backbone": weights_hash(model.encoder),
     }
-    found |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
+    shared |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
     modules = model.network.head.modules_by_term
-    return found | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}
+    return shared | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}
 
 
 def train_first_stages(
@@ -363,10 +363,10 @@ def train_first_stages(
 def _stage_recipe(recipe: Recipe, stage: FirstStage) -> Recipe:
     """Return the recipe of a first stage with the family, variant, seed, precision and maximum steps of the run."""
     seed = f"training.seed={recipe.training.seed}"
-    other = load_recipe(stage.recipe, family=recipe.family, variant=recipe.variant, overrides=[*stage.set, seed])
-    if other.training.precision == "auto" or other.variant == "faithful":
-        other = replace(other, training=replace(other.training, precision=recipe.training.precision))
+    first = load_recipe(stage.recipe, family=recipe.family, variant=recipe.variant, overrides=[*stage.set, seed])
+    if first.training.precision == "auto" or first.variant == "faithful":
+        first = replace(first, training=replace(first.training, precision=recipe.training.precision))
     if recipe.training.max_steps is None:
-        return other
-    steps = min(recipe.training.max_steps, other.training.max_steps or recipe.training.max_steps)
-    return replace(other, training=replace(other.training, max_steps=steps))
+        return first
+    steps = min(recipe.training.max_steps, first.training.max_steps or recipe.training.max_steps)
+    return replace(first, training=replace(first.training, max_steps=steps))
