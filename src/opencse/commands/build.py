@@ -36,8 +36,8 @@ def build(options: BuildOptions) -> Path:
         OpencseError: The recipe builds no column, or one cannot be built; the message says how to fix it.
     """
     backbone = Backbone(options.backbone)
-    asked = {"family": backbone.family, "variant": options.variant}
-    loaded = load_recipe(options.recipe, **asked, overrides=options.overrides)
+    selection = {"family": backbone.family, "variant": options.variant}
+    loaded = load_recipe(options.recipe, **selection, overrides=options.overrides)
     if not loaded.build:
         raise OpencseError(f"the recipe {options.recipe} builds no column", "It trains on the sentences as they are.")
     specs = chosen_specs(loaded.build, options.only) if options.only else loaded.build
@@ -89,15 +89,15 @@ def statistics_table(views: Path) -> Table:
     """Return the share of nulls, the means of the recorded scores and the rules of each column of built views."""
     files = sorted(views.glob("part-*.parquet"))
     table, names = pq.read_table(files), built_columns(files[0])
-    kept = [score for score in _SCORES if any(f"{name}.{score}" in table.column_names for name in names)]
+    recorded = [score for score in _SCORES if any(f"{name}.{score}" in table.column_names for name in names)]
     rows: list[list[Cell]] = []
     notes = []
     for name in names:
         nulls = 100 * table[name].null_count / max(len(table), 1)
-        present = [f"{name}.{score}" if f"{name}.{score}" in table.column_names else "" for score in kept]
+        present = [f"{name}.{score}" if f"{name}.{score}" in table.column_names else "" for score in recorded]
         means = [pc.mean(table[score]).as_py() if score else None for score in present]
         rows.append([name, len(table), Number(nulls, 1, " %"), *("" if m is None else Number(m, 3) for m in means)])
         rules = Counter(rule if not rule.startswith("row ") else "row" for rule in table[f"{name}.rule"].to_pylist())
         notes.append(f"{name}: {', '.join(f'{rule} {count:,}' for rule, count in rules.most_common())}")
-    heads = ("column", "rows", "null", *(_SCORES[score] for score in kept))
+    heads = ("column", "rows", "null", *(_SCORES[score] for score in recorded))
     return Table(heads, rows, "Built columns, and the means of their scores", notes)

@@ -50,20 +50,20 @@ def check(options: CheckOptions) -> TextCheck:
     check_minutes(options.minutes)
     if options.out is not None:
         output_folder(options.out)
-    found = collect_passages(options.texts, column=options.column, words=options.words)
+    passages = collect_passages(options.texts, column=options.column, words=options.words)
     source = model_source(options.model)
     encoder = load_encoder(source)
     embedder = Embedder(encoder, precision="auto", progress="encoding")
-    documents, limit = _sizes(embedder, found, 60 * options.minutes)
-    if documents < len(found):
+    documents, limit = _sizes(embedder, passages, 60 * options.minutes)
+    if documents < len(passages):
         options.notify(
-            f"{documents:,} of {len(found):,} texts are searched, to keep within {options.minutes:g} minutes"
+            f"{documents:,} of {len(passages):,} texts are searched, to keep within {options.minutes:g} minutes"
         )
-    language = choose_language(options.language, (passage.text for passage in found[:500]))
+    language = choose_language(options.language, (passage.text for passage in passages[:500]))
     options.notify(language.line(CONTRADICTIONS | REWORDINGS))
     measured = check_texts(
         embedder,
-        found,
+        passages,
         SentenceRewriter(language=language),
         limit=limit,
         documents=documents,
@@ -89,16 +89,16 @@ def render_check(result: TextCheck) -> str:
     return render_template("check.html.j2", result=result, examples=result.examples[:_EXAMPLES])
 
 
-def _sizes(embedder: Embedder, found: Sequence[DocumentPassage], budget: float) -> tuple[int, int]:
+def _sizes(embedder: Embedder, passages: Sequence[DocumentPassage], budget: float) -> tuple[int, int]:
     """Return how many passages to search and how many sentences to rewrite, from the time that encoding takes."""
-    chosen = np.random.default_rng(0).permutation(len(found))[:_TIMED].tolist()
-    sample = [found[i].text for i in chosen]
+    chosen = np.random.default_rng(0).permutation(len(passages))[:_TIMED].tolist()
+    sample = [passages[i].text for i in chosen]
     embedder(sample[:2])  # the first call takes longer
     before = time.perf_counter()
     embedder(sample)
     seconds = (time.perf_counter() - before) / len(sample)
-    per_sentence = seconds * len(sample) / max(1, sum(len(found[i].sentences) for i in chosen))
-    several = any(len(found[i].sentences) > 1 for i in chosen)
+    per_sentence = seconds * len(sample) / max(1, sum(len(passages[i].sentences) for i in chosen))
+    several = any(len(passages[i].sentences) > 1 for i in chosen)
     documents = int(0.25 * budget / max(seconds, 1e-6))
     limit = int(0.25 * budget / max(_VERSIONS * per_sentence + 3 * seconds * several, 1e-6))
     return max(50, min(documents, 5000)), max(30, min(limit, 400))

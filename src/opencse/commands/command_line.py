@@ -86,7 +86,7 @@ def takes(options: Callable[P, Options]) -> Callable[[Callable[[Options], Result
             return function(options(*args, **kwargs))
 
         call.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
-        args = "\n".join(f"    {each.name}: {each.metadata['help']}" for each in fields(options))  # type: ignore[arg-type]
+        args = "\n".join(f"    {spec.name}: {spec.metadata['help']}" for spec in fields(options))  # type: ignore[arg-type]
         _, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
         call.__doc__ = f"{inspect.getdoc(options)}\n\nArgs:\n{args}\n\n{rest}"
         return call
@@ -130,36 +130,36 @@ def add_command(
     """
 
     def call(**values: Any) -> None:
-        shared = {each.name: values.pop(each.name) for each in fields(CommonOptions) if common}
-        notes = {each.name: note for each in fields(options) if each.name == "notify"}
-        asked = options(**values, **notes)
-        importlib.import_module("opencse.commands.preflight").check_options(asked)
+        shared = {spec.name: values.pop(spec.name) for spec in fields(CommonOptions) if common}
+        notes = {spec.name: note for spec in fields(options) if spec.name == "notify"}
+        filled = options(**values, **notes)
+        importlib.import_module("opencse.commands.preflight").check_options(filled)
         _begin(CommonOptions(**shared))
-        importlib.import_module(f"opencse.commands.{module or name}").command(asked)
+        importlib.import_module(f"opencse.commands.{module or name}").command(filled)
 
     kinds = (options, CommonOptions) if common else (options,)
-    parameters = [_parameter(each, kind) for kind in kinds for each in fields(kind) if "flags" in each.metadata]
+    parameters = [_parameter(spec, kind) for kind in kinds for spec in fields(kind) if "flags" in spec.metadata]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app.command(name, help=inspect.getdoc(described or options))(call)
 
 
-def _parameter(each: Field[Any], options: type) -> inspect.Parameter:
+def _parameter(spec: Field[Any], options: type) -> inspect.Parameter:
     """Return the parameter of a command that typer makes an argument or option of."""
-    metadata = each.metadata
-    kind = metadata["shown"] or _shown_type(get_type_hints(options)[each.name])
-    default = list(each.default) if isinstance(each.default, tuple) else each.default
+    metadata = spec.metadata
+    kind = metadata["shown"] or _shown_type(get_type_hints(options)[spec.name])
+    default = list(spec.default) if isinstance(spec.default, tuple) else spec.default
     if default is None and type(None) not in get_args(kind):
         kind = kind | None
     settings: Any = typer.Argument if metadata["argument"] else typer.Option
     # A flag has no opposite such as --no-quick, unless it is named.
-    flags = metadata["flags"] or ([f"--{each.name.replace('_', '-')}"] if kind is bool else [])
-    made = settings(*flags, help=metadata["help"], **metadata["typer"])
+    flags = metadata["flags"] or ([f"--{spec.name.replace('_', '-')}"] if kind is bool else [])
+    info = settings(*flags, help=metadata["help"], **metadata["typer"])
     return inspect.Parameter(
-        each.name,
+        spec.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
-        annotation=Annotated[kind, made],
+        annotation=Annotated[kind, info],
     )
 
 

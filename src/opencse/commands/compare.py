@@ -46,7 +46,7 @@ def compare(options: CompareOptions) -> Table:
         OpencseError: A folder holds no run, or runs were scored on different tasks.
     """
     groups = group_runs([read_run(folder) for folder in find_runs(options.runs)])
-    runs = [run for each in groups.values() for run in each]
+    runs = [run for members in groups.values() for run in members]
     sets = [read_pairs(path) for path in options.pairs]
     if not sets and options.data is not None:
         sets = load_sts(str(options.data))
@@ -55,8 +55,8 @@ def compare(options: CompareOptions) -> Table:
     if options.out is not None:
         write_text(Path(options.out) / "comparison.md", table.markdown())
         single = {
-            label: [{"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in each]
-            for label, each in groups.items()
+            label: [{"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in members]
+            for label, members in groups.items()
         }
         write_json(Path(options.out) / "comparison.json", single)
     return table
@@ -94,11 +94,11 @@ def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores) ->
         )
     names, rows, first = list(next(iter(scores.values()))), list[list[Cell]](), None
     for label, runs in groups.items():
-        found = [[scores[run][name] for name in names] for run in runs]
-        average, gain = spread([spread(each).value for each in found]), Number(None)
+        run_scores = [[scores[run][name] for name in names] for run in runs]
+        average, gain = spread([spread(row).value for row in run_scores]), Number(None)
         if first is not None and first.value is not None and average.value is not None:
             gain = Number(average.value - first.value, signed=True)
-        columns = [*map(spread, zip(*found, strict=True)), *[average] * (len(names) > 1)]
+        columns = [*map(spread, zip(*run_scores, strict=True)), *[average] * (len(names) > 1)]
         seconds = Number(statistics.fmean(run.seconds for run in runs), 0)
         rows.append([label, " ".join(str(run.seed) for run in runs), *columns, "" if first is None else gain, seconds])
         first = first or average
@@ -209,9 +209,9 @@ class SearchComparison(JupyterMixin):
                 f"Can't say how much {self.new} in place of {self.old} changes: {len(self.lists)} searches of "
                 f"{self.texts} texts are too few (at least {LEAST_ROWS} of {LEAST_SEARCHED})."
             )
-        kept, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
+        same, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
         return (
-            f"With {self.new} in place of {self.old}, {kept:.0f} % of the first {_TOP} hits stay and {first:.0f} % of "
+            f"With {self.new} in place of {self.old}, {same:.0f} % of the first {_TOP} hits stay and {first:.0f} % of "
             f"{len(self.lists)} searches keep their first hit ({kind})."
         )
 
@@ -268,18 +268,18 @@ def compare_search(
     """
     if out is not None:
         output_folder(out)
-    found = collect_passages(texts, column=column)
+    passages = collect_passages(texts, column=column)
     rng = np.random.default_rng(0)
-    searched = [found[i] for i in sorted(rng.permutation(len(found))[:_DOCUMENTS].tolist())]
+    searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:_DOCUMENTS].tolist())]
     if queries is not None:
-        asked = collect_queries(queries)
+        searches = collect_queries(queries)
     else:
         sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
-        asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
+        searches = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
     sources = [model_source(old), model_source(new)]
-    ours, theirs = (Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources)
+    ours, theirs = (Embedder(load_encoder(source), precision="auto", progress="encoding") for source in sources)
     (before, after), own = short_names(sources), queries is not None
-    result = compare_searches(ours, theirs, [passage.text for passage in searched], asked)
+    result = compare_searches(ours, theirs, [passage.text for passage in searched], searches)
     result = replace(result, old=before, new=after, own_queries=own)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
@@ -305,7 +305,7 @@ def compare_searches(old: Encode, new: Encode, texts: Sequence[str], queries: Se
     strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
     pairs = [
         SearchPair(query=query, old=before, new=after)
-        for query, before, after in zip(queries, *(_hits(texts, queries, each) for each in (ours, theirs)), strict=True)
+        for query, before, after in zip(queries, *(_hits(texts, queries, rows) for rows in (ours, theirs)), strict=True)
     ]
     return SearchComparison(
         texts=len(texts),
@@ -337,8 +337,8 @@ def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tup
 
 def _hits(texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray) -> Iterator[tuple[SearchHit, ...]]:
     """Yield the first hits of each query; the vectors are those of the texts and, behind them, the queries."""
-    found = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1)
-    for query, rows, cosines in zip(queries, *found, strict=True):
+    results = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1)
+    for query, rows, cosines in zip(queries, *results, strict=True):
         hits = (SearchHit(texts[row], round(float(cosine), 4)) for row, cosine in zip(rows, cosines, strict=True))
         yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
 

@@ -59,8 +59,8 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     if options.pairs:
         return {"pairs": [read_pairs(path) for path in options.pairs]}
-    asked = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
-    names = [name.strip() for name in asked if name.strip()]
+    listed = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
+    names = [name.strip() for name in listed if name.strip()]
     of_mteb = [name for name in names if name.startswith(OF_MTEB)]
     ours = [name for name in names if not name.startswith(OF_MTEB)]
     suites = load_suites(ours, options.data, text=options.text)
@@ -73,11 +73,11 @@ def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[T
     note(f"evaluating {describe(options.precision, model_config(model), model.device)}")
     embedder = Embedder(model, precision=options.precision, progress="encode")
     tasks = [task for members in suites.values() for task in members]
-    found = evaluate_tasks(embedder, tasks)
-    texts = {str(each.details["text"]) for each in found.results}
+    measured = evaluate_tasks(embedder, tasks)
+    texts = {str(result.details["text"]) for result in measured.results}
     return Evaluation(
         results={
-            suite: Results(results=tuple(found[task.name] for task in members)) for suite, members in suites.items()
+            suite: Results(results=tuple(measured[task.name] for task in members)) for suite, members in suites.items()
         },
         settings={
             "model": source,
@@ -99,12 +99,12 @@ def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[T
 def command(options: EvaluateCommand) -> None:
     """Evaluate one model or several, and print or write the scores."""
     suites = _suites(options)
-    found = [_score(options, each, suites) for each in options.model]
-    tables = found if len(found) == 1 else [scores_table(found)]
+    evaluations = [_score(options, model, suites) for model in options.model]
+    tables = evaluations if len(evaluations) == 1 else [scores_table(evaluations)]
     show(*tables)
     if options.output is not None:
-        documents = [as_json(result) for result in found]
-        write_json(options.output, documents[0] if len(found) == 1 else {"models": documents})
+        documents = [as_json(result) for result in evaluations]
+        write_json(options.output, documents[0] if len(evaluations) == 1 else {"models": documents})
         show(f"written to {options.output}")
 
 
@@ -162,15 +162,15 @@ def load_mteb(names: Iterable[str], source: str | Path | None) -> dict[str, list
     mteb, suites = imported("mteb", "mteb"), dict[str, list[Task]]()
     imported("datasets", "datasets").disable_progress_bars()
     for name in names:
-        known = "NanoBEIR" if name == "nanobeir" else name.removeprefix("mteb:")
+        bare = "NanoBEIR" if name == "nanobeir" else name.removeprefix("mteb:")
         try:
-            suite, tasks = "mteb", [mteb.get_task(known)]
+            suite, tasks = "mteb", [mteb.get_task(bare)]
         except KeyError:
             try:
-                suite, tasks = known, mteb.get_benchmark(known).tasks
+                suite, tasks = bare, mteb.get_benchmark(bare).tasks
             except KeyError:
                 raise OpencseError(
-                    f"mteb {version('mteb')} has no task or benchmark {known!r}",
+                    f"mteb {version('mteb')} has no task or benchmark {bare!r}",
                     "Take a name from its documentation; your own data is a folder below --data, without `mteb:`.",
                 ) from None
         suites.setdefault(suite, []).extend(MtebTask(_loaded(task, source)) for task in tasks)

@@ -92,8 +92,8 @@ def main() -> None:
     except Exception as error:
         # An error in the arguments; typer has its own copy of click, whose classes have no public name.
         if not hasattr(error, "format_message"):
-            if known := shortage(error):
-                _stop(str(known), 2)
+            if cause := shortage(error):
+                _stop(str(cause), 2)
             traceback.print_exception(error)
             _stop(f"an unexpected failure of opencse {__version__}. Please report it with the lines above", 1)
         elif not error.format_message().strip():  # no argument at all: the help was printed

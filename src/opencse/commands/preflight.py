@@ -72,9 +72,9 @@ def check_options(options: Any) -> None:
     for name, check in _GIVEN.items():
         given = getattr(options, name, None)
         if name == "backbone" and isinstance(options, ReproduceOptions):
-            given = [each.partition("=")[2] or each for each in options.backbone]
-        for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
-            check(each)
+            given = [backbone.partition("=")[2] or backbone for backbone in options.backbone]
+        for value in given if isinstance(given, list | tuple) else [] if given is None else [given]:
+            check(value)
     if isinstance(options, RunOptions) and options.corpus is not None:
         _check_translation(options)
     unchanged = isinstance(options, RunOptions) and options.resume

@@ -45,7 +45,7 @@ class ProbeResult(JupyterMixin):
 
     def __rich__(self) -> RenderableType:
         triplets = triplet_rows(
-            [each.triplets for each in self.scores.values() if each.triplets], columns=("grade", "opposites", "form")
+            [part.triplets for part in self.scores.values() if part.triplets], columns=("grade", "opposites", "form")
         )
         nearer = ([f"Paraphrase nearer: {label}", *rates] for label, _, *rates in triplets)
         parts: list[RenderableType] = [Table(["", *self.scores], [*headline_rows(self.scores), *nearer])]
@@ -64,7 +64,7 @@ def probe(options: ProbeOptions) -> ProbeResult:
         OpencseError: A file or a model cannot be read.
     """
     models = options.models if isinstance(options.models, list | tuple) else [options.models]
-    names = [model_source(each) for each in models]
+    names = [model_source(given) for given in models]
     probe_data = load_probe_data(data=options.data, pairs=options.pairs, sentences=options.sentences)
     scores: dict[str, ProbeScores] = {}
     for name, label in zip(names, short_names(names), strict=True):
@@ -73,7 +73,7 @@ def probe(options: ProbeOptions) -> ProbeResult:
         note(f"probing {label} {describe(options.precision, model_config(model), model.device)}")
         embedder = Embedder(model, precision=options.precision, progress=f"encode {label}")
         started = time.perf_counter()
-        found = run_probes(probe_data, embedder)
+        probed = run_probes(probe_data, embedder)
         settings = {
             "model": name,
             "weights sha256": weights_hash(model),
@@ -84,7 +84,7 @@ def probe(options: ProbeOptions) -> ProbeResult:
             "precision": embedder.precision,
             "seconds": round(time.perf_counter() - started, 1),
         }
-        scores[label] = replace(found, settings=settings)
+        scores[label] = replace(probed, settings=settings)
     outcome = compare_outcome(scores) if len(scores) == 2 else None
     report = None
     if options.out is not None:

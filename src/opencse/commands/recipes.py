@@ -54,15 +54,15 @@ def _with_sources(recipe: Recipe) -> str:
     family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
     settings = published_settings(recipe.name) if recipe.name in published_names() else []
     entries = {entry.key: entry for entry in settings if entry.family == family and entry.source}
-    names, lines, table, found = iter(recipe.terms), [], "", values_of(recipe)
+    names, lines, table, resolved = iter(recipe.terms), [], "", values_of(recipe)
     for line in dump_recipe(recipe).splitlines():
         if line.startswith("["):
             table = f"terms.{next(names).name}" if line == "[[terms]]" else line.strip("[]")
         entry = entries.get(f"{table}.{line.partition(' = ')[0]}")
         if entry is not None:
             values = (entry.published, entry.coded)
-            other = "" if found[entry.key] in values else f"published: {entry.expected}; "
-            line += f"  # {other}{entry.source}"
+            published = "" if resolved[entry.key] in values else f"published: {entry.expected}; "
+            line += f"  # {published}{entry.source}"
         lines.append(line)
     return "\n".join(lines) + "\n"
 
@@ -160,7 +160,7 @@ def conformity(
         for family in {entry.family for entry in entries}
     }
     for entry in entries:
-        sound, faithful = (each[entry.key] for each in values[entry.family])
+        sound, faithful = (resolved[entry.key] for resolved in values[entry.family])
         yield entry, sound, faithful
 
 

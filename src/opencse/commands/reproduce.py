@@ -91,14 +91,14 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         note = f"{entry.note} Scored on opencse's own pairs.".strip()
         entry = replace(entry, columns=("Avg.",), systems=systems, note=note)
     scores = {
-        key: {label: runs if isinstance(runs, str) else [run.scores for run in runs] for label, runs in found.items()}
-        for key, found in measured.items()
+        key: {label: runs if isinstance(runs, str) else [run.scores for run in runs] for label, runs in group.items()}
+        for key, group in measured.items()
     }
     reproduced = scores_table(entry, scores, _notes(shared, starts))
     done = {
         label if len(measured) == 1 else f"{label}, {key}": runs
-        for key, found in measured.items()
-        for label, runs in found.items()
+        for key, group in measured.items()
+        for label, runs in group.items()
         if not isinstance(runs, str)
     }
     details = {label: runs[0].detail for label, runs in done.items() if runs[0].detail is not None}
@@ -128,7 +128,7 @@ def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:
         raise OpencseError(f"--backbone {bare[0]}: which model?", f"Write --backbone {bare[0]}=PATH.")
     if options.scale == "full":
         families = entry.families if options.family is None else (options.family,)
-        return [Start(backbone=given.get(each, FULL[each]), family=each, settings=each) for each in families]
+        return [Start(backbone=given.get(family, FULL[family]), family=family, settings=family) for family in families]
     families = (options.family,) if options.family else tuple(given) or entry.families[:1]
     published = bool(options.family or given)
     return [Start(backbone=given.get(f, SMALL), family=f, settings=f if published else "") for f in families]
@@ -147,7 +147,7 @@ def _draw(entry: Entry, done: Mapping[str, list[StoredRun]], details: Mapping[st
 
 
 def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:
-    settings = ", ".join({each.partition("=")[0]: each for each in shared.overrides}.values()) or "the recipes' own"
+    settings = ", ".join({text.partition("=")[0]: text for text in shared.overrides}.values()) or "the recipes' own"
     seeds = ", ".join("the recipe's own" if seed is None else str(seed) for seed in shared.seeds)
     corpus = shared.corpus.name + (f", triplets {shared.triplets.name}" if shared.triplets is not None else "")
     notes = [f"Scale {shared.options.scale}, {shared.variant}; seeds {seeds}; corpus {corpus}; settings: {settings}."]

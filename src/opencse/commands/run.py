@@ -237,7 +237,7 @@ class RunResult(JupyterMixin):
     def save(self, path: Path) -> None:
         """Write the scores before and after training, and the timings, as JSON."""
         plain = [
-            {name: {"tasks": list(map(asdict, each.results)), "average": each.average} for name, each in suites.items()}
+            {name: {"tasks": list(map(asdict, part.results)), "average": part.average} for name, part in suites.items()}
             for suites in (self.before, self.after)
         ]
         write_json(path, {"before": plain[0], "after": plain[1], "timings": self.timings})
@@ -297,14 +297,14 @@ def add_scores(readme: Path, models: Mapping[str, ProbeScores], made_of: str) ->
         models: Scores of the untouched and of the trained model, by name.
         made_of: Description of the training text.
     """
-    kept = readme.read_text(encoding="utf-8").split(f"\n{_SECTION}")[0].rstrip()
-    text = f"{kept}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n"
+    body = readme.read_text(encoding="utf-8").split(f"\n{_SECTION}")[0].rstrip()
+    text = f"{body}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n"
     write_text(readme, _with_results(text, list(models.values())[-1]))
 
 
-def _with_results(text: str, found: ProbeScores) -> str:
+def _with_results(text: str, probed: ProbeScores) -> str:
     """Add the scores of the trained model to the metadata of the card, where a model hub reads them."""
-    scores = [task for task in found.sts if task.score is not None]
+    scores = [task for task in probed.sts if task.score is not None]
     if not scores or not text.startswith("---\n"):
         return text
     card = ModelCard(text, ignore_metadata_errors=True)
@@ -322,7 +322,7 @@ def card_table(models: Mapping[str, ProbeScores]) -> str:
     first, *_ = models.values()
     rows: list[list[Cell]] = []
     for i, task in enumerate(first.sts):
-        scores = [found.sts[i].score for found in models.values()]
+        scores = [probed.sts[i].score for probed in models.values()]
         rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
     rows += headline_rows(models)
     return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()

@@ -95,9 +95,9 @@ def read_run(folder: str | Path) -> RunRecord:
         variant = "" if record["variant"] == "sound" else f" ({record['variant']})"
         name = f"{record['recipe']}{variant}"
         fingerprint = record["fingerprint"]
-        kept = {key: value for key, value in recipe.items() if key not in ("title", "paper", "differs", "published")}
-        kept["training"] = {k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")}
-        same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], kept]
+        shared = {key: value for key, value in recipe.items() if key not in ("title", "paper", "differs", "published")}
+        shared["training"] = {k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")}
+        same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], shared]
         return RunRecord(
             folder=folder,
             name=f"{name} on {Path(record['backbone']).name}",
@@ -107,8 +107,8 @@ def read_run(folder: str | Path) -> RunRecord:
             steps=int(outcome["steps"]),
             seconds=float(outcome["seconds"]),
             scores={
-                suite: {task["task"]: task["metrics"][task["main"]] for task in found["tasks"]}
-                for suite, found in results.get("after", {}).items()
+                suite: {task["task"]: task["metrics"][task["main"]] for task in scored["tasks"]}
+                for suite, scored in results.get("after", {}).items()
             },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -124,6 +124,6 @@ def group_runs(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     members: dict[str, dict[int, RunRecord]] = {}
     for run in runs:
         members.setdefault(run.same, {}).setdefault(run.seed, run)
-    found = [[seeds[seed] for seed in sorted(seeds)] for seeds in members.values()]
-    count = Counter(same[0].name for same in found)
-    return {same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}": same for same in found}
+    groups = [[seeds[seed] for seed in sorted(seeds)] for seeds in members.values()]
+    count = Counter(same[0].name for same in groups)
+    return {same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}": same for same in groups}

@@ -170,7 +170,7 @@ def model_lines(run: TrainingRun) -> list[Text]:
     """Return the warnings that were not shown before training, where the model is, and how to load it."""
     trust = "" if run.recipe.block is None else ", trust_remote_code=True"
     return [
-        *(Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings),
+        *(Text(f"warning: {warning}") for warning in run.warnings if warning not in run.early_warnings),
         path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})'),
     ]
 

@@ -170,7 +170,7 @@ def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
     if not isinstance(first, Transformer) or first.modalities != ["text"] or not first.tokenizer.is_fast:
         problem = f"{name}: begins with a {type(first).__name__} that cannot be exported"
         raise OpencseError(problem, "ONNX export is for transformers of plain text with a fast tokenizer.")
-    if any(encoder.prompts.values()) and not all(getattr(each, "include_prompt", True) for each in encoder):
+    if any(encoder.prompts.values()) and not all(getattr(module, "include_prompt", True) for module in encoder):
         problem = f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot"
         raise OpencseError(problem, "Use this model with sentence-transformers.")
     inputs = [key for key, value in encoder.preprocess(["a"]).items() if isinstance(value, Tensor)]

@@ -170,8 +170,8 @@ class RecipeLoss(nn.Module):
             if any(name in term.tokens for term in self.recipe.terms):
                 tokens[name] = ids.cpu(), mask.cpu() * valid[:, None]
         teachers = {
-            name: {v: self._teachers[name](columns[views[v].text], present[v]) for v in seen}
-            for name, seen in self.recipe.used_teachers.items()
+            name: {v: self._teachers[name](columns[views[v].text], present[v]) for v in its_views}
+            for name, its_views in self.recipe.used_teachers.items()
         }
         return Batch(tuple(views), rows, passes, torch.stack([*present.values()]), teachers, tokens)
 

@@ -101,14 +101,14 @@ def write_report(
     Raises:
         OpencseError: `out` is a file.
     """
-    plain = {name: asdict(found) for name, found in models.items()}
-    scores = {name: {"settings": each.pop("settings"), "scores": each} for name, each in plain.items()}
+    plain = {name: asdict(probed) for name, probed in models.items()}
+    scores = {name: {"settings": result.pop("settings"), "scores": result} for name, result in plain.items()}
     data: dict[str, Any] = {"notes": notes, "models": scores}
     data |= {} if outcome is None else {"outcome": asdict(outcome)}
     data |= {} if curve is None else {"strength": asdict(curve)}
     labels = [shown(name, 60) for name in models]
     keys = next(iter(models.values())).settings
-    rows = [(key, *(shown(each.settings[key], 80) for each in models.values())) for key in keys]
+    rows = [(key, *(shown(probed.settings[key], 80) for probed in models.values())) for key in keys]
     page = render_template(
         "report.html.j2",
         outcome=outcome,
@@ -131,14 +131,14 @@ def _examples(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, list[tup
     First come those on which the models differ; of these, then of the others, those for which the first model finds the
     negation first (as in DiffCSE Table 9).
     """
-    results = {name: found.retrieval for name, found in models.items() if found.retrieval}
+    results = {name: probed.retrieval for name, probed in models.items() if probed.retrieval}
     if not results:
         return
     queries = next(iter(results.values())).queries
-    first = [[each.hits[row][0].relation for each in results.values()] for row in range(len(queries))]
+    first = [[result.hits[row][0].relation for result in results.values()] for row in range(len(queries))]
     order = sorted(range(len(queries)), key=lambda row: (len(set(first[row])) == 1, first[row][0] != "negation"))
     for row in order[:_EXAMPLES]:
-        yield queries[row], [(name, each.hits[row]) for name, each in results.items()]
+        yield queries[row], [(name, result.hits[row]) for name, result in results.items()]
 
 
 NO_FIGURES = 'No figures: matplotlib is not installed (pip install "opencse[figures]").'
@@ -195,7 +195,7 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]
 
     The most informative comes first. Without matplotlib there are none.
     """
-    results = {name: each.transformations for name, each in models.items() if each.transformations is not None}
+    results = {name: probed.transformations for name, probed in models.items() if probed.transformations is not None}
     if not results or not can_draw():
         return
     yield (
@@ -205,8 +205,8 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]
         _address(partial(_draw_means, results)),
     )
     clouds = {
-        name: {k.kind: (k.cosines, k.error_rates) for k in each.kinds if k.kind in _COLOURS}
-        for name, each in results.items()
+        name: {k.kind: (k.cosines, k.error_rates) for k in result.kinds if k.kind in _COLOURS}
+        for name, result in results.items()
     }
     lowest = min((min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0)
     for name, kinds in clouds.items():

@@ -27,28 +27,28 @@ _SIDES = ("consistent", "opposed")
 
 def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
     """Return the headline figures for which there is data, with a cell for each model."""
-    columns = [dict(_headlines(each)) for each in models.values()]
+    columns = [dict(_headlines(scores)) for scores in models.values()]
     return [[title, *(column[title] for column in columns)] for title in columns[0]]
 
 
-def _headlines(found: ProbeScores) -> Iterator[tuple[str, Number]]:
-    if found.transformations is not None:
-        yield "Paraphrase above negation", found.transformations.paraphrase_above_negation.percent()
-    if found.retrieval is not None:
-        yield "Search finds the negation first", found.retrieval.negation_first.percent()
-    if found.splits:
-        yield "Agreement where wording misleads", found.splits[-1].opposed.number()
-        yield "Agreement where wording helps", found.splits[-1].consistent.number()
+def _headlines(scores: ProbeScores) -> Iterator[tuple[str, Number]]:
+    if scores.transformations is not None:
+        yield "Paraphrase above negation", scores.transformations.paraphrase_above_negation.percent()
+    if scores.retrieval is not None:
+        yield "Search finds the negation first", scores.retrieval.negation_first.percent()
+    if scores.splits:
+        yield "Agreement where wording misleads", scores.splits[-1].opposed.number()
+        yield "Agreement where wording helps", scores.splits[-1].consistent.number()
 
 
 def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
     """Return the tables for which there is data."""
-    found = []
+    filled = []
     for name, make in _MAKERS.items():
         parts = {shown(label, 40): part for label, scores in models.items() if (part := getattr(scores, name))}
         if parts and (table := make([*parts], [*parts.values()])).rows:
-            found.append(table)
-    return found
+            filled.append(table)
+    return filled
 
 
 def triplet_rows(parts: Sequence[Sequence[TripletResult]], columns: Sequence[str] | None = None) -> list[Row]:
@@ -61,11 +61,11 @@ def triplet_rows(parts: Sequence[Sequence[TripletResult]], columns: Sequence[str
     rows: list[Row] = []
     for sets in zip(*parts, strict=True):
         name = sets[0].name
-        rows.append((shown(name, 40), sets[0].accuracy.rows, *(each.accuracy.percent() for each in sets)))
+        rows.append((shown(name, 40), sets[0].accuracy.rows, *(result.accuracy.percent() for result in sets)))
         for group in sets[0].groups:
             if columns is None or group.partition(":")[0] in columns:
-                found = [each.groups[group] for each in sets]
-                rows.append((shown(f"{name}, {group}", 60), found[0].rows, *(each.percent() for each in found)))
+                rates = [result.groups[group] for result in sets]
+                rows.append((shown(f"{name}, {group}", 60), rates[0].rows, *(rate.percent() for rate in rates)))
     return rows
 
 
@@ -74,10 +74,10 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
         (shown(tasks[0].task, 40), tasks[0].rows, *(Number(task.score) for task in tasks))
         for tasks in zip(*parts, strict=True)
     ]
-    known = [[task.score for task in part if task.task in STS_TASKS] for part in parts]
-    averaged = len(known[0]) > 1
+    scores = [[task.score for task in part if task.task in STS_TASKS] for part in parts]
+    averaged = len(scores[0]) > 1
     if averaged:
-        rows.append(("average of the STS tasks", "", *(Number(None if None in s else fmean(s)) for s in known)))
+        rows.append(("average of the STS tasks", "", *(Number(None if None in s else fmean(s)) for s in scores)))
     note = "Spearman × 100 over all pairs of a set: the figures of opencse evaluate."
     return Table(("set", "pairs", *labels), rows, "Agreement with people, whole sets", [note], int(averaged))
 
@@ -89,7 +89,7 @@ def _splits(labels: list[str], parts: list[Any]) -> Table:
         medians: Row = (Number(first.median_score), Number(first.median_error_rate, 3))
         if first.median_score is None:
             medians = ("", "")
-        sides = (Number(getattr(each, side).value, 3) for side in _SIDES for each in same)
+        sides = (Number(getattr(split, side).value, 3) for side in _SIDES for split in same)
         rows.append((shown(first.name, 40), pairs, *medians, *sides))
     note = (
         "Spearman with human scores. Cont.: score above the set's median and match error rate below, or the reverse; "
@@ -162,8 +162,8 @@ def shown(text: object, limit: int = 240) -> str:
         limit: Maximum number of characters.
     """
     whole = str(text)
-    kept = "".join(map(_visible, whole[:limit]))
-    return kept if len(whole) <= limit else f"{kept}… ({len(whole):,} characters)"
+    visible = "".join(map(_visible, whole[:limit]))
+    return visible if len(whole) <= limit else f"{visible}… ({len(whole):,} characters)"
 
 
 def _visible(character: str) -> str:
@@ -240,11 +240,11 @@ class Outcome:
         spent = [c for c in self.changes if not c.changed and c.allowed and c.before - c.after >= _LEAST]
         unharmed = "Nothing that was measured."
         if spent:
-            shown_losses = "; ".join(each.short() for each in spent)
+            shown_losses = "; ".join(change.short() for change in spent)
             unharmed = f"No guard by more than {spent[0].allowed:g} points: {shown_losses}"
         lines = []
         for changes, nothing in ((gains, "Nothing that was measured."), (losses, unharmed)):
-            shown_changes = [each.short() if most else each.line() for each in changes[:most]]
+            shown_changes = [change.short() if most else change.line() for change in changes[:most]]
             rest = [f"{len(changes) - most} more"] if most and len(changes) > most else []
             lines.append([*shown_changes, *rest] or [nothing])
         verdict = self._verdict(len(gains), len(losses))
@@ -252,11 +252,11 @@ class Outcome:
 
     def table(self, most: int = 3) -> Table:
         """Return the questions with short answers, and the remarks below."""
-        return Table(("", ""), [(asked, "; ".join(lines)) for asked, lines in self.answers(most)], notes=self.remarks)
+        return Table(("", ""), [(title, "; ".join(lines)) for title, lines in self.answers(most)], notes=self.remarks)
 
     def _changed(self, sign: int) -> list[Change]:
-        found = [each for each in self.changes if each.changed and sign * (each.after - each.before) > 0]
-        return sorted(found, key=lambda each: sign * (each.before - each.after))
+        changes = [change for change in self.changes if change.changed and sign * (change.after - change.before) > 0]
+        return sorted(changes, key=lambda change: sign * (change.before - change.after))
 
     def _verdict(self, gains: int, losses: int) -> str:
         count = len(self.changes)
@@ -302,38 +302,38 @@ def compare_outcome(
             _scored(shown(name.removeprefix("dev-"), 40), *values)
             for name, values in curve.before_and_after(curve.meaning).items()
         ]
-    few = "; ".join(f"{each.short()} ({each.few} rows)" for each in changes if each.few is not None)
+    few = "; ".join(f"{change.short()} ({change.few} rows)" for change in changes if change.few is not None)
     too_few = [f"Measured on too few rows to say: {few}."] if few else []
     return Outcome(
         before=shown(before, 60),
         after=shown(after, 60),
-        changes=tuple(each for each in changes if each.few is None),
-        remarks=(*too_few, *(shown(each, 400) for each in remarks)),
+        changes=tuple(change for change in changes if change.few is None),
+        remarks=(*too_few, *(shown(remark, 400) for remark in remarks)),
     )
 
 
 def cache_line(models: Mapping[str, ProbeScores]) -> Iterator[str]:
     """Yield what a semantic cache with each model would mistake, if the transformations were measured."""
-    found = []
+    lines = []
     for name, scores in models.items():
         kinds = {} if scores.transformations is None else {kind.kind: kind for kind in scores.transformations.kinds}
         if "paraphrase" in kinds and "negation" in kinds:
             threshold = float(np.quantile(kinds["paraphrase"].cosines, 1 - _HIT))
             false = 100 * float((np.array(kinds["negation"].cosines) >= threshold).mean())
-            found.append(f"{shown(name, 40)} {false:.0f} % at cosine {threshold:.2f}")
-    if found:
+            lines.append(f"{shown(name, 40)} {false:.0f} % at cosine {threshold:.2f}")
+    if lines:
         yield (
             f"False hits of a semantic cache, whose threshold {_HIT:.0%} of the paraphrases reach, among negations: "
-            f"{', '.join(found)}."
+            f"{', '.join(lines)}."
         )
 
 
 def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
     """Yield the rates that are measured row by row."""
     both = first, second
-    above = [each.transformations.rows_above for each in both if each.transformations is not None]
-    retrieved = [each.retrieval.hits for each in both if each.retrieval is not None]
-    right = [[not hits or hits[0].relation != "negation" for hits in found] for found in retrieved]
+    above = [scores.transformations.rows_above for scores in both if scores.transformations is not None]
+    retrieved = [scores.retrieval.hits for scores in both if scores.retrieval is not None]
+    right = [[not hits or hits[0].relation != "negation" for hits in lists] for lists in retrieved]
     measured: list[tuple[str, Sequence[Sequence[bool]]]] = [
         ("paraphrase nearer than negation, %", above),
         ("first hit is not the negation, %", right),
@@ -343,7 +343,7 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
     for measure, rows in measured:
         if len(rows) < 2 or not rows[0] or len(rows[0]) != len(rows[1]):
             continue
-        before, after = (np.array(each, dtype=float) for each in rows)
+        before, after = (np.array(values, dtype=float) for values in rows)
         difference = mean_estimate(100 * (after - before))
         yield Change(
             measure=measure,

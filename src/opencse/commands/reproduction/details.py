@@ -59,7 +59,7 @@ def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], encode: Encode
         if query.answer:
             row, side = query.answer
             answer = (pairs.sentence1, pairs.sentence2)[side - 1][row]
-            ranks[number] = 1 + [corpus[each] for each in order].index(answer)
+            ranks[number] = 1 + [corpus[place] for place in order].index(answer)
     return Neighbours(ranks=ranks, nearest=nearest)
 
 
@@ -99,9 +99,9 @@ def draw_projections(projections: Mapping[str, Projection]) -> Figure:
     rows = -(-len(projections) // 2)
     plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained")
     panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
-    for index, (axes, (label, each)) in enumerate(zip(panels, projections.items(), strict=False)):
-        axes.scatter(*each.points.T, s=2, alpha=0.4, color=f"C{index}", linewidths=0)
-        axes.set_title(f"{short(label, 26)}\nmean cosine {each.mean_cosine:.2f}", fontsize="small")
+    for index, (axes, (label, projection)) in enumerate(zip(panels, projections.items(), strict=False)):
+        axes.scatter(*projection.points.T, s=2, alpha=0.4, color=f"C{index}", linewidths=0)
+        axes.set_title(f"{short(label, 26)}\nmean cosine {projection.mean_cosine:.2f}", fontsize="small")
     if len(projections) % 2:
         panels[-1].set_visible(False)
         panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
@@ -118,17 +118,17 @@ class PairCosines:
 
     def scores(self) -> dict[str, float]:
         """Return by `GROUP: MEASURE` the mean cosine, its deviation, the mean wording and the number of pairs."""
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for name, pairs in self.pairs.items():
             cosines, (first, second, _) = self.cosines[name], zip(*pairs, strict=True)
-            found |= {
+            values |= {
                 f"{name}: count": float(len(cosines)),
                 f"{name}: cosine": float(cosines.mean()),
                 f"{name}: deviation": float(cosines.std(ddof=1)) if len(cosines) > 1 else 0.0,
                 f"{name}: error rate": float(self.error_rates[name].mean()),
                 f"{name}: overlap": float(lexical_overlap(first, second).mean()),
             }
-        return found
+        return values
 
 
 def pair_cosines(groups: Mapping[str, Sequence[Pair]], encode: Encode) -> PairCosines:
@@ -164,16 +164,16 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
             raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
         (pairs,) = load_sts(source, tasks=[task], split=split)
         return [(pairs.sentence1[row], pairs.sentence2[row], pairs.scores[row])]
-    found: dict[tuple[str, str], float] = {}
-    for each in data.sts or data.pairs:
-        if 1 < each.gold.max() <= 5 and (not group.task or group.task == each.name or not data.sts):
-            overlap = lexical_overlap(each.sentence1, each.sentence2)
-            scored = (each.gold >= (group.least_score or 0)) & (each.gold < group.below_score)
+    chosen: dict[tuple[str, str], float] = {}
+    for pairs in data.sts or data.pairs:
+        if 1 < pairs.gold.max() <= 5 and (not group.task or group.task == pairs.name or not data.sts):
+            overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
+            scored = (pairs.gold >= (group.least_score or 0)) & (pairs.gold < group.below_score)
             for row in np.flatnonzero(scored & (overlap < group.below_overlap)).tolist():
-                found[each.sentence1[row], each.sentence2[row]] = each.scores[row]
-    if not found:
+                chosen[pairs.sentence1[row], pairs.sentence2[row]] = pairs.scores[row]
+    if not chosen:
         raise OpencseError(f"no pair has a score of at least {group.least_score:g} and so little overlap")
-    return [(*pair, found[pair]) for pair in sorted(found, key=lambda pair: -found[pair])]
+    return [(*pair, chosen[pair]) for pair in sorted(chosen, key=lambda pair: -chosen[pair])]
 
 
 PAIRS = 2000
@@ -185,8 +185,8 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
 
     Without views of negatives, the negative of a sentence is the next sentence, as of a batch.
     """
-    found: dict[str, list[Pair]] = {"positive": [], "negative": []}
-    columns = {role: _columns(recipe, role) for role in found}
+    by_role: dict[str, list[Pair]] = {"positive": [], "negative": []}
+    columns = {role: _columns(recipe, role) for role in by_role}
     anchor = recipe.views[next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))].text
     wanted = list(dict.fromkeys([anchor, *columns["positive"], *columns["negative"]]))
     previous = ""
@@ -196,13 +196,13 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
         if not sentence:
             continue
         for role, names in columns.items():
-            found[role] += [(sentence, text, None) for name in names if (text := cells[name])]
+            by_role[role] += [(sentence, text, None) for name in names if (text := cells[name])]
         if not columns["negative"] and previous:
-            found["negative"].append((previous, sentence, None))
+            by_role["negative"].append((previous, sentence, None))
         previous = sentence
-        if all(len(pairs) >= limit for pairs in found.values()):
+        if all(len(pairs) >= limit for pairs in by_role.values()):
             break
-    return {role: pairs[:limit] for role, pairs in found.items() if pairs}
+    return {role: pairs[:limit] for role, pairs in by_role.items() if pairs}
 
 
 def _columns(recipe: Recipe, role: str) -> list[str]:
@@ -225,22 +225,22 @@ def detail_figures(entry: Entry, details: Mapping[str, Any]) -> dict[str, Draw]:
     if not details or not entry.plot:
         return {}
     points: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {  # by label and group
-        label: {group: (each.cosines[group], each.error_rates[group]) for group in each.pairs}
-        for label, each in details.items()
+        label: {group: (detail.cosines[group], detail.error_rates[group]) for group in detail.pairs}
+        for label, detail in details.items()
     }
-    groups = list(dict.fromkeys(group for each in points.values() for group in each))
-    plots = {group: {label: each[group] for label, each in points.items() if group in each} for group in groups}
+    groups = list(dict.fromkeys(group for parts in points.values() for group in parts))
+    plots = {group: {label: parts[group] for label, parts in points.items() if group in parts} for group in groups}
     if entry.plot == "scatter" and len(groups) > 1:  # all groups of the first label, too
         label, first = next(iter(points.items()))
         plots[label] = {group: first[group] for group in groups}
-    lowest = min(float(cosines.min()) for each in points.values() for cosines, _ in each.values())
-    found: dict[str, Draw] = {}
+    lowest = min(float(cosines.min()) for parts in points.values() for cosines, _ in parts.values())
+    figures: dict[str, Draw] = {}
     for name, clouds in plots.items():
         suffix = "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower()) if len(plots) > 1 else ""
-        cosines = {label: each for label, (each, _) in clouds.items()}
+        cosines = {label: values for label, (values, _) in clouds.items()}
         scatter = entry.plot == "scatter"
-        found[suffix] = partial(draw_scatter, clouds, lowest) if scatter else partial(draw_histogram, cosines)
-    return found
+        figures[suffix] = partial(draw_scatter, clouds, lowest) if scatter else partial(draw_histogram, cosines)
+    return figures
 
 
 def detail_listing(entry: Entry, details: Mapping[str, Any]) -> Listing:
@@ -252,16 +252,16 @@ def detail_listing(entry: Entry, details: Mapping[str, Any]) -> Listing:
         rows = [("query", "rank", *details)]
         for index, query in enumerate(entry.queries):
             for rank in range(TOP):
-                nearest = (each.nearest[index][rank] for each in details.values())
+                nearest = (detail.nearest[index][rank] for detail in details.values())
                 rows.append((query.text, str(rank + 1), *(f"{text} ({cosine:.3f})" for text, cosine in nearest)))
         return tuple(rows)
     cosines: dict[tuple[str, ...], dict[str, str]] = {}
-    for label, each in details.items() if entry.texts else ():
-        for name, pairs in each.pairs.items():
-            for (first, second, score), cosine in zip(pairs[: entry.texts], each.cosines[name], strict=False):
+    for label, detail in details.items() if entry.texts else ():
+        for name, pairs in detail.pairs.items():
+            for (first, second, score), cosine in zip(pairs[: entry.texts], detail.cosines[name], strict=False):
                 key = (name, first, second, "" if score is None else f"{score:g}")
                 cosines.setdefault(key, {})[label] = f"{cosine:.4f}"
     if not cosines:
         return ()
-    rows = [(*key, *(found.get(label, "") for label in details)) for key, found in cosines.items()]
+    rows = [(*key, *(cells.get(label, "") for label in details)) for key, cells in cosines.items()]
     return (("", "sentence", "compared with", "human score", *details), *rows)

@@ -144,7 +144,7 @@ class Entry:
 
     def systems_of(self, family: str) -> tuple[System, ...]:
         """Return the rows that the paper has for a family of backbones."""
-        return tuple(each for each in self.systems if family in (each.families or each.printed or self.families))
+        return tuple(row for row in self.systems if family in (row.families or row.printed or self.families))
 
 
 def entry_names() -> list[str]:
@@ -269,9 +269,9 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
     for name, printed in SPLITS.items():
         if name in sets:
             pairs = sets[name]
-            found = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
-            counts = (found.consistent.sum(), (~found.consistent).sum())
-            values = (*counts, found.median_score, found.median_error_rate)
+            split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
+            counts = (split.consistent.sum(), (~split.consistent).sum())
+            values = (*counts, split.median_score, split.median_error_rate)
             cells = [Cell(values=(float(v),), printed=p) for v, p in zip(values, printed, strict=True)]
         else:
             cells = [Cell(printed=value) for value in printed]
@@ -313,6 +313,6 @@ def _column_cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
 
 def _cell(runs: Sequence[Scores], names: Sequence[str]) -> Cell:
     """Return the mean of some scores of each run, or the reason why one of them is missing."""
-    found = [[run.get(name, "not measured without --data") for name in names] for run in runs]
-    missing = next((value for row in found for value in row if isinstance(value, str)), "")
-    return Cell(missing=missing) if missing else Cell(values=tuple(statistics.fmean(map(float, row)) for row in found))
+    rows = [[run.get(name, "not measured without --data") for name in names] for run in runs]
+    missing = next((value for row in rows for value in row if isinstance(value, str)), "")
+    return Cell(missing=missing) if missing else Cell(values=tuple(statistics.fmean(map(float, row)) for row in rows))

@@ -70,8 +70,8 @@ class StoredRun:
     @property
     def rows(self) -> Corpus | None:
         """The rows that it was trained on: what the run made of the corpus, or the corpus itself."""
-        made = (self.folder / name for name in ("mixture.parquet", "views", "corpus.parquet"))
-        return next((Corpus(path) for path in made if path.exists()), self.corpus)
+        paths = (self.folder / name for name in ("mixture.parquet", "views", "corpus.parquet"))
+        return next((Corpus(path) for path in paths if path.exists()), self.corpus)
 
     def with_detail(self, detail: Detail) -> StoredRun:
         """Return the run with what the model itself gave."""
@@ -107,7 +107,7 @@ def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
         return lambda run: run.with_detail(find_neighbours(pairs, entry.queries, _embedder(run)))
     if entry.kind == "projection":
         sets = [_stsb(entry, data, "dev")] if data is not None else probe_data.pairs
-        shown = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))[:SENTENCES]
+        shown = list(dict.fromkeys(text for pairs in sets for text in (*pairs.sentence1, *pairs.sentence2)))[:SENTENCES]
         return lambda run: run.with_detail(project(_embedder(run)(shown)))
     if entry.kind == "tasks":
         return lambda run: replace(run, scores=_task_scores(entry.columns, run, data))
@@ -190,14 +190,14 @@ class Reproduction:
         settings = [*system.set]
         if system.column and system.column not in self.corpus.columns:
             raise OpencseError(f"a --corpus with a column {system.column!r} that a language model wrote")
-        asked: dict[str, Any] = {"family": start.settings or start.own_family, "variant": self.variant}
-        recipe = load_recipe(system.recipe, **asked, overrides=settings)
+        selection: dict[str, Any] = {"family": start.settings or start.own_family, "variant": self.variant}
+        recipe = load_recipe(system.recipe, **selection, overrides=settings)
         if start.stands_in:
             settings += stand_ins(recipe, start.backbone)
         settings += [*self.overrides, f"selection.watch={[*self.entry.watch]}"]
         settings += [] if seed is None else [f"training.seed={seed}"]
         columns, source = self.corpus_of(recipe).columns, self.paraphrases_of(system.recipe)
-        return recipe_for_corpus(system.recipe, columns, **asked, overrides=settings, paraphrases=source)
+        return recipe_for_corpus(system.recipe, columns, **selection, overrides=settings, paraphrases=source)
 
     def measure(self, system: System, start: Start, measure: Measure = lambda run: run) -> list[StoredRun] | str:
         """Return the measured runs of a row, one for each seed, or the reason why there are none."""
@@ -208,53 +208,53 @@ class Reproduction:
             return f"the backbone {start.backbone}"
         try:
             if system.pooling:
-                found = [_given(self, start.backbone, system)]
+                runs = [_given(self, start.backbone, system)]
             elif released:
-                found = [_given(self, system.model[start.family], system, self.recipe_of(system, start, None))]
+                runs = [_given(self, system.model[start.family], system, self.recipe_of(system, start, None))]
             else:
-                found = [_trained(self, system, start, seed) for seed in self.seeds]
-            return [measure(each) for each in found]
+                runs = [_trained(self, system, start, seed) for seed in self.seeds]
+            return [measure(run) for run in runs]
         except OpencseError as error:
             self.options.notify(f"{system.label}: {error}")
             return error.problem
 
 
-def _with_curves(found: StoredRun, columns: Sequence[str]) -> StoredRun:
+def _with_curves(run: StoredRun, columns: Sequence[str]) -> StoredRun:
     """Return a trained run with its curves by column, and their last values as scores."""
-    if found.recipe is None:
-        return found
-    lines = [*map(json.loads, (found.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())]
+    if run.recipe is None:
+        return run
+    lines = [*map(json.loads, (run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())]
     curves = {name: [(line["step"], line[name]) for line in lines if name in line] for name in columns}
-    return replace(found, scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
+    return replace(run, scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
 
 
-def _task_scores(columns: Sequence[str], found: StoredRun, data: str | Path | None) -> dict[str, float | str]:
+def _task_scores(columns: Sequence[str], run: StoredRun, data: str | Path | None) -> dict[str, float | str]:
     """Return the scores of a model on tasks by column; those measured before are read from a file beside the run."""
-    file = found.folder.with_name(f"{found.folder.name}-tasks.json")
-    known: dict[str, float] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    file = run.folder.with_name(f"{run.folder.name}-tasks.json")
+    scores: dict[str, float] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     missing: dict[str, str] = {}
     for column in columns:
         task = column.partition(":")[0]
-        if column.startswith("Avg.") or any(name.partition(":")[0] == task for name in known):
+        if column.startswith("Avg.") or any(name.partition(":")[0] == task for name in scores):
             continue
         try:
-            evaluation = evaluate(found.model, data=data, tasks=[task], pooling=found.pooling or None)
+            evaluation = evaluate(run.model, data=data, tasks=[task], pooling=run.pooling or None)
         except OpencseError as error:
             missing[column] = error.problem
             continue
-        (result,) = (each for suite in evaluation.results.values() for each in suite.results)
+        (result,) = (scored for suite in evaluation.results.values() for scored in suite.results)
         metrics = {f"{task}: {name}": value for name, value in result.metrics.items() if value is not None}
-        known |= metrics if result.score is None else metrics | {task: result.score}
-        write_json(file, known)
-    return {**known, **missing}
+        scores |= metrics if result.score is None else metrics | {task: result.score}
+        write_json(file, scores)
+    return {**scores, **missing}
 
 
-def _cost(found: StoredRun) -> dict[str, float]:
+def _cost(run: StoredRun) -> dict[str, float]:
     """Return the minutes of a training, and those of an epoch."""
-    if found.recipe is None or found.given:
+    if run.recipe is None or run.given:
         raise OpencseError("it was not trained here")
-    record = read_run(found.folder)
-    epochs = record.steps * found.recipe.training.batch_size / record.rows
+    record = read_run(run.folder)
+    epochs = record.steps * run.recipe.training.batch_size / record.rows
     return {"minutes": record.seconds / 60, "minutes an epoch": record.seconds / 60 / epochs}
 
 
@@ -336,11 +336,11 @@ def _by_task(scores: ProbeScores) -> dict[str, Any]:
 
     `Cont.` and `Oppn.` are averages, `Cont.: NAME` and `Oppn.: NAME` those of one set.
     """
-    found = {task.task: task.score for task in scores.sts}
+    by_task = {task.task: task.score for task in scores.sts}
     for part in scores.splits:
         name = "" if part == scores.splits[-1] else f": {part.name}"
         values = {"Cont.": part.consistent.value, "Oppn.": part.opposed.value}
-        found |= {f"{side}{name}": None if value is None else 100 * value for side, value in values.items()}
+        by_task |= {f"{side}{name}": None if value is None else 100 * value for side, value in values.items()}
     if scores.transformations is not None:
-        found |= {f"cosine: {kind.kind}": kind.cosine.value for kind in scores.transformations.kinds}
-    return {name: value for name, value in found.items() if value is not None}
+        by_task |= {f"cosine: {kind.kind}": kind.cosine.value for kind in scores.transformations.kinds}
+    return {name: value for name, value in by_task.items() if value is not None}
