@@ -1,9 +1,11 @@
 """What a meaning block gains and costs, by its strength; every text is encoded once.
 
-    python benchmarks/debias/curve.py MODEL DATA -o benchmarks/results/debias.csv [--strengths 0,0.5] [--final]
+    python benchmarks/debias/curve.py DATA NAME=MODEL[,MODEL...]... -o OUT.csv [--strengths 0,0.5] [--final]
 
-MODEL is a folder with a block (OUT/model of `opencse run debias`), DATA the folder of the evaluation sets. Rows are
-measures of measures.py, with `--final` those on test sets too, and:
+MODEL is a folder with a block (OUT/model of `opencse run debias`); of several, one for each seed, a cell has mean and
+standard deviation. DATA is the folder of the evaluation sets. Columns are the strengths that are asked for and the
+model's own; what a model scored is kept beside it (`curve.json`). Rows are measures of measures.py, with `--final`
+those on test sets too, and:
 
 complaints      block/complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent
 false hits      of the contradictions of XNLI dev, the share above the threshold that 90 % of the entailed pairs pass
@@ -16,8 +18,10 @@ Nothing is tuned on what `--held-out` measures.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from measures import Measures, write_table
@@ -53,23 +57,40 @@ class Encoded:
         return self._vectors[[self._place[text] for text in texts]]
 
 
+def scored(model: str, strengths: list[float], measures: Measures, *, final: bool) -> tuple[float, dict[float, Any]]:
+    """Return the strength of a model, and its measures at this one and at others."""
+    known = Path(model).parent / "curve.json"
+    found = json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
+    encoded = Encoded(model)
+    for strength in sorted({*strengths, encoded.chosen}):
+        if str(strength) not in found:
+            found[str(strength)] = measures(encoded.at(strength), final=final)
+            known.write_text(json.dumps(found), encoding="utf-8")
+    return encoded.chosen, {float(strength): values for strength, values in found.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
     parser.add_argument("data", type=Path)
+    parser.add_argument("models", nargs="+", metavar="NAME=MODEL[,MODEL...]")
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--strengths", default="0,0.3,0.4,0.5,0.6", help="beside that of the model")
+    parser.add_argument("--strengths", default="0,0.5", help="beside that of the model")
     parser.add_argument("--final", action="store_true", help="test sets, too")
     parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
     options = parser.parse_args()
-    encoded, measures = Encoded(options.model), Measures(options.data, None, held_out=options.held_out)
+    measures = Measures(options.data, None, held_out=options.held_out)
+    strengths = [*map(float, options.strengths.split(","))]
     columns: dict[str, list[dict[str, float | None]]] = {}
-    for strength in sorted({*map(float, options.strengths.split(",")), encoded.chosen}):
-        encode = encoded.at(strength)
-        found = measures(encode, final=options.final)
-        label = f"β {strength:g}" + (" (chosen)" if strength == encoded.chosen else "")
-        columns["untouched" if strength == 0 else label] = [found]
-        write_table(options.out, columns)
+    for name, paths in (one.split("=", 1) for one in options.models):
+        runs = [scored(model, strengths, measures, final=options.final) for model in paths.split(",")]
+        if (untouched := [runs[0][1][0.0]]) not in columns.values():
+            columns[f"{name}, untouched"] = untouched
+        own = sorted({chosen for chosen, _ in runs})
+        columns[f"{name}, β {' to '.join(f'{each:g}' for each in own)} (chosen)"] = [found[at] for at, found in runs]
+        for strength in strengths:
+            if strength > max(own):
+                columns[f"{name}, β {strength:g}"] = [found[strength] for _, found in runs]
+    write_table(options.out, columns)
 
 
 if __name__ == "__main__":
