@@ -5,6 +5,7 @@ python docs/_site/contents.py --write    # write CONTENTS.md anew; the site has 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -60,24 +61,33 @@ def tests_of(cls: type, folder: Path) -> list[str]:
     return [str(file.relative_to(ROOT)) for file in files if re.search(rf"\b{cls.__name__}\b", file.read_text("utf-8"))]
 
 
-def transcriptions(tests: list[str]) -> list[str]:
-    """Return the literal transcriptions of papers that test files import."""
-    found: dict[str, None] = {}
-    for test in tests:
-        text = (ROOT / test).read_text("utf-8")
-        for line in re.findall(r"^(?:from|import) (?:tests\.)?reference.*$", text, re.MULTILINE):
-            for word in re.findall(r"\w+", line):
-                if (ROOT / "tests" / "reference" / f"{word}.py").exists():
-                    found[f"tests/reference/{word}.py"] = None
-    return list(found)
+def transcriptions(cls: type, folder: Path) -> list[str]:
+    """Return the literal transcriptions of papers that tests use beside a class, directly or by their own helpers."""
+    paths: dict[str, None] = {}
+    for file in sorted(folder.glob("*.py")):
+        tree = ast.parse(file.read_text("utf-8"))
+        imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        modules = {alias.name: node.module or "" for node in imported for alias in node.names}
+        # Each case of a list stands for itself.
+        parts = [part for node in tree.body for part in getattr(getattr(node, "value", None), "elts", [node])]
+        used = {part: {node.id for node in ast.walk(part) if isinstance(node, ast.Name)} for part in parts}
+        defined = {part.name: used[part] for part in parts if isinstance(part, ast.FunctionDef)}
+        makers = {name for name, names in defined.items() if cls.__name__ in names and not name.startswith("test_")}
+        beside = [names for names in used.values() if cls.__name__ in names or makers & names]
+        names = {name for part in beside for each in part for name in (each, *defined.get(each, ()))}
+        literal = sorted({modules[name] for name in names & modules.keys() - {"cosine"}})
+        literal = [module for module in literal if module.startswith("tests.reference.")]
+        paths |= dict.fromkeys(f"{module.replace('.', '/')}.py" for module in literal)
+    return list(paths)
 
 
 def term_rows(link: Link) -> list[str]:
     """Return a row for each term."""
     rows = ["| term | code | tests | transcription |", "|---|---|---|---|"]
     for kind, cls in TERMS.items():
-        tests = tests_of(cls, ROOT / "tests" / "losses")
-        checked, literal = (", ".join(map(link, paths)) or "–" for paths in (tests, transcriptions(tests)))
+        folder = ROOT / "tests" / "losses"
+        both = tests_of(cls, folder), transcriptions(cls, folder)
+        checked, literal = (", ".join(map(link, paths)) or "–" for paths in both)
         rows.append(f"| `{kind}` | {link(source(cls))} | {checked} | {literal} |")
     return rows
 

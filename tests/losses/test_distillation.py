@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from opencse.losses import Context, ListMLELoss, ListNetLoss, Objective, RankingConsistencyLoss
-from opencse.losses.teacher_weights import PolicyWeights, generalised_advantages
+from opencse.losses.rlrd_policy import PolicyWeights, generalised_advantages
 from tests.losses.checks import draw, run, toy_build_context
 from tests.reference.ranking import permutation_probability
 

@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from opencse.losses import Context, RecallLoss
-from tests.losses.checks import build_context, toy_build_context
-from tests.reference.contrastive import numeric_gradient
+from tests.losses.checks import build_context, numeric_gradient, toy_build_context
 from tests.reference.recall import recall
 from tests.tiny import tiny_bert
 

@@ -25,8 +25,7 @@ from opencse.losses import (
 )
 from opencse.losses.info_nce import add_angle
 from tests.losses.cases import TEACHERS
-from tests.losses.checks import draw, run
-from tests.reference.contrastive import numeric_gradient
+from tests.losses.checks import draw, numeric_gradient, run
 from tests.reference.debiased import crowding, debiased
 
 N, VIEWS = 5, ("anchor", "twin", "negative", "second")

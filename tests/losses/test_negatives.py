@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from opencse.losses import Context, MomentumContrastiveLoss
-from tests.losses.checks import toy_build_context
-from tests.reference.contrastive import cosine, numeric_gradient
+from tests.losses.checks import numeric_gradient, toy_build_context
+from tests.reference.contrastive import cosine
 
 N, D, T = 4, 3, 0.05
 

@@ -23,8 +23,7 @@ from opencse.losses.replaced_tokens import (
     insert_tokens,
     sample_classes,
 )
-from tests.losses.checks import build_context
-from tests.reference.contrastive import numeric_gradient
+from tests.losses.checks import build_context, numeric_gradient
 from tests.reference.replaced_tokens import deleted, detection_loss, inserted
 from tests.tiny import tiny_bert, tiny_roberta
 

@@ -64,14 +64,3 @@ def contrastive(
         return sum(losses) / len(losses) if losses else 0.0
 
     return (mean_loss(0, 0) + mean_loss(sp, sn)) / 2 if mix else mean_loss(sp, sn)
-
-
-def numeric_gradient(loss, x: np.ndarray, eps: float = 1e-6) -> np.ndarray:
-    """Central differences of a scalar function of one array."""
-    gradient = np.zeros_like(x)
-    for k in np.ndindex(x.shape):
-        up, down = x.copy(), x.copy()
-        up[k] += eps
-        down[k] -= eps
-        gradient[k] = (loss(up) - loss(down)) / (2 * eps)
-    return gradient

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and locks: two processes never write into one folder at a time."""
+"""Files and folders that appear whole or not at all, and locks, by which only one process writes into a folder."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ _HELD: Counter[Path] = Counter()
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
 
-    The lock is one of the operating system, on the file `.lock`. The system releases it when the process ends, even if
-    it is killed.
+    The lock is the system's (`flock`), on the file `.lock`, and is released when the process ends, even if it is
+    killed. Windows and file systems without locks have none.
 
     Raises:
         OpencseError: Another process holds the lock, or the folder cannot be written.

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move
-from opencse.losses.teacher_weights import PolicyWeights
+from opencse.losses.rlrd_policy import PolicyWeights
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 

@@ -40,7 +40,7 @@ class FalseNegatives:
 class NoiseNegatives:
     """Noise vectors as additional negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
 
-    The vectors start as standard normal noise. Each step of gradient ascent on Σ_i log Σ_k exp(c(a_i, v_k)/t) moves
+    The vectors start as normal noise of length 1. Each step of gradient ascent on Σ_i log Σ_k exp(c(a_i, v_k)/t) moves
     each by `step_size` in the direction of its gradient. They depend only on the training step and the anchors, so that
     all processes have the same vectors.
 
@@ -78,7 +78,7 @@ class NoiseNegatives:
         return noise
 
     def _gradient(self, anchors: Tensor, noise: Tensor) -> Tensor:
-        """Return the gradient of the objective with respect to the noise on the unit sphere, (K, d) (no autograd)."""
+        """Return t times the gradient with respect to the noise on the unit sphere, (K, d) (no autograd)."""
         cosines = anchors @ noise.T
         shares = torch.softmax(cosines / self.temperature, dim=1)
         pull = shares.T @ anchors

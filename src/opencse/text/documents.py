@@ -346,7 +346,7 @@ def _splitter(language: str) -> Any:
 
 
 def likely_language(texts: Iterable[str]) -> str | None:
-    """Return the code of the language whose stop words (spaCy's lists) make up most of the words.
+    """Return the code of the language whose stop words (spaCy's lists) make up the largest share of the words.
 
     Args:
         texts: Some sentences; a hundred words are enough.

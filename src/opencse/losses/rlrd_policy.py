@@ -1,4 +1,4 @@
-"""Weights of several teachers, chosen by a policy during training (RLRD).
+"""RLRD's policy, which chooses the weights of several teachers during training; `distillation.py` applies them.
 
 They depend on the student's separate loss against each teacher, and send no gradient to the student.
 """
