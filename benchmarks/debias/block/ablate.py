@@ -33,7 +33,8 @@ from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
 from opencse.evaluation.written_sets import load_development, load_guard
 
-STRENGTH, SAMPLE, LONGEST = 0.4, 24_000, 256
+STRENGTH, SAMPLE, LONGEST = 0.4, 8_000, 256
+train.SEEDS = 48
 ROWS = {
     "frames and their searches": ("frames", "searches"),
     "claims": ("claims", "claims_short"),
@@ -143,7 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     options = parser.parse_args()
     texts = list(distinct_texts(TASKS))
