@@ -86,7 +86,7 @@ class Life(RuleBasedStateMachine):
             run(self.corpus, self.backbone, self.out, *LONG, dev=FakeDev(), resume=True)
 
     @precondition(lambda self: self.begun and not self.ended)
-    @rule(data=st.data(), newest=st.booleans(), how=st.sampled_from(["truncated", "flipped", "missing"]))
+    @rule(data=st.data(), newest=st.booleans(), how=st.sampled_from(["truncated", "changed", "missing"]))
     def damage_a_checkpoint(self, data: st.DataObject, newest: bool, how: str) -> None:
         """The newest one, or each of them."""
         found = self.checkpoints()
@@ -99,7 +99,7 @@ class Life(RuleBasedStateMachine):
                 path.write_bytes(content[: len(content) // 2])
             else:
                 at = len(content) // 2
-                path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+                path.write_bytes(content[:at] + bytes([(content[at] + 1) % 256]) + content[at + 1 :])
             self.whole.discard(checkpoint.name)
         self.hopeless = bool(found) and not self.whole
 
