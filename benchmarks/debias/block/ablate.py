@@ -33,8 +33,7 @@ from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
 from opencse.evaluation.written_sets import load_development, load_guard
 
-STRENGTH, SAMPLE, LONGEST = 0.4, 8_000, 256
-train.SEEDS = 48
+STRENGTH, SAMPLE, LONGEST, BATCH = 0.4, 8_000, 256, 48
 ROWS = {
     "frames and their searches": ("frames", "searches"),
     "claims": ("claims", "claims_short"),
@@ -67,7 +66,7 @@ def opened(table: pa.Table, longest: int) -> tuple[train.Trainer, Tensor]:
         path = Path(folder) / "rows.parquet"
         pq.write_table(table, path)
         options = {"rows": path, "backbone": "minilm", "start": BLOCKS / "minilm", "seed": 1}
-        trainer = train.Trainer(argparse.Namespace(**options))
+        trainer = train.Trainer(argparse.Namespace(**options, begin_with=BATCH, keep=[]))
     trainer.block.eval()
     with torch.no_grad():
         parts = [trainer._copied(some).half() for some in torch.arange(len(trainer.rows.tokens)).split(4096)]

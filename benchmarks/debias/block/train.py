@@ -1,6 +1,7 @@
 """Train the meaning block that ships.
 
     python benchmarks/debias/block/train.py ROWS.parquet -o OUT [--minutes 7] [--start BLOCK] [--seed 1]
+    python benchmarks/debias/block/train.py ROWS.parquet -o OUT --backbone MPNET --keep plain=0.1 --begin-with 64   # fits 80 GiB
 
 ROWS are those of table.py. The untouched model reads every text once, and the states on which the copied layers run
 are kept in memory (some 20 GiB for a million texts), so that a step costs the copied layers alone. A batch has rows
@@ -74,11 +75,13 @@ class Rows:
     parts: dict[str, Tensor]
 
 
-def read_rows(path: Path, tokenizer: Any, device: torch.device) -> Rows:
-    """Read and tokenise the rows."""
+def read_rows(path: Path, tokenizer: Any, device: torch.device, keep: dict[str, float]) -> Rows:
+    """Read and tokenise the rows, of some parts a random share."""
     groups = {view: number for number, views in enumerate((LOSS.same, *LOSS.opposed)) for view in views}
     groups |= dict.fromkeys(LOSS.exchanged, -1) | dict.fromkeys(LOSS.related, -2) | dict.fromkeys(LOSS.queries, -3)
     table = pq.read_table(path)
+    chance = np.random.default_rng(1).random(table.num_rows)
+    table = table.filter(chance < np.array([keep.get(part, 1.0) for part in table["part"].to_pylist()]))
     columns = ["text", *(name for name in table.column_names if name in groups and name != "text")]
     place: dict[str, int] = {}
     texts = np.full((table.num_rows, len(columns)), -1, np.int64)
@@ -114,9 +117,9 @@ class Trainer:
         if options.start:
             self.block.load_state_dict(MeaningBlock.load(str(options.start)).state_dict())
         self.block.to(self.device)
-        self.rows = read_rows(options.rows, model.tokenizer, self.device)
+        self.rows = read_rows(options.rows, model.tokenizer, self.device, dict(options.keep))
         self._read_texts(model)
-        self.nearest = self._nearest()
+        self.nearest, self.first_rows = self._nearest(), options.begin_with
         if not options.start:
             self._begin()
         for module in self.block.modules():
@@ -219,7 +222,8 @@ class Trainer:
     def _draw(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the texts of a batch with their row, group and source."""
         shares = torch.tensor([float(SHARES.get(part, 1)) for part in self.rows.parts])
-        parts = [[*self.rows.parts.values()][i] for i in torch.multinomial(shares, SEEDS, replacement=True).tolist()]
+        drawn = torch.multinomial(shares, self.first_rows, replacement=True).tolist()
+        parts = [[*self.rows.parts.values()][i] for i in drawn]
         first = torch.stack([part[torch.randint(len(part), (), device=self.device)] for part in parts])
         near = self.nearest[first].long()
         chance = torch.rand(near.shape, device=self.device).masked_fill(near < 0, -1)
@@ -266,6 +270,12 @@ class Trainer:
         self.block.save(str(out))
 
 
+def share(text: str) -> tuple[str, float]:
+    """Return a part and a share of its rows."""
+    part, _, value = text.partition("=")
+    return part, float(value)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
@@ -274,6 +284,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=7)
     parser.add_argument("--start", type=Path, help="folder of a block to go on from")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--begin-with", type=int, default=SEEDS, help="rows that a batch begins with")
+    parser.add_argument("--keep", type=share, action="append", default=[], metavar="PART=SHARE", help="of a part's rows")
     options = parser.parse_args()
     trainer, begun, number, seen = Trainer(options), time.time(), 0, 0
     print(f"{len(trainer.rows.texts)} rows, {len(trainer.rows.tokens)} texts", flush=True)
