@@ -18,7 +18,8 @@ from opencse.commands.train import path_line
 from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.loading import is_sentence_transformer, load_encoder
+from opencse.encoder.loading import load_encoder
+from opencse.encoder.model_folder import has_pooling
 from opencse.encoder.names import resolve
 from opencse.evaluation.probes import ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.probes.probe_suite import short_names
@@ -68,7 +69,7 @@ def probe(options: ProbeOptions) -> ProbeResult:
     probe_data = load_probe_data(data=options.data, pairs=options.pairs, sentences=options.sentences)
     scores: dict[str, ProbeScores] = {}
     for name, label in zip(names, short_names(names), strict=True):
-        own = options.pooling is None or is_sentence_transformer(resolve(name))
+        own = options.pooling is None or has_pooling(resolve(name))
         model = load_encoder(name, pooling="backbone" if own else str(options.pooling))
         note(f"probing {label} {describe(options.precision, model_config(model), model.device)}")
         embedder = Embedder(model, precision=options.precision, progress=f"encode {label}")

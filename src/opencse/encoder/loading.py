@@ -16,7 +16,7 @@ from torch import nn
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import checkpoint_contexts, dropout_config_overrides
 from opencse.encoder.meaning_block import BLOCK_TYPES, MeaningBlock
-from opencse.encoder.model_folder import check_loaded, check_model_folder, quiet, transformer_folder
+from opencse.encoder.model_folder import check_loaded, check_model_folder, has_pooling, quiet, transformer_folder
 from opencse.encoder.names import resolve
 from opencse.encoder.prompts import bake_template
 from opencse.foundation.errors import OpencseError, imported
@@ -65,7 +65,7 @@ def check_pooling(name: object, source: str, pooling: str) -> None:
     """Raise an `OpencseError` if there is no such pooling, or if a model has none of its own."""
     if pooling not in ("backbone", *POOLINGS):
         raise OpencseError(f"there is no pooling {pooling!r}", f"Choose one of: {', '.join(POOLINGS)}.")
-    if pooling == "backbone" and not is_sentence_transformer(source):
+    if pooling == "backbone" and not has_pooling(source):
         load_config(source)  # an error if there is no such model
         code = f"save_encoder(load_encoder({str(name)!r}, pooling='mean'), 'with-pooling')"
         raise OpencseError(
@@ -170,17 +170,6 @@ def pooled(
         transformer.processor = tokenizer
     modules = [transformer, *pooling_modules(pooling, transformer, mask)]
     return SentenceTransformer(modules=modules, device=str(model.device))
-
-
-def is_sentence_transformer(source: str) -> bool:
-    """Return whether a folder or hub id is a sentence-transformers model, not a plain encoder."""
-    if os.path.isdir(source):
-        return (Path(source) / "modules.json").is_file()
-    from huggingface_hub.constants import HF_HUB_OFFLINE
-    from sentence_transformers.util import is_sentence_transformer_model
-
-    with quiet():
-        return bool(is_sentence_transformer_model(source, local_files_only=HF_HUB_OFFLINE))
 
 
 def load_masked_lm(name: str | Path) -> tuple[Any, Any]:

@@ -144,6 +144,17 @@ def require_finite(module: torch.nn.Module, name: str) -> None:
             raise OpencseError(f"{name}: the weights {key} contain a number that is not finite", _REMEDY)
 
 
+def has_pooling(source: str) -> bool:
+    """Return whether a folder or hub id is a sentence-transformers model, not a plain encoder, which has no pooling."""
+    if Path(source).is_dir():
+        return (Path(source) / "modules.json").is_file()
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+    from sentence_transformers.util import is_sentence_transformer_model
+
+    with quiet():
+        return bool(is_sentence_transformer_model(source, local_files_only=HF_HUB_OFFLINE))
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Hide the progress bars and load reports of transformers."""
