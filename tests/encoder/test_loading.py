@@ -276,6 +276,11 @@ def test_static_embeddings_are_no_backbone(folder, tmp_path) -> None:
         Backbone(tmp_path / "static")
 
 
+def test_recipes_keep_the_pooling_of_a_model_that_has_one(folder, tmp_path) -> None:
+    save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "pooled")
+    assert [Backbone(model).family for model in (folder, tmp_path / "pooled")] == ["other", "minilm"]
+
+
 def test_a_cross_encoder_is_said_and_a_sparse_encoder_refused(folder, tmp_path, capfd) -> None:
     BertForSequenceClassification.from_pretrained(folder, num_labels=1).save_pretrained(tmp_path / "cross")
     AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "cross")

@@ -1,7 +1,7 @@
 """Train the meaning block that ships.
 
     python benchmarks/debias/block/train.py ROWS.parquet -o OUT [--minutes 7] [--start BLOCK] [--seed 1]
-    python benchmarks/debias/block/train.py ROWS.parquet -o OUT --backbone MPNET --keep plain=0.1 --begin-with 64   # fits 80 GiB
+    python benchmarks/debias/block/train.py ROWS.parquet -o OUT --backbone MPNET --begin-with 64 --keep plain=0.1
 
 ROWS are those of table.py. The untouched model reads every text once, and the states on which the copied layers run
 are kept in memory (some 20 GiB for a million texts), so that a step costs the copied layers alone. A batch has rows
@@ -285,7 +285,7 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="folder of a block to go on from")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--begin-with", type=int, default=SEEDS, help="rows that a batch begins with")
-    parser.add_argument("--keep", type=share, action="append", default=[], metavar="PART=SHARE", help="of a part's rows")
+    parser.add_argument("--keep", type=share, action="append", default=[], metavar="PART=SHARE", help="of its rows")
     options = parser.parse_args()
     trainer, begun, number, seen = Trainer(options), time.time(), 0, 0
     print(f"{len(trainer.rows.texts)} rows, {len(trainer.rows.tokens)} texts", flush=True)

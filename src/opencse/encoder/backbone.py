@@ -18,7 +18,7 @@ from torch import nn
 from opencse.encoder.device import choose_device
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled, pools_the_mask
 from opencse.encoder.meaning_block import MeaningBlock, block_of
-from opencse.encoder.model_folder import save_encoder
+from opencse.encoder.model_folder import has_pooling, save_encoder
 from opencse.encoder.names import family_of, resolve
 from opencse.foundation.cache import cache_place
 from opencse.foundation.errors import OpencseError
@@ -54,8 +54,9 @@ class Backbone:
 
     @cached_property
     def family(self) -> str:
-        """The family of the model, by its configuration."""
-        return family_of(self.config)
+        """The family of the model; `minilm`, whose settings keep the pooling, for others that have one of their own."""
+        family = family_of(self.config)
+        return "minilm" if family == "other" and has_pooling(self.source) else family
 
     @cached_property
     def device(self) -> torch.device:
