@@ -54,9 +54,8 @@ class Backbone:
 
     @cached_property
     def family(self) -> str:
-        """The family of the model; `minilm`, whose settings keep the pooling, for others that have one of their own."""
-        family = family_of(self.config)
-        return "minilm" if family == "other" and has_pooling(self.source) else family
+        """The family of the model; `minilm`, whose settings keep the pooling, for all that have one of their own."""
+        return "minilm" if has_pooling(self.source) else family_of(self.config)
 
     @cached_property
     def device(self) -> torch.device:
