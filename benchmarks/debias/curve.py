@@ -18,13 +18,14 @@ Nothing is tuned on what `--held-out` measures.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measures import Measures, write_table
+from measures import Measures, cell, write_table
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
@@ -69,6 +70,19 @@ def scored(model: str, strengths: list[float], measures: Measures, *, final: boo
     return encoded.chosen, {float(strength): values for strength, values in found.items()}
 
 
+def write_kinds(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
+    """Write complaints by kind: triplets and searches."""
+    mark = "complaints, meaning kind: "
+    kinds = [key.removeprefix(mark) for key in next(iter(columns.values()))[0] if key.startswith(mark)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["meaning, searches, %", *columns])
+        for kind in kinds:
+            keys = [f"complaints, {name} kind: {kind}" for name in ("meaning", "search")]
+            cells = (", ".join(cell([one.get(key) for one in runs], 0) for key in keys) for runs in columns.values())
+            writer.writerow([kind, *cells])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
@@ -77,6 +91,7 @@ def main() -> None:
     parser.add_argument("--strengths", default="0,0.5", help="beside that of the model")
     parser.add_argument("--final", action="store_true", help="test sets, too")
     parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
+    parser.add_argument("--by-kind", type=Path, metavar="CSV", help="complaints by kind, too")
     options = parser.parse_args()
     measures = Measures(options.data, None, held_out=options.held_out)
     strengths = [*map(float, options.strengths.split(","))]
@@ -91,6 +106,8 @@ def main() -> None:
             if strength > max(own):
                 columns[f"{name}, β {strength:g}"] = [found[strength] for _, found in runs]
     write_table(options.out, columns)
+    if options.by_kind:
+        write_kinds(options.by_kind, columns)
 
 
 if __name__ == "__main__":
