@@ -19,7 +19,11 @@ from measures import MEASURES, Measures, cell
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 
-LEFT_OUT = ("Negated antonyms, affirmed, %", "Meaning, far, %", "SICK-R train", "MRPC train, %")
+LEFT_OUT = (
+    *("Negated antonyms, affirmed, %", "Word order, reordered against exchanged, area", "Meaning, far, %"),
+    *("Complaints as searches, %", "XNLI dev, %", "SICK, entailed against contradicted, area", "SICK-R train"),
+    *("Roles, %", "MRPC train, %", "guard-long, MRR"),
+)
 
 
 def scored(folder: Path, model: str, measures: Measures) -> dict[str, float]:
