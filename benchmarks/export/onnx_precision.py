@@ -94,7 +94,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             at = (x, float(row["meaning, %"]))
             axes.annotate(way, at, place, textcoords="offset points", fontsize=7, ha=side)
     axes.set(xlabel="sentences per second, one thread", ylabel="same meaning nearer, %", xscale="log")
-    axes.xaxis.set_major_locator(FixedLocator([50, 100, 200, 400, 800]))
+    axes.xaxis.set_major_locator(FixedLocator([25, 50, 100, 200, 400, 800]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.margins(0.12)
