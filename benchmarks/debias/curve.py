@@ -12,7 +12,7 @@ false hits      of the contradictions of XNLI dev, the share above the threshold
 CondaQA         human edits of sentences with a negation: the paraphrase edit above the affirmative one (`--held-out`)
 Cranfield       nDCG@10 (`--held-out`)
 
-Nothing is tuned on what `--held-out` measures.
+`--by-kind` writes a second table: complaints by kind, in percent. Nothing is tuned on what `--held-out` measures.
 """
 
 from __future__ import annotations
