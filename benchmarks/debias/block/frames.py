@@ -6,7 +6,7 @@ A file of frames/ holds frames with an empty line between them. A frame begins w
     + …                       the claim, in different words
     - …                       what contradicts every `+` line
     ~ …                       the same topic, but neither
-    x …                       the same words with roles exchanged
+    x …                       something else in nearly the same words: exchanged roles, another question
     q+ … / q- …               a short query for `+` or for `-`
     p+ … / p- …               a passage that holds the claim or its opposite; in a frame without `-`, another answer
 """
