@@ -57,7 +57,7 @@ def read_frames(folder: Path = FRAMES) -> list[Frame]:
 
 
 def frame_rows(frame: Frame, rng: random.Random, contexts: list[str]) -> Iterator[tuple[str, Row]]:
-    """Yield rows of a frame, with the part that they belong to: `frames`, or `searches` where a query stands first.
+    """Yield rows of a frame, with their part: `frames` or `questions`, or `searches` where a query stands first.
 
     Args:
         frame: The frame.
@@ -65,11 +65,12 @@ def frame_rows(frame: Frame, rng: random.Random, contexts: list[str]) -> Iterato
         contexts: Sentences that may stand beside a claim in a passage.
     """
     fillings = list(itertools.product(*frame.slots.values()))
+    claims = "questions" if frame.kind == "question" else "frames"
     for filling in rng.sample(fillings, min(len(fillings), FILLINGS)):
         filled = dict(zip(frame.slots, filling, strict=True))
         lines = {mark: [fill(line, filled) for line in some] for mark, some in frame.lines.items()}
         for _ in range(2):
-            for part, row in (("frames", claim_row(lines, rng)), ("searches", search_row(lines, rng, contexts))):
+            for part, row in ((claims, claim_row(lines, rng)), ("searches", search_row(lines, rng, contexts))):
                 if row and len(set(row.values())) == len(row):
                     yield part, row
 

@@ -2,12 +2,14 @@
 
     opencse build debias SENTENCES --only negation --only claim … -o VIEWS
     python benchmarks/debias/block/table.py -o ROWS.parquet --views VIEWS --translated VIEWS_OF_TRANSLATIONS \
-      --translations BACK_TRANSLATIONS.parquet --antonyms ANTONYMS.tsv --plain SENTENCES.txt.gz
+      --translations BACK_TRANSLATIONS.parquet --antonyms ANTONYMS.tsv --plain SENTENCES.txt.gz \
+      --articles ARTICLES.txt.gz
 
 VIEWS hold rewritings of sentences; VIEWS_OF_TRANSLATIONS those of the sentences and texts that `--write-translated`
-writes from BACK_TRANSLATIONS (`text`, `back_translation`). PLAIN are sentences of which nothing is claimed. Patterns
-(rows.py) and frames (frames.py) come with the script. ROWS has the columns `part`, `source` (rows of one source are
-never negatives of each other) and a column for each view; train.py says how they are related.
+writes from BACK_TRANSLATIONS (`text`, `back_translation`). PLAIN are sentences of which nothing is claimed,
+ARTICLES those of articles in their order. Patterns (rows.py) and frames (frames.py) come with the script. ROWS has the
+columns `part`, `source` (rows of one source are never negatives of each other) and a column for each view; train.py
+says how they are related.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from frames import Row, contexts_of, frame_rows, read_frames
@@ -112,6 +115,20 @@ def in_passages(row: Row, sentences: list[str]) -> Row:
     return row
 
 
+def passages(sentences: list[str]) -> Iterator[Row]:
+    """Yield passages of 90 to 180 words, each with one that overlaps it, one sentence of it, and the next sentence."""
+    start = 0
+    while start + 20 < len(sentences):
+        words = np.cumsum([len(sentence.split()) for sentence in sentences[start : start + 20]])
+        end = start + 1 + int(np.searchsorted(words, R.randint(90, 160)))
+        middle = (start + end) // 2
+        long, other = " ".join(sentences[start:end]), " ".join(sentences[middle : middle + end - start])
+        if words[-1] > 180 and max(len(long.split()), len(other.split())) <= 180:
+            inside, behind = R.choice(sentences[start:end]), sentences[end]
+            yield {"text": long, "long": other, "related_1": inside, "related_2": behind}
+        start = middle
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--out", type=Path, required=True)
@@ -120,6 +137,7 @@ def main() -> None:
     parser.add_argument("--translations", type=Path)
     parser.add_argument("--antonyms", type=Path)
     parser.add_argument("--plain", type=Path)
+    parser.add_argument("--articles", type=Path)
     parser.add_argument("--rows", type=int, default=75_000, help="of the plain sentences")
     parser.add_argument("--patterns", type=int, default=9_000, help="size of `patterns` in rows.py")
     parser.add_argument("--write-translated", action="store_true", help="write the sentences to rewrite to OUT")
@@ -143,6 +161,10 @@ def main() -> None:
         source = next(numbers)
         rows += [(part, source, row) for part, row in frame_rows(frame, R, contexts)]
     rows += [("plain", next(numbers), {"text": text}) for text in plain]
+    if options.articles:
+        with gzip.open(options.articles, "rt", encoding="utf-8") as lines:
+            articles = [line.strip() for line in lines if len(line.split()) > 4]
+        rows += [("articles", next(numbers), row) for row in passages(articles)]
     columns = sorted({column for _, _, row in rows for column in row})
     table = {"part": pa.array([part for part, _, _ in rows]), "source": pa.array([n for _, n, _ in rows], pa.int32())}
     table |= {column: pa.array([row.get(column) for _, _, row in rows], pa.string()) for column in columns}

@@ -52,13 +52,13 @@ LOSS = MeaningLoss(
     queries=("question", "topic_question"),
 )
 SHARES = {"plain": 2, "patterns": 1.5, "rest": 0.7, "frames": 4, "searches": 4, "paraphrases": 3, "claims": 1.5}
-SHARES |= {"claims_short": 0.7, "opposites": 1.5, "roles": 0.7}
+SHARES |= {"questions": 3, "articles": 2, "claims_short": 0.7, "opposites": 1.5, "roles": 0.7}
 """How often a part of the rows is drawn; 1 for others."""
 SEEDS, PER_SEED, MOST_TEXTS = 96, 8, 7
 """Rows that a batch begins with, rows near each of them with itself, and texts of a row."""
 NEIGHBOURS, NEAR = 48, (0.25, 0.88)
 """Nearest rows of a row that are kept, and their cosines."""
-WIDTH = 96
+WIDTH = 256
 """Tokens of a text at most."""
 LR, HEAD_LR, DROPOUT, AVERAGE, WARM_UP = 4e-4, 1e-3, 0.1, 0.998, 100
 
@@ -128,7 +128,8 @@ class Trainer:
         self.block.train()
         layers = {id(parameter) for parameter in self.block.copy.parameters()}
         small = [parameter for parameter in self.block.parameters() if id(parameter) not in layers]
-        rates = [{"params": [*self.block.copy.parameters()], "peak": LR}, {"params": small, "peak": HEAD_LR}]
+        peaks = ([*self.block.copy.parameters()], LR), (small, HEAD_LR)
+        rates = [{"params": parameters, "peak": options.rate * peak} for parameters, peak in peaks]
         self.optimizer = torch.optim.AdamW(rates, weight_decay=0.01, betas=(0.9, 0.98))
         self.average = {name: tensor.detach().clone() for name, tensor in self.block.state_dict().items()}
 
@@ -283,6 +284,7 @@ def main() -> None:
     parser.add_argument("--backbone", default="minilm")
     parser.add_argument("--minutes", type=float, default=7)
     parser.add_argument("--start", type=Path, help="folder of a block to go on from")
+    parser.add_argument("--rate", type=float, default=1, help="factor of the learning rates")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--begin-with", type=int, default=SEEDS, help="rows that a batch begins with")
     parser.add_argument("--keep", type=share, action="append", default=[], metavar="PART=SHARE", help="of its rows")
@@ -292,7 +294,7 @@ def main() -> None:
     while (done := (time.time() - begun) / 60 / options.minutes) < 1:
         texts, reports = trainer.step(number, done)
         number, seen = number + 1, seen + texts
-        if number % 200 == 0:
+        if number % 50 == 0:
             shown = " ".join(f"{name} {float(value):.3f}" for name, value in reports.items())
             print(f"step {number}, {100 * done:.0f} %, {seen} texts: {shown}", flush=True)
     print(f"{number} steps, {seen} texts", flush=True)
