@@ -35,7 +35,7 @@ from wording import NEGATIVE
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone, append_block
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import as_query, rescale, upgrade
+from opencse.encoder.meaning_block import MeaningBlock, as_query, rescale, upgrade
 from opencse.evaluation.task import Encode, evaluate_tasks
 
 Row = tuple[str, str, str]
@@ -175,7 +175,7 @@ def main() -> None:
     measures = Measures(options.data, None, held_out=True)
     old = Cached("minilm")
     ways: dict[str, Callable[[], list[Encode]]] = {"untouched": lambda: [old]}
-    ways |= {f"block, β {strength:g}": lambda s=strength: [block(s)] for strength in (0.3, 0.5)}
+    ways |= {f"block, β {strength:g}": lambda s=strength: [block(s)] for strength in (shipped().strength, 0.5)}
     ways["negative words, β 0.3"] = lambda: [by_negative_words(old)]
     ways["re-weighted"] = lambda: [reweighted(old, rows)]
     ways["fine-tuned"] = lambda: [Cached(options.out / f"fine-tuned-{seed}" / "model") for seed in options.seeds]
@@ -191,13 +191,17 @@ def main() -> None:
         writer.writerows([label, f"{value:.1f}"] for label, value in upgrades(old, new, rows, options.data))
 
 
+def shipped() -> MeaningBlock:
+    block = Backbone("minilm").block
+    assert block is not None
+    return block
+
+
 def block(strength: float) -> Encode:
     """Return the vectors with the block that ships."""
-    backbone = Backbone("minilm")
-    model, shipped = backbone.encoder("backbone"), backbone.block
-    assert shipped is not None
-    append_block(model, shipped)
-    shipped.strength = 1.0
+    model, beside = Backbone("minilm").encoder("backbone"), shipped()
+    append_block(model, beside)
+    beside.strength = 1.0
     encode = Embedder(model.eval(), precision="auto").encode
     return lambda texts: rescale(encode(texts), 1.0, strength)
 

@@ -1,6 +1,7 @@
 """Rows from frames: claims with slots, each in several wordings, with what contradicts them.
 
-A file of frames/ holds frames with an empty line between them. A frame begins with `kind=` and `domain=`; then:
+A file of frames/ holds frames with an empty line between them. A frame begins with `kind=` and `domain=`; then, where
+those of the kind `passage` have texts of 90 to 160 words:
 
     A=one filler|another      a slot, written {A} in the lines below
     + …                       the claim, in different words
@@ -24,6 +25,8 @@ from pathlib import Path
 FRAMES = Path(__file__).with_name("frames")
 FILLINGS = 14
 """Fillings of the slots that are drawn of a frame."""
+PARTS = {"question": "questions", "passage": "passages"}
+"""Parts of the rows of some kinds."""
 PLAIN = ("Please ask the staff for more.", "Details are on the web site.", "This applies from January on.")
 Row = dict[str, str]
 
@@ -57,7 +60,7 @@ def read_frames(folder: Path = FRAMES) -> list[Frame]:
 
 
 def frame_rows(frame: Frame, rng: random.Random, contexts: list[str]) -> Iterator[tuple[str, Row]]:
-    """Yield rows of a frame, with their part: `frames` or `questions`, or `searches` where a query stands first.
+    """Yield rows of a frame, with their part: that of its kind, `frames`, or `searches` where a query stands first.
 
     Args:
         frame: The frame.
@@ -65,12 +68,12 @@ def frame_rows(frame: Frame, rng: random.Random, contexts: list[str]) -> Iterato
         contexts: Sentences that may stand beside a claim in a passage.
     """
     fillings = list(itertools.product(*frame.slots.values()))
-    claims = "questions" if frame.kind == "question" else "frames"
+    claims, beside = PARTS.get(frame.kind, "frames"), [] if frame.kind == "passage" else contexts
     for filling in rng.sample(fillings, min(len(fillings), FILLINGS)):
         filled = dict(zip(frame.slots, filling, strict=True))
         lines = {mark: [fill(line, filled) for line in some] for mark, some in frame.lines.items()}
         for _ in range(2):
-            for part, row in ((claims, claim_row(lines, rng)), ("searches", search_row(lines, rng, contexts))):
+            for part, row in ((claims, claim_row(lines, rng)), ("searches", search_row(lines, rng, beside))):
                 if row and len(set(row.values())) == len(row):
                     yield part, row
 
@@ -100,7 +103,7 @@ def claim_row(lines: dict[str, list[str]], rng: random.Random) -> Row:
 
 
 def search_row(lines: dict[str, list[str]], rng: random.Random, contexts: list[str]) -> Row:
-    """Return a query with passages that hold the claim, or its opposite, in one context; empty without queries."""
+    """Return a query with passages that hold the claim, or its opposite, in a context if any; empty without queries."""
     marks = [pair for pair in ("+-", "-+") if lines.get(f"q{pair[0]}")]
     if not marks or not lines.get("-"):
         return {}
@@ -109,9 +112,9 @@ def search_row(lines: dict[str, list[str]], rng: random.Random, contexts: list[s
     row = {"text": query} | dict(zip(["query_same"], more, strict=False))
     if lines.get(f"q{other}"):
         row["query_opposed"] = rng.choice(lines[f"q{other}"])
-    beside = [sentence(line) for line in lines.get("~", ())] + rng.sample(contexts, 2)
+    beside = [*map(sentence, lines.get("~", ())), *rng.sample(contexts, 2)] if contexts else []
     for i, (right, wrong) in enumerate(zip(draw(lines[one], 3, rng), draw(lines[other], 3, rng), strict=False), 1):
-        before, behind = rng.choice([(0, 0), (1, 0), (1, 0), (0, 1), (0, 1), (1, 1)])
+        before, behind = rng.choice([(0, 0), (1, 0), (1, 0), (0, 1), (0, 1), (1, 1)] if beside else [(0, 0)])
         context = rng.sample(beside, before + behind)
         for column, line in ((f"same_{i}", right), (f"opposed_{i}", wrong)):
             row[column] = " ".join([*context[:before], ended(sentence(line)), *context[before:]])
@@ -135,4 +138,5 @@ def ended(line: str) -> str:
 
 def contexts_of(frames: list[Frame]) -> list[str]:
     """Return related sentences without slots: they may stand beside anything."""
-    return [*PLAIN, *(ended(line) for frame in frames for line in frame.lines["~"] if "{" not in line)]
+    lines = [line for frame in frames if frame.kind != "passage" for line in frame.lines["~"]]
+    return [*PLAIN, *(ended(line) for line in lines if "{" not in line)]

@@ -3,13 +3,13 @@
     opencse build debias SENTENCES --only negation --only claim … -o VIEWS
     python benchmarks/debias/block/table.py -o ROWS.parquet --views VIEWS --translated VIEWS_OF_TRANSLATIONS \
       --translations BACK_TRANSLATIONS.parquet --antonyms ANTONYMS.tsv --plain SENTENCES.txt.gz \
-      --articles ARTICLES.txt.gz
+      --articles VIEWS_OF_ARTICLES
 
 VIEWS hold rewritings of sentences; VIEWS_OF_TRANSLATIONS those of the sentences and texts that `--write-translated`
-writes from BACK_TRANSLATIONS (`text`, `back_translation`). PLAIN are sentences of which nothing is claimed,
-ARTICLES those of articles in their order. Patterns (rows.py) and frames (frames.py) come with the script. ROWS has the
-columns `part`, `source` (rows of one source are never negatives of each other) and a column for each view; train.py
-says how they are related.
+writes from BACK_TRANSLATIONS (`text`, `back_translation`). PLAIN are sentences of which nothing is claimed;
+VIEWS_OF_ARTICLES questions about the sentences of articles, in their order (`--only question --only topic_question
+--only keywords`). Patterns (rows.py) and frames (frames.py) come with the script. ROWS has the columns `part`, `source`
+(rows of one source are never negatives of each other) and a column for each view; train.py says how they are related.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ PARTS = (
 MOST = {"rest": 12_000, "contradicted": 20_000, "reordered": 12_000, "claims_short": 12_000}
 """Rows of a part at most."""
 OPPOSED = ("negation", "antonym_swap", "claim_opposed", "opposed_1", "negated_paraphrase")
+QUERIES = ("question", "topic_question", "keywords")
 SAME = ("same_1", "claim_reworded", "same_paraphrase")
 
 
@@ -115,18 +116,22 @@ def in_passages(row: Row, sentences: list[str]) -> Row:
     return row
 
 
-def passages(sentences: list[str]) -> Iterator[Row]:
-    """Yield passages of 90 to 180 words, each with one that overlaps it, one sentence of it, and the next sentence."""
-    start = 0
-    while start + 20 < len(sentences):
-        words = np.cumsum([len(sentence.split()) for sentence in sentences[start : start + 20]])
-        end = start + 1 + int(np.searchsorted(words, R.randint(90, 160)))
-        middle = (start + end) // 2
-        long, other = " ".join(sentences[start:end]), " ".join(sentences[middle : middle + end - start])
-        if words[-1] > 180 and max(len(long.split()), len(other.split())) <= 180:
-            inside, behind = R.choice(sentences[start:end]), sentences[end]
-            yield {"text": long, "long": other, "related_1": inside, "related_2": behind}
-        start = middle
+def passages(sentences: list[Row]) -> Iterator[Row]:
+    """Yield passages of 90 to 180 words with questions about them, a sentence of each, and the passage that follows."""
+    start, found = 0, list[list[Row]]()
+    while start < len(sentences):
+        words = np.cumsum([len(row["text"].split()) for row in sentences[start : start + 40]])
+        length = 1 + int(np.searchsorted(words, R.randint(90, 160)))
+        if length <= len(words) and words[length - 1] <= 180:
+            found.append(sentences[start : start + length])
+        start += length
+    for passage, following in zip(found[::2], found[1::2], strict=False):
+        text, long = (" ".join(row["text"] for row in some) for some in (passage, following))
+        row = {"text": text, "long": long, "related_1": R.choice(passage)["text"]}
+        for view in QUERIES:
+            if asked := [sentence[view] for sentence in passage if view in sentence]:
+                row[view] = R.choice(asked)
+        yield row
 
 
 def main() -> None:
@@ -162,9 +167,7 @@ def main() -> None:
         rows += [(part, source, row) for part, row in frame_rows(frame, R, contexts)]
     rows += [("plain", next(numbers), {"text": text}) for text in plain]
     if options.articles:
-        with gzip.open(options.articles, "rt", encoding="utf-8") as lines:
-            articles = [line.strip() for line in lines if len(line.split()) > 4]
-        rows += [("articles", next(numbers), row) for row in passages(articles)]
+        rows += [("articles", next(numbers), row) for row in passages([*views(options.articles)])]
     columns = sorted({column for _, _, row in rows for column in row})
     table = {"part": pa.array([part for part, _, _ in rows]), "source": pa.array([n for _, n, _ in rows], pa.int32())}
     table |= {column: pa.array([row.get(column) for _, _, row in rows], pa.string()) for column in columns}

@@ -52,7 +52,7 @@ LOSS = MeaningLoss(
     queries=("question", "topic_question"),
 )
 SHARES = {"plain": 2, "patterns": 1.5, "rest": 0.7, "frames": 4, "searches": 4, "paraphrases": 3, "claims": 1.5}
-SHARES |= {"questions": 3, "articles": 2, "claims_short": 0.7, "opposites": 1.5, "roles": 0.7}
+SHARES |= {"questions": 3, "articles": 2, "passages": 2, "claims_short": 0.7, "opposites": 1.5, "roles": 0.7}
 """How often a part of the rows is drawn; 1 for others."""
 SEEDS, PER_SEED, MOST_TEXTS = 96, 8, 7
 """Rows that a batch begins with, rows near each of them with itself, and texts of a row."""
@@ -111,6 +111,7 @@ class Trainer:
         torch.backends.cuda.matmul.allow_tf32 = True
         torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.backends.cuda.enable_flash_sdp(self.device.type == "cuda")  # slower than products on a CPU
         model = load_encoder(options.backbone, pooling="backbone", device=self.device).float().eval()
         model.requires_grad_(False)
         self.block = MeaningBlock.beside(model)
@@ -122,9 +123,9 @@ class Trainer:
         self.nearest, self.first_rows = self._nearest(), options.begin_with
         if not options.start:
             self._begin()
-        for module in self.block.modules():
+        for name, module in self.block.named_modules():
             if isinstance(module, nn.Dropout):
-                module.p = DROPOUT
+                module.p = 0.0 if name.endswith("attention.self.dropout") else DROPOUT
         self.block.train()
         layers = {id(parameter) for parameter in self.block.copy.parameters()}
         small = [parameter for parameter in self.block.parameters() if id(parameter) not in layers]
