@@ -117,21 +117,21 @@ def in_passages(row: Row, sentences: list[str]) -> Row:
 
 
 def passages(sentences: list[Row]) -> Iterator[Row]:
-    """Yield passages of 90 to 180 words with questions about them, a sentence of each, and the passage that follows."""
-    start, found = 0, list[list[Row]]()
-    while start < len(sentences):
+    """Yield passages of 90 to 180 words, each with one that overlaps it, a sentence of both, and questions about it."""
+    start = 0
+    while start + 40 < len(sentences):
         words = np.cumsum([len(row["text"].split()) for row in sentences[start : start + 40]])
-        length = 1 + int(np.searchsorted(words, R.randint(90, 160)))
-        if length <= len(words) and words[length - 1] <= 180:
-            found.append(sentences[start : start + length])
-        start += length
-    for passage, following in zip(found[::2], found[1::2], strict=False):
-        text, long = (" ".join(row["text"] for row in some) for some in (passage, following))
-        row = {"text": text, "long": long, "related_1": R.choice(passage)["text"]}
-        for view in QUERIES:
-            if asked := [sentence[view] for sentence in passage if view in sentence]:
-                row[view] = R.choice(asked)
-        yield row
+        end = start + 1 + int(np.searchsorted(words, R.randint(90, 160)))
+        middle = (start + end) // 2
+        passage, other = sentences[start:end], sentences[middle : middle + end - start]
+        text, long = (" ".join(row["text"] for row in some) for some in (passage, other))
+        if max(len(text.split()), len(long.split())) <= 180:
+            row = {"text": text, "long": long, "related_1": R.choice(passage)["text"], "related_2": other[-1]["text"]}
+            for view in QUERIES:
+                if asked := [sentence[view] for sentence in passage if view in sentence]:
+                    row[view] = R.choice(asked)
+            yield row
+        start = max(middle, start + 1)
 
 
 def main() -> None:
@@ -167,7 +167,8 @@ def main() -> None:
         rows += [(part, source, row) for part, row in frame_rows(frame, R, contexts)]
     rows += [("plain", next(numbers), {"text": text}) for text in plain]
     if options.articles:
-        rows += [("articles", next(numbers), row) for row in passages([*views(options.articles)])]
+        first = next(numbers)  # passages that overlap are of one source, but for each fourth
+        rows += [("articles", first + i // 4, row) for i, row in enumerate(passages([*views(options.articles)]))]
     columns = sorted({column for _, _, row in rows for column in row})
     table = {"part": pa.array([part for part, _, _ in rows]), "source": pa.array([n for _, n, _ in rows], pa.int32())}
     table |= {column: pa.array([row.get(column) for _, _, row in rows], pa.string()) for column in columns}

@@ -52,7 +52,7 @@ LOSS = MeaningLoss(
     queries=("question", "topic_question"),
 )
 SHARES = {"plain": 2, "patterns": 1.5, "rest": 0.7, "frames": 4, "searches": 4, "paraphrases": 3, "claims": 1.5}
-SHARES |= {"questions": 3, "articles": 2, "passages": 2, "claims_short": 0.7, "opposites": 1.5, "roles": 0.7}
+SHARES |= {"questions": 3, "articles": 3, "passages": 2, "claims_short": 0.7, "opposites": 1.5, "roles": 0.7}
 """How often a part of the rows is drawn; 1 for others."""
 SEEDS, PER_SEED, MOST_TEXTS = 96, 8, 7
 """Rows that a batch begins with, rows near each of them with itself, and texts of a row."""
