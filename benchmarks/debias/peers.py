@@ -192,6 +192,7 @@ def main() -> None:
 
 
 def shipped() -> MeaningBlock:
+    """Return the block that ships, at its own strength."""
     block = Backbone("minilm").block
     assert block is not None
     return block
@@ -199,9 +200,9 @@ def shipped() -> MeaningBlock:
 
 def block(strength: float) -> Encode:
     """Return the vectors with the block that ships."""
-    model, beside = Backbone("minilm").encoder("backbone"), shipped()
-    append_block(model, beside)
-    beside.strength = 1.0
+    model, meaning = Backbone("minilm").encoder("backbone"), shipped()
+    append_block(model, meaning)
+    meaning.strength = 1.0
     encode = Embedder(model.eval(), precision="auto").encode
     return lambda texts: rescale(encode(texts), 1.0, strength)
 

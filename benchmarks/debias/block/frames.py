@@ -1,7 +1,7 @@
 """Rows from frames: claims with slots, each in several wordings, with what contradicts them.
 
-A file of frames/ holds frames with an empty line between them. A frame begins with `kind=` and `domain=`; then, where
-those of the kind `passage` have texts of 90 to 160 words:
+A file of frames/ holds frames with an empty line between them. A frame begins with `kind=` and `domain=`; then
+(in frames of the kind `passage`, each text but a query has 90 to 160 words):
 
     A=one filler|another      a slot, written {A} in the lines below
     + …                       the claim, in different words

@@ -117,7 +117,7 @@ def in_passages(row: Row, sentences: list[str]) -> Row:
 
 
 def passages(sentences: list[Row]) -> Iterator[Row]:
-    """Yield passages of 90 to 180 words, each with one that overlaps it, a sentence of both, and questions about it."""
+    """Yield passages of 90 to 180 words, each with one that overlaps it, a sentence of each, and questions about it."""
     start = 0
     while start + 40 < len(sentences):
         words = np.cumsum([len(row["text"].split()) for row in sentences[start : start + 40]])
@@ -167,7 +167,7 @@ def main() -> None:
         rows += [(part, source, row) for part, row in frame_rows(frame, R, contexts)]
     rows += [("plain", next(numbers), {"text": text}) for text in plain]
     if options.articles:
-        first = next(numbers)  # passages that overlap are of one source, but for each fourth
+        first = next(numbers)  # neighbours overlap, so that four at a time are of one source
         rows += [("articles", first + i // 4, row) for i, row in enumerate(passages([*views(options.articles)]))]
     columns = sorted({column for _, _, row in rows for column in row})
     table = {"part": pa.array([part for part, _, _ in rows]), "source": pa.array([n for _, n, _ in rows], pa.int32())}

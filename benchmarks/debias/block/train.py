@@ -111,7 +111,7 @@ class Trainer:
         torch.backends.cuda.matmul.allow_tf32 = True
         torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        torch.backends.cuda.enable_flash_sdp(self.device.type == "cuda")  # slower than products on a CPU
+        torch.backends.cuda.enable_flash_sdp(self.device.type == "cuda")  # slower on a CPU than plain matrix products
         model = load_encoder(options.backbone, pooling="backbone", device=self.device).float().eval()
         model.requires_grad_(False)
         self.block = MeaningBlock.beside(model)
