@@ -26,6 +26,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import (
@@ -163,6 +164,7 @@ def train(args: argparse.Namespace) -> None:
             report_to="none",
             seed=args.seed,
             bf16=args.bf16,
+            use_cpu=not torch.accelerator.is_available(),  # else bf16 is refused
             **settings,
         ),
         data_collator=WholeWordCollator(tokenizer, length, rate),

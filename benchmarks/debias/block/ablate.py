@@ -66,13 +66,11 @@ def opened(table: pa.Table, longest: int) -> tuple[train.Trainer, Tensor]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         pq.write_table(table, path)
-        options = {"rows": path, "backbone": "minilm", "start": BLOCKS / "minilm", "seed": 1}
+        options = {"rows": path, "backbone": "minilm", "start": BLOCKS / "minilm", "seed": 1, "rate": 1.0, "small": True}
         trainer = train.Trainer(argparse.Namespace(**options, begin_with=BATCH, keep=[]))
     trainer.block.eval()
-    with torch.no_grad():
-        parts = [trainer._copied(some).half() for some in torch.arange(len(trainer.rows.tokens)).split(4096)]
-    del trainer.states
-    return trainer, torch.cat(parts)
+    assert trainer.copies is not None
+    return trainer, trainer.copies
 
 
 def sampled(path: Path) -> pa.Table:

@@ -63,8 +63,9 @@ def main() -> None:
     measured = {"beside": key, "text": options.text, "rows": options.rows, "curve": asdict(curve)}
     (folder / MEASURED).write_text(json.dumps(measured, indent=1), encoding="utf-8")
     table = curve.table()
+    shown = [row for i, row in enumerate(table.rows) if i % 2 == 0 or "chosen" in str(row[0])]
     with (RESULTS / "debias-strength.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([*map(str, row)] for row in (table.columns, *table.rows[::2]))
+        csv.writer(file, lineterminator="\n").writerows([*map(str, row)] for row in (table.columns, *shown))
     print(table.markdown())
 
 
