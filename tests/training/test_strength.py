@@ -43,6 +43,12 @@ def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, cho
     assert after["b"] == (80, 80 - (chosen > 0.5))
 
 
+def test_one_lucky_strength_is_not_chosen() -> None:
+    block = SimpleNamespace(strength=0.4)
+    guards = Given(block, {"a": lambda s: 50.0 if s in (0.0, 0.1, 0.15, 0.2, 0.5) else 49.4})
+    assert find_strength(block, Measures(guards=guards), 0.3).chosen == 0.2, "0.5 is kept, but not the mean beside it"
+
+
 def test_without_guards_the_strength_stays() -> None:
     block = SimpleNamespace(strength=0.43)
     curve = find_strength(block, Measures(meaning=Given(block, {"m": lambda s: s})), 0.3)

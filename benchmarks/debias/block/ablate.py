@@ -66,8 +66,8 @@ def opened(table: pa.Table, longest: int) -> tuple[train.Trainer, Tensor]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         pq.write_table(table, path)
-        options = {"rows": path, "backbone": "minilm", "start": BLOCKS / "minilm", "seed": 1, "rate": 1.0, "small": True}
-        trainer = train.Trainer(argparse.Namespace(**options, begin_with=BATCH, keep=[]))
+        options = {"rows": path, "backbone": "minilm", "start": BLOCKS / "minilm", "seed": 1, "small": True}
+        trainer = train.Trainer(argparse.Namespace(**options, rate=1.0, begin_with=BATCH, keep=[]))
     trainer.block.eval()
     assert trainer.copies is not None
     return trainer, trainer.copies

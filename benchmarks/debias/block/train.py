@@ -8,8 +8,8 @@ are kept in memory (some 20 GiB for a million texts), so that a step costs the c
 whose sentences are near each other: what tells related sentences from paraphrases is learned from pairs of different
 rows with cosines of 0.3 to 0.9, and random rows have none.
 
-With `--small`, the copied layers stay as they are, and are read once: a step then costs the small parts alone, a fifth of
-a second on two cores of a CPU.
+With `--small`, the copied layers stay as they are, and are read once: a step then costs the small parts alone, a fifth
+of a second on two cores of a CPU.
 
 OUT is the block: a running average of the weights. It is written when the time is over; ship.py measures its strength.
 Made for a GPU: on an H100 a step of 4,000 texts takes a tenth of a second. It runs on a CPU, too.

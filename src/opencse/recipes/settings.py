@@ -116,7 +116,7 @@ class Block:
     Attributes:
         tolerance: How many points (of 100) a guard may lose, a score of search or classification
             (`opencse.evaluation.load_guard`). The block gets the largest strength at which none loses more.
-        copy_lr: Peak learning rate of the copied layers; the other parts of the block have that of the optimizer.
+        copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block have the optimizer's.
         dropout: Dropout rate of what code and φ read.
         fit_steps: Steps in which φ of a new block is fitted before the first step.
     """

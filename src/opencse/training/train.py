@@ -227,6 +227,7 @@ class _TrainedModel:
             append_block(self.encoder, block)
         self.encoder.requires_grad_(False)
         block.requires_grad_(True)
+        block.copy.requires_grad_(settings.copy_lr > 0)
         set_rates(block.copy, 0.0)
         block.drop.p = settings.dropout
         block.strength = 1.0
