@@ -346,6 +346,10 @@ def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
     assert block is not None
     assert block.config["inner"] == 5
     assert result.run.recipe.optimizer.lr == pytest.approx(4e-5), "that for a block that was trained before"
+    before = MeaningBlock.load(str(backbone_module.BLOCKS / "tiny")).state_dict()
+    changed = {name.split(".")[0] for name, tensor in block.state_dict().items() if not tensor.equal(before[name])}
+    assert changed >= {"code", "project"}, "the small parts learn"
+    assert "copy" not in changed, "the copied layers stay"
     again = opencse.run(
         "debias", backbone=result.run.model, corpus=[*sentences, *more], out=tmp_path / "again", overrides=small
     )
