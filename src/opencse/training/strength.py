@@ -64,7 +64,7 @@ class StrengthCurve:
             mark = " (chosen)" if strength == self.chosen else ""
             rows.append([f"{strength:g}{mark}", *(Number(values[place], 1) for values in measured.values())])
         names = (name.removeprefix("dev-").replace("guard-", "guard: ") for name in measured)
-        note = f"A guard may lose {self.tolerance:g} points; 0 is the model without the block."
+        note = f"A guard may lose {self.tolerance:g} points, in the mean of three strengths, too; 0: no block."
         return Table(("strength", *names), rows, "Scores by strength of the meaning block", [note])
 
 
