@@ -8,7 +8,6 @@ from importlib.metadata import EntryPoint
 import pytest
 from transformers import AutoTokenizer
 
-from opencse.evaluation.check.contradictions import ExclusiveNumberSwap
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
 from opencse.recipes import load_recipe
@@ -16,6 +15,7 @@ from opencse.recipes.load import RecipeFile
 from opencse.text import languages as registry
 from opencse.text import syntax
 from opencse.text.documents import likely_language
+from opencse.text.english.exclusive import ExclusiveNumberSwap
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.generated.likely_words import static_lexicon
 from opencse.text.languages import ENGLISH, LanguagePack, choose_language, language_packs
