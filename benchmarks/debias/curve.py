@@ -4,8 +4,8 @@
 
 MODEL is a folder with a block (OUT/model of `opencse run debias`); of several, one for each seed, a cell has mean and
 standard deviation. DATA is the folder of the evaluation sets. Columns are the strengths that are asked for and the
-model's own; what a model scored is kept beside it (`curve.json`). Rows are measures of measures.py, with `--final`
-those on test sets too, and:
+model's own, which is the only one of a model of `--same-width`; what a model scored is kept beside it (`curve.json`).
+Rows are measures of measures.py, with `--final` those on test sets too, and:
 
 complaints      block/complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent
 false hits      of the contradictions of XNLI dev, the share above the threshold that 90 % of the entailed pairs pass
@@ -34,20 +34,22 @@ from opencse.evaluation.task import Encode
 
 
 class Encoded:
-    """Vectors at strength 1 of every text that was asked for, each encoded once."""
+    """Vectors at strength 1 of every text that was asked for, each encoded once; at the model's own if they are cut."""
 
     def __init__(self, model: str) -> None:
         encoder = load_encoder(model, device="cpu")
         block = block_of(encoder)
         assert block is not None
-        self.chosen, block.strength = block.strength, 1.0
+        self.chosen, self.cut = block.strength, encoder[-1] is not block
+        if not self.cut:
+            block.strength = 1.0
         self._encode: Encode = Embedder(encoder, precision="bf16").encode
         self._place: dict[str, int] = {}
-        self._vectors = np.zeros((0, block.get_embedding_dimension()), np.float32)
+        self._vectors = np.zeros((0, encoder.get_embedding_dimension() or 0), np.float32)
 
     def at(self, strength: float) -> Encode:
         """Return the function from texts to vectors of a strength."""
-        return lambda texts: rescale(self(texts), 1.0, strength)
+        return self if self.cut else lambda texts: rescale(self(texts), 1.0, strength)
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors at strength 1."""
@@ -63,7 +65,7 @@ def scored(model: str, strengths: list[float], measures: Measures, *, final: boo
     known = Path(model).parent / "curve.json"
     found = json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
     encoded = Encoded(model)
-    for strength in sorted({*strengths, encoded.chosen}):
+    for strength in [encoded.chosen] if encoded.cut else sorted({*strengths, encoded.chosen}):
         if str(strength) not in found:
             found[str(strength)] = measures(encoded.at(strength), final=final)
             known.write_text(json.dumps(found), encoding="utf-8")
@@ -98,12 +100,12 @@ def main() -> None:
     columns: dict[str, list[dict[str, float | None]]] = {}
     for name, paths in (one.split("=", 1) for one in options.models):
         runs = [scored(model, strengths, measures, final=options.final) for model in paths.split(",")]
-        if (untouched := [runs[0][1][0.0]]) not in columns.values():
+        if 0.0 in runs[0][1] and (untouched := [runs[0][1][0.0]]) not in columns.values():
             columns[f"{name}, untouched"] = untouched
         own = sorted({chosen for chosen, _ in runs})
         columns[f"{name}, β {' to '.join(f'{each:g}' for each in own)} (chosen)"] = [found[at] for at, found in runs]
         for strength in strengths:
-            if strength > max(own):
+            if strength > max(own) and strength in runs[0][1]:
                 columns[f"{name}, β {strength:g}"] = [found[strength] for _, found in runs]
     write_table(options.out, columns)
     if options.by_kind:

@@ -13,6 +13,7 @@ import torch
 from huggingface_hub import ModelCard, ModelCardData, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from huggingface_hub.utils import validate_repo_id
+from sentence_transformers import SentenceTransformer
 
 import opencse
 from opencse.encoder import backbone as backbone_module
@@ -334,6 +335,8 @@ def test_what_needs_text_is_refused_without(tmp_path, known_model) -> None:
         opencse.run("simcse", backbone=known_model, out=tmp_path / "out")
     with pytest.raises(OpencseError, match="--guard needs text"):
         opencse.run("debias", backbone=known_model, out=tmp_path / "out", guard="x")
+    with pytest.raises(OpencseError, match="--same-width needs text"):
+        opencse.run("debias", backbone=known_model, out=tmp_path / "out", same_width=True)
 
 
 @pytest.mark.usefixtures("shipped")
@@ -354,3 +357,25 @@ def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
         "debias", backbone=result.run.model, corpus=[*sentences, *more], out=tmp_path / "again", overrides=small
     )
     assert len(load_encoder(again.run.model, device="cpu")) == len(load_encoder(result.run.model, device="cpu"))
+
+
+def test_vectors_as_long_as_before(tmp_path, backbone, corpus) -> None:
+    out = tmp_path / "out"
+    result = opencse.run("debias", corpus, backbone=backbone, out=out, overrides=BLOCK, same_width=True, progress=False)
+    model = SentenceTransformer(str(result.run.model), trust_remote_code=True, device="cpu")
+    untouched = load_encoder(backbone, device="cpu")
+    texts = SENTENCES.splitlines()
+    vectors = model.encode(texts)
+    assert vectors.shape == untouched.encode(texts).shape
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(load_encoder(result.run.model, device="cpu").encode(texts), vectors, atol=1e-5)
+    card = (result.run.model / "README.md").read_text()
+    assert "as many numbers as those of the backbone" in card
+    assert "truncate_dim" not in card
+    assert "embed your documents again" in (out / "report.html").read_text()
+    with pytest.raises(OpencseError, match="cut to the old length"):
+        opencse.run(
+            "debias", corpus, backbone=result.run.model, out=tmp_path / "again", overrides=BLOCK, progress=False
+        )
+    with pytest.raises(OpencseError, match=r"simcse: .* 'meaning'"):
+        opencse.run("simcse", corpus, backbone=backbone, out=tmp_path / "simcse", same_width=True, progress=False)

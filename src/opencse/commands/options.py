@@ -62,14 +62,20 @@ class TrainOptions(RecipeOptions):
         default=None,
         metavar="PATH",
     )
+    same_width: bool = option(
+        "Of recipes with a meaning block, such as debias: vectors as long as before, for an index that takes no longer "
+        "ones. All change, so that documents have to be embedded again; shorthand for --set block.same_width=true.",
+        default=False,
+    )
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
     resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
     overwrite: bool = option("Replace the run in the output folder.", default=False)
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The overrides of the recipe, the seed among them."""
-        return (*self.overrides, *([] if self.seed is None else [f"training.seed={self.seed}"]))
+        """The overrides of the recipe, those of other options among them."""
+        seed = [] if self.seed is None else [f"training.seed={self.seed}"]
+        return (*self.overrides, *seed, *(["block.same_width=true"] if self.same_width else []))
 
 
 @options_class

@@ -140,9 +140,9 @@ def add_block(options: RunOptions) -> RunResult:
     recipe = load_recipe(options.recipe, variant=options.variant, overrides=options.settings)
     if recipe.block is None:
         raise OpencseError(f"the recipe {recipe.name} needs text", f"Give it: opencse run {recipe.name} DOCUMENTS.")
-    for name in _NEED_TEXT:
-        if getattr(options, name) is not None:
-            raise OpencseError(f"--{name} needs text to train on", f"Give it: opencse run {recipe.name} DOCUMENTS.")
+    given = [name for name in _NEED_TEXT if getattr(options, name) is not None]
+    for name in [*given, *(["same-width"] if recipe.block.same_width else [])]:
+        raise OpencseError(f"--{name} needs text to train on", f"Give it: opencse run {recipe.name} DOCUMENTS.")
     with locked(folder), collect() as timings:
         check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
         backbone = Backbone(options.backbone)
@@ -275,7 +275,8 @@ def measure_and_report(
             remarks.append(_UNGUARDED)
         if not after.sts:
             remarks.append(_NO_PAIRS)
-        remarks += [*cache_line(scores), UPGRADE if curve else EMBED_AGAIN]
+        longer = trained.recipe.block is not None and not trained.recipe.block.same_width
+        remarks += [*cache_line(scores), UPGRADE if longer else EMBED_AGAIN]
         outcome = compare_outcome(scores, curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
         published = trained.recipe.published.get(trained.recipe.family)

@@ -119,12 +119,15 @@ class Block:
         copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block have the optimizer's.
         dropout: Dropout rate of what code and φ read.
         fit_steps: Steps in which φ of a new block is fitted before the first step.
+        same_width: Project the vectors to as many numbers as those of the untouched model, which then no longer stay in
+            use (`opencse.training.same_width`).
     """
 
     tolerance: float = 0.3
     copy_lr: float = 2e-4
     dropout: float = 0.1
     fit_steps: int = 600
+    same_width: bool = False
 
     def __post_init__(self) -> None:
         check_least(self, 0, "tolerance", "copy_lr", "fit_steps")

@@ -68,7 +68,12 @@ class StrengthCurve:
         return Table(("strength", *names), rows, "Scores by strength of the meaning block", [note])
 
 
-def find_strength(block: MeaningBlock, measures: Measures, tolerance: float) -> StrengthCurve:
+def find_strength(
+    block: MeaningBlock,
+    measures: Measures,
+    tolerance: float,
+    axes: Callable[[float], np.ndarray] | None = None,
+) -> StrengthCurve:
     """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
 
     A guard may lose as little in the mean of a strength and its two neighbours: it moves by 0.2 points from one to the
@@ -78,16 +83,22 @@ def find_strength(block: MeaningBlock, measures: Measures, tolerance: float) -> 
         block: The block of the model that the measures were started with.
         measures: Guards and measures of meaning.
         tolerance: Points that a guard may lose.
+        axes: Returns, for a strength, the axes to which vectors are projected (`same_width`).
     """
     before, block.strength = block.strength, 1.0
     strengths = STRENGTHS if measures.guards is not None else tuple(sorted({*STRENGTHS, before}))
     curves: list[dict[str, tuple[float, ...]]] = []
+
+    def at(vectors: np.ndarray, strength: float) -> np.ndarray:
+        scaled = rescale(vectors, 1.0, strength)
+        return scaled if axes is None else scaled @ axes(strength)
+
     with timed("strength"):
         for measure in (measures.guards, measures.meaning):
             scores: list[dict[str, float]] = []
             if measure is not None:
                 vectors = measure.vectors()
-                scores = [measure.scored(rescale(vectors, 1.0, strength)) for strength in strengths]
+                scores = [measure.scored(at(vectors, strength)) for strength in strengths]
             names = scores[0] if scores else {}
             curves.append({name: tuple(result[name] for result in scores) for name in names})
     guards, meaning = curves
@@ -102,6 +113,18 @@ def find_strength(block: MeaningBlock, measures: Measures, tolerance: float) -> 
     return StrengthCurve(
         chosen=block.strength, tolerance=tolerance, strengths=strengths, guards=guards, meaning=meaning
     )
+
+
+def meaning_term(recipe: Recipe) -> MeaningLoss:
+    """Return the term that trains the block of a recipe.
+
+    Raises:
+        OpencseError: It has none.
+    """
+    for term in recipe.terms:
+        if isinstance(term, MeaningLoss):
+            return term
+    raise OpencseError(f"{recipe.name}: a recipe with a [block] needs a term of the kind 'meaning'")
 
 
 _RANDOM, _NEAREST = 192, 64  # texts of a step of φ: at random, and neighbours of one
@@ -122,8 +145,8 @@ def fit_block(
         show: Show progress.
     """
     block, settings = block_of(network.encoder), recipe.block
-    if block is None or settings is None or not any(isinstance(term, MeaningLoss) for term in recipe.terms):
-        raise OpencseError(f"{recipe.name}: a recipe with a [block] needs a term of the kind 'meaning'")
+    assert block is not None
+    assert settings is not None
     sampler = BatchSampler(rows, min(recipe.training.batch_size, rows), recipe.training.seed)
     network.eval()
     with torch.random.fork_rng():

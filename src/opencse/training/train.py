@@ -39,8 +39,9 @@ from opencse.text.mined.vectors import MinedSpec
 from opencse.training.batches import Assembler, ViewTokens, load_teachers, teacher_vectors
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network, term_modules
+from opencse.training.same_width import append_projection, fit_projection
 from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card
-from opencse.training.strength import find_strength, fit_block
+from opencse.training.strength import find_strength, fit_block, meaning_term
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -133,7 +134,13 @@ def train_encoder(
             outcome = loop.run()
         if session.main:
             if recipe.block is not None and (block := block_of(model.encoder)) is not None:
-                outcome = replace(outcome, curve=find_strength(block, measures, recipe.block.tolerance))
+                axes = None
+                if recipe.block.same_width:
+                    axes = fit_projection(model.encoder, corpus, text.store.rows, recipe).axes
+                curve = find_strength(block, measures, recipe.block.tolerance, axes)
+                outcome = replace(outcome, curve=curve)
+                if axes is not None:
+                    append_projection(model.encoder, axes(curve.chosen))
             if model.adapter is not None:
                 model.adapter.merge_and_unload()
             card = encoder_card(recipe, session.record, outcome, language=text.language)
@@ -160,6 +167,7 @@ class _TrainedModel:
             self.adapter = add_lora(transformer.auto_model, **vars(settings.lora))
         check_dropout(recipe.used_views, self.encoder, backbone)
         if recipe.block is not None:
+            meaning_term(recipe)
             self._prepare_block(recipe.block, backbone)
         width, kind = self.encoder.get_embedding_dimension() or 0, settings.projector
         if settings.keep_projector:
@@ -225,6 +233,11 @@ class _TrainedModel:
             self.new_block = backbone.block is None
             block = copy.deepcopy(backbone.block) or MeaningBlock.beside(self.encoder)
             append_block(self.encoder, block)
+        if self.encoder[-1] is not block:
+            raise OpencseError(
+                f"{backbone}: its vectors were cut to the old length behind the meaning block, which can learn no more",
+                "Start from the model that it was made of.",
+            )
         self.encoder.requires_grad_(False)
         block.requires_grad_(True)
         block.copy.requires_grad_(settings.copy_lr > 0)

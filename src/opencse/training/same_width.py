@@ -1,0 +1,85 @@
+"""Vectors of the old length that follow meaning, for an index that cannot take longer ones.
+
+v has twice as many numbers as the model's own vectors. It is projected to the directions in which most of it lies, and
+most of the differences between a sentence and its rewordings and contradictions, which are what principal axes of
+sentences alone lose first.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+
+from opencse.encoder.embedder import Embedder
+from opencse.recipes import Recipe
+from opencse.text.corpus import Corpus
+from opencse.training.strength import meaning_term
+
+_ROWS = 3_000
+_OLD = 0.3
+"""γ."""
+
+
+class Projection:
+    r"""Projects v of any strength to d numbers: :math:`A^\top v`, scaled to length 1.
+
+    The columns of A are the first d eigenvectors of
+
+    .. math:: C / \operatorname{tr} C + D / \operatorname{tr} D + \gamma E / d
+
+    C has the second moments of v over texts, and D those of v − v' over pairs of them. E is the identity on e: what
+    these texts don't vary in may matter to others, and γ = 0.3 keeps more of it.
+
+    Args:
+        vectors: v of n texts at strength 1, (n, 2 d).
+        pairs: Rows of pairs of them that are to stay apart, or near, (pairs, 2).
+    """
+
+    def __init__(self, vectors: np.ndarray, pairs: np.ndarray) -> None:
+        self._width = vectors.shape[1] // 2
+        apart = vectors[pairs[:, 0]] - vectors[pairs[:, 1]]
+        self._moments = [rows.T @ rows for rows in (vectors, apart)]
+
+    def axes(self, strength: float) -> np.ndarray:
+        """Return A for v of a strength, (2 d, d)."""
+        scale = np.repeat([1.0, strength], self._width)
+        total = np.diag(np.repeat([_OLD / self._width, 0.0], self._width))
+        for moments in self._moments:
+            scaled = scale[:, None] * moments * scale
+            total += scaled / max(float(np.trace(scaled)), 1e-12)
+        return np.linalg.eigh(total)[1][:, -self._width :].astype(np.float32)
+
+
+def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe: Recipe) -> Projection:
+    """Fit a projection to some of the training rows.
+
+    Args:
+        model: The model with a trained block, whose strength is 1.
+        corpus: The rows, as for `train_encoder`.
+        rows: How many there are.
+        recipe: A recipe with a term of the kind `meaning`.
+    """
+    term = meaning_term(recipe)
+    paired = (*term.same, *chain.from_iterable(term.opposed), *term.exchanged)
+    columns = [recipe.used_views[view].text for view in (*paired, *term.related, *term.queries)]
+    texts, pairs = dict[str, int](), list[tuple[int, int]]()
+    for row in islice(corpus.rows(columns), 0, None, max(1, rows // _ROWS)):
+        places = [None if text is None else texts.setdefault(text, len(texts)) for text in row]
+        found = [place for place in places[: len(paired)] if place is not None]
+        pairs += [(found[0], other) for other in found[1:]]
+    vectors = Embedder(model).encode(list(texts))
+    return Projection(vectors, np.array(pairs).reshape(-1, 2))
+
+
+def append_projection(model: SentenceTransformer, axes: np.ndarray) -> None:
+    """Append the projection to axes, (2 d, d), to a model with a block."""
+    wide, width = axes.shape
+    dense = Dense(wide, width, bias=False, activation_function=torch.nn.Identity())
+    with torch.no_grad():
+        dense.linear.weight.copy_(torch.from_numpy(axes.T.copy()))
+    model.append(dense.to(model.device))
+    model.append(Normalize())
