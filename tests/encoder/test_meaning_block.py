@@ -12,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, upgrade
+from opencse.encoder.meaning_block import MeaningBlock, agreement, as_query, average, rescale, upgrade
 from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch
 from tests.tiny import tiny_bert, tiny_roberta
@@ -202,3 +202,15 @@ def test_the_code_in_a_folder_is_not_run(model, tmp_path):
     (tmp_path / "saved" / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(OpencseError, match="not a module of sentence-transformers"):
         load_encoder(tmp_path / "saved", device="cpu")
+
+
+def test_agreement_is_that_of_the_meaning_vectors_at_any_strength(model):
+    given, block = features(model), model[-1]
+    e, frozen = block.read(given)
+    z = block.meaning(e, frozen, block.copied(given))[2].detach().numpy()
+    expected = (z * z[::-1]).sum(axis=1)
+    v = model.encode(TEXTS)
+    np.testing.assert_allclose(agreement(v, v[::-1]), expected, atol=1e-5)
+    np.testing.assert_allclose(agreement(rescale(v, 0.4, 0.7), v[::-1]), expected, atol=1e-5)
+    old = upgrade(e.detach().numpy(), 0.4)
+    np.testing.assert_allclose(agreement(old, v), 0, atol=1e-6)

@@ -263,6 +263,26 @@ def rescale(vectors: Any, strength: float, new: float) -> Any:
     return np.concatenate([e, rest * (new / strength)], axis=1) * ((1 + strength**2) / (1 + new**2)) ** 0.5
 
 
+CONTRADICTS = -0.1
+"""Agreement below which one of two texts contradicts the other."""
+
+
+def agreement(first: Any, second: Any) -> Any:
+    """Return z·z' of n pairs of vectors of any strength above 0, NumPy (n,).
+
+    A cache that asks for at least `CONTRADICTS`, beside a cosine, refuses most contradictions. That of an old vector
+    (`upgrade`) and a new one is 0.
+
+    Args:
+        first: Vectors of a model with a block, NumPy (n, 2 d).
+        second: Those to compare them with, (n, 2 d).
+    """
+    import numpy as np
+
+    z, other = (vectors[:, vectors.shape[1] // 2 :] for vectors in (first, second))
+    return (z * other).sum(axis=1) / (np.linalg.norm(z, axis=1) * np.linalg.norm(other, axis=1))
+
+
 def average(states: Tensor, mask: Tensor) -> Tensor:
     """Return the average over tokens, scaled to length 1, (n, width)."""
     weights = mask.unsqueeze(-1).float()

@@ -7,6 +7,7 @@ sentences alone lose first.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain, islice
 
 import numpy as np
@@ -17,45 +18,34 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 from opencse.encoder.embedder import Embedder
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
-from opencse.training.strength import meaning_term
+from opencse.training.strength import Axes, meaning_term
 
 _ROWS = 3_000
-_OLD = 0.3
-"""γ."""
+_OLD = 0.3  # γ
 
 
-class Projection:
-    r"""Projects v of any strength to d numbers: :math:`A^\top v`, scaled to length 1.
+def projection_axes(strength: float, vectors: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    r"""Return the axes on which v of a strength is projected, (2 d, d).
 
-    The columns of A are the first d eigenvectors of
-
-    .. math:: C / \operatorname{tr} C + D / \operatorname{tr} D + \gamma E / d
-
-    C has the second moments of v over texts, and D those of v − v' over pairs of them. E is the identity on e: what
-    these texts don't vary in may matter to others, and γ = 0.3 keeps more of it.
+    They are the first eigenvectors of :math:`C / \operatorname{tr} C + D / \operatorname{tr} D + \gamma E / d`, where C
+    has the second moments of v over texts, and D those of v − v' over pairs of them. E is the identity on e: what these
+    texts don't vary in may matter to others, and γ = 0.3 keeps more of it.
 
     Args:
+        strength: β.
         vectors: v of n texts at strength 1, (n, 2 d).
-        pairs: Rows of pairs of them that are to stay apart, or near, (pairs, 2).
+        pairs: Rows of pairs of texts that are to stay apart, or near, (pairs, 2).
     """
-
-    def __init__(self, vectors: np.ndarray, pairs: np.ndarray) -> None:
-        self._width = vectors.shape[1] // 2
-        apart = vectors[pairs[:, 0]] - vectors[pairs[:, 1]]
-        self._moments = [rows.T @ rows for rows in (vectors, apart)]
-
-    def axes(self, strength: float) -> np.ndarray:
-        """Return A for v of a strength, (2 d, d)."""
-        scale = np.repeat([1.0, strength], self._width)
-        total = np.diag(np.repeat([_OLD / self._width, 0.0], self._width))
-        for moments in self._moments:
-            scaled = scale[:, None] * moments * scale
-            total += scaled / max(float(np.trace(scaled)), 1e-12)
-        return np.linalg.eigh(total)[1][:, -self._width :].astype(np.float32)
+    width = vectors.shape[1] // 2
+    scaled = vectors * np.repeat([1.0, strength], width)
+    total = np.diag(np.repeat([_OLD / width, 0.0], width))
+    for rows in (scaled, scaled[pairs[:, 0]] - scaled[pairs[:, 1]]):
+        total += rows.T @ rows / max(float((rows**2).sum()), 1e-12)
+    return np.linalg.eigh(total)[1][:, -width:].astype(np.float32)
 
 
-def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe: Recipe) -> Projection:
-    """Fit a projection to some of the training rows.
+def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe: Recipe) -> Axes:
+    """Return the function from a strength to the axes that suit some of the training rows.
 
     Args:
         model: The model with a trained block, whose strength is 1.
@@ -72,7 +62,7 @@ def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe
         found = [place for place in places[: len(paired)] if place is not None]
         pairs += [(found[0], other) for other in found[1:]]
     vectors = Embedder(model).encode(list(texts))
-    return Projection(vectors, np.array(pairs).reshape(-1, 2))
+    return partial(projection_axes, vectors=vectors, pairs=np.array(pairs, dtype=int).reshape(-1, 2))
 
 
 def append_projection(model: SentenceTransformer, axes: np.ndarray) -> None:

@@ -31,6 +31,8 @@ STRENGTHS = tuple(step / 20 for step in range(17))
 """0 to 0.8, in steps of 0.05."""
 
 Scores = Mapping[str, tuple[float, ...]]
+Axes = Callable[[float], np.ndarray]
+"""From a strength to the axes to which vectors are projected, (2 d, d) (`same_width`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +70,7 @@ class StrengthCurve:
         return Table(("strength", *names), rows, "Scores by strength of the meaning block", [note])
 
 
-def find_strength(
-    block: MeaningBlock,
-    measures: Measures,
-    tolerance: float,
-    axes: Callable[[float], np.ndarray] | None = None,
-) -> StrengthCurve:
+def find_strength(block: MeaningBlock, measures: Measures, tolerance: float, axes: Axes | None = None) -> StrengthCurve:
     """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
 
     A guard may lose as little in the mean of a strength and its two neighbours: it moves by 0.2 points from one to the
@@ -83,7 +80,7 @@ def find_strength(
         block: The block of the model that the measures were started with.
         measures: Guards and measures of meaning.
         tolerance: Points that a guard may lose.
-        axes: Returns, for a strength, the axes to which vectors are projected (`same_width`).
+        axes: Axes to which the vectors are projected; None for whole ones.
     """
     before, block.strength = block.strength, 1.0
     strengths = STRENGTHS if measures.guards is not None else tuple(sorted({*STRENGTHS, before}))
@@ -116,11 +113,7 @@ def find_strength(
 
 
 def meaning_term(recipe: Recipe) -> MeaningLoss:
-    """Return the term that trains the block of a recipe.
-
-    Raises:
-        OpencseError: It has none.
-    """
+    """Return the term that trains the block of a recipe; raise an `OpencseError` if it has none."""
     for term in recipe.terms:
         if isinstance(term, MeaningLoss):
             return term

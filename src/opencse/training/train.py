@@ -136,7 +136,7 @@ def train_encoder(
             if recipe.block is not None and (block := block_of(model.encoder)) is not None:
                 axes = None
                 if recipe.block.same_width:
-                    axes = fit_projection(model.encoder, corpus, text.store.rows, recipe).axes
+                    axes = fit_projection(model.encoder, corpus, text.store.rows, recipe)
                 curve = find_strength(block, measures, recipe.block.tolerance, axes)
                 outcome = replace(outcome, curve=curve)
                 if axes is not None:
