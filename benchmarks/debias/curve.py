@@ -40,7 +40,7 @@ class Encoded:
         encoder = load_encoder(model, device="cpu")
         block = block_of(encoder)
         assert block is not None
-        self.chosen, self.cut = block.strength, encoder[-1] is not block
+        self.block, self.chosen, self.cut = block, block.strength, encoder[-1] is not block
         if not self.cut:
             block.strength = 1.0
         self._encode: Encode = Embedder(encoder, precision="bf16").encode

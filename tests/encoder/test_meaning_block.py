@@ -12,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import MeaningBlock, agreement, as_query, average, rescale, upgrade
+from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, upgrade
 from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch
 from tests.tiny import tiny_bert, tiny_roberta
@@ -204,13 +204,20 @@ def test_the_code_in_a_folder_is_not_run(model, tmp_path):
         load_encoder(tmp_path / "saved", device="cpu")
 
 
-def test_agreement_is_that_of_the_meaning_vectors_at_any_strength(model):
-    given, block = features(model), model[-1]
-    e, frozen = block.read(given)
-    z = block.meaning(e, frozen, block.copied(given))[2].detach().numpy()
-    expected = (z * z[::-1]).sum(axis=1)
-    v = model.encode(TEXTS)
-    np.testing.assert_allclose(agreement(v, v[::-1]), expected, atol=1e-5)
-    np.testing.assert_allclose(agreement(rescale(v, 0.4, 0.7), v[::-1]), expected, atol=1e-5)
-    old = upgrade(e.detach().numpy(), 0.4)
-    np.testing.assert_allclose(agreement(old, v), 0, atol=1e-6)
+def test_similarity_falls_where_codes_are_opposed_and_texts_near(model):
+    block, rng = model[-1], np.random.default_rng(1)
+    e, code, topic = (unit(rng.normal(size=(5, n))) for n in (32, 3, 5))
+    e[1], e[2] = e[0], unit(e[0] + 0.3 * e[2])
+    code[1], code[2], code[3] = -code[0], -code[0], -code[0]
+    topic[1], topic[2], topic[3] = topic[0], topic[0], topic[0]
+    z = unit(np.einsum("na,nb->nab", code, topic).reshape(5, -1) @ block.project.weight.detach().numpy().T)
+    v = np.concatenate([e, 0.4 * z, np.zeros((5, 1))], axis=1) / np.sqrt(1 + 0.4**2)
+    found, cosine = block.similarity(v, torch.from_numpy(v)).numpy(), v @ v.T
+    opposed = np.maximum(0, -(code @ code.T) * np.sign(topic @ topic.T) - 0.2)
+    near = np.clip((e @ e.T - 0.7) / 0.3, 0, 1)
+    np.testing.assert_allclose(found, cosine - 2 * opposed * near, atol=1e-4)
+    assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.5, "the nearer they are, the less the opposite counts"
+    assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "another topic"
+    old = upgrade(e, 0.4)
+    np.testing.assert_allclose(block.similarity(old, v), old @ v.T, atol=1e-5)
+    np.testing.assert_allclose(block.similarity(old, old), old @ old.T, atol=1e-5)

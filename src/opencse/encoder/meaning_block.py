@@ -186,6 +186,31 @@ class MeaningBlock(nn.Module):
         padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (code, topic)]
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
+    @torch.no_grad()
+    def similarity(self, first: Any, second: Any) -> Tensor:
+        r"""Return v·v' of n and m vectors, lowered where one text contradicts the other, (n, m).
+
+        .. math:: v \cdot v' - 2 \max(0, -p - 0.2) \, \min(1, \max(0, (e \cdot e' - 0.7) / 0.3)), \qquad
+            p = code \cdot code' \operatorname{sign}(\varphi \cdot \varphi')
+
+        A search sorts its first hits by it, and a cache asks for enough of it. Code and φ are read from z: of all
+        products, theirs is the nearest to :math:`P^+ z`. Old vectors (`upgrade`) contradict none.
+
+        Args:
+            first: Vectors of this model, at any strength, a tensor or NumPy (n, 2 d).
+            second: Those to compare them with, (m, 2 d).
+        """
+        weight, d = self.project.weight.float(), int(self.config["width"])
+        inverse = torch.linalg.solve(weight @ weight.T + 1e-4 * torch.eye(d - 1, device=weight.device), weight)
+        vectors = [torch.as_tensor(part, dtype=torch.float32, device=weight.device) for part in (first, second)]
+        e, other = (F.normalize(part[:, :d], dim=-1) for part in vectors)
+        products = [(part[:, d:-1] @ inverse).unflatten(1, (self.config["code"], -1)) for part in vectors]
+        codes = [torch.linalg.eigh(product @ product.mT).eigenvectors[..., -1:] for product in products]
+        topics = [(code.mT @ product)[:, 0] for code, product in zip(codes, products, strict=True)]
+        agree = (codes[0][..., 0] @ codes[1][..., 0].T) * (topics[0] @ topics[1].T).sign()
+        near = ((e @ other.T - 0.7) / 0.3).clamp(0, 1)
+        return vectors[0] @ vectors[1].T - 2 * F.relu(-agree - 0.2) * near
+
     def standardise(self, copied: Tensor, frozen: Tensor) -> None:
         """Set the mean and the deviation by which code and φ read their input, from some hundred texts.
 
@@ -261,26 +286,6 @@ def rescale(vectors: Any, strength: float, new: float) -> Any:
 
     e, rest = np.split(vectors, 2, axis=1)
     return np.concatenate([e, rest * (new / strength)], axis=1) * ((1 + strength**2) / (1 + new**2)) ** 0.5
-
-
-CONTRADICTS = -0.1
-"""Agreement below which one of two texts contradicts the other."""
-
-
-def agreement(first: Any, second: Any) -> Any:
-    """Return z·z' of n pairs of vectors of any strength above 0, NumPy (n,).
-
-    A cache that asks for at least `CONTRADICTS`, beside a cosine, refuses most contradictions. That of an old vector
-    (`upgrade`) and a new one is 0.
-
-    Args:
-        first: Vectors of a model with a block, NumPy (n, 2 d).
-        second: Those to compare them with, (n, 2 d).
-    """
-    import numpy as np
-
-    z, other = (vectors[:, vectors.shape[1] // 2 :] for vectors in (first, second))
-    return (z * other).sum(axis=1) / (np.linalg.norm(z, axis=1) * np.linalg.norm(other, axis=1))
 
 
 def average(states: Tensor, mask: Tensor) -> Tensor:

@@ -1,8 +1,7 @@
 """Vectors of the old length that follow meaning, for an index that cannot take longer ones.
 
-v has twice as many numbers as the model's own vectors. It is projected to the directions in which most of it lies, and
-most of the differences between a sentence and its rewordings and contradictions, which are what principal axes of
-sentences alone lose first.
+v, twice as long, is projected to the directions in which most of it lies, and most of the differences between a
+sentence and its rewordings and contradictions, which principal axes of sentences lose first.
 """
 
 from __future__ import annotations

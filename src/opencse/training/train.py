@@ -134,13 +134,11 @@ def train_encoder(
             outcome = loop.run()
         if session.main:
             if recipe.block is not None and (block := block_of(model.encoder)) is not None:
-                axes = None
-                if recipe.block.same_width:
-                    axes = fit_projection(model.encoder, corpus, text.store.rows, recipe)
-                curve = find_strength(block, measures, recipe.block.tolerance, axes)
-                outcome = replace(outcome, curve=curve)
+                settings, rows = recipe.block, text.store.rows
+                axes = fit_projection(model.encoder, corpus, rows, recipe) if settings.same_width else None
+                outcome = replace(outcome, curve=find_strength(block, measures, settings.tolerance, axes))
                 if axes is not None:
-                    append_projection(model.encoder, axes(curve.chosen))
+                    append_projection(model.encoder, axes(block.strength))
             if model.adapter is not None:
                 model.adapter.merge_and_unload()
             card = encoder_card(recipe, session.record, outcome, language=text.language)
