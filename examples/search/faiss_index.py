@@ -8,6 +8,7 @@ import sys
 import faiss
 
 from opencse.encoder import load_encoder
+from opencse.encoder.meaning_block import MeaningBlock
 from opencse.text.corpus import Corpus, demo_path
 
 if __name__ == "__main__":
@@ -20,6 +21,9 @@ if __name__ == "__main__":
     index = faiss.IndexFlatIP(vectors.shape[1])  # inner products of unit vectors are cosines
     index.add(vectors)
 
-    cosines, rows = index.search(model.encode([query], normalize_embeddings=True), 3)
-    for cosine, row in zip(cosines[0], rows[0], strict=True):
-        print(f"{cosine:.2f}  {texts[row]}")
+    wanted = model.encode([query], normalize_embeddings=True)
+    scores, rows = index.search(wanted, min(100, len(texts)))
+    if isinstance(model[-1], MeaningBlock):  # contradictions of the query fall behind
+        scores = model[-1].similarity(wanted, vectors[rows[0]]).numpy()
+    for place in (-scores[0]).argsort(kind="stable")[:3]:
+        print(f"{scores[0][place]:.2f}  {texts[rows[0][place]]}")

@@ -214,9 +214,9 @@ def test_similarity_falls_where_codes_are_opposed_and_texts_near(model):
     v = np.concatenate([e, 0.4 * z, np.zeros((5, 1))], axis=1) / np.sqrt(1 + 0.4**2)
     found, cosine = block.similarity(v, torch.from_numpy(v)).numpy(), v @ v.T
     opposed = np.maximum(0, -(code @ code.T) * np.sign(topic @ topic.T) - 0.2)
-    near = np.clip((e @ e.T - 0.7) / 0.3, 0, 1)
-    np.testing.assert_allclose(found, cosine - 2 * opposed * near, atol=1e-4)
-    assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.5, "the nearer they are, the less the opposite counts"
+    near = np.maximum(0, (e @ e.T - 0.75) / 0.25)
+    np.testing.assert_allclose(found, cosine - 0.65 * opposed * near, atol=1e-4)
+    assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.2, "the nearer they are, the less the opposite counts"
     assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "another topic"
     old = upgrade(e, 0.4)
     np.testing.assert_allclose(block.similarity(old, v), old @ v.T, atol=1e-5)

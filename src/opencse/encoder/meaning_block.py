@@ -190,7 +190,7 @@ class MeaningBlock(nn.Module):
     def similarity(self, first: Any, second: Any) -> Tensor:
         r"""Return v·v' of n and m vectors, lowered where one text contradicts the other, (n, m).
 
-        .. math:: v \cdot v' - 2 \max(0, -p - 0.2) \, \min(1, \max(0, (e \cdot e' - 0.7) / 0.3)), \qquad
+        .. math:: v \cdot v' - 0.65 \max(0, -p - 0.2) \, \max(0, 4 e \cdot e' - 3), \qquad
             p = code \cdot code' \operatorname{sign}(\varphi \cdot \varphi')
 
         A search sorts its first hits by it, and a cache asks for enough of it. Code and φ are read from z: of all
@@ -208,8 +208,8 @@ class MeaningBlock(nn.Module):
         codes = [torch.linalg.eigh(product @ product.mT).eigenvectors[..., -1:] for product in products]
         topics = [(code.mT @ product)[:, 0] for code, product in zip(codes, products, strict=True)]
         agree = (codes[0][..., 0] @ codes[1][..., 0].T) * (topics[0] @ topics[1].T).sign()
-        near = ((e @ other.T - 0.7) / 0.3).clamp(0, 1)
-        return vectors[0] @ vectors[1].T - 2 * F.relu(-agree - 0.2) * near
+        near = F.relu(4 * (e @ other.T) - 3)
+        return vectors[0] @ vectors[1].T - 0.65 * F.relu(-agree - 0.2) * near
 
     def standardise(self, copied: Tensor, frozen: Tensor) -> None:
         """Set the mean and the deviation by which code and φ read their input, from some hundred texts.
