@@ -44,7 +44,10 @@ def main() -> None:
     ways: dict[str, Similar] = {
         "untouched": lambda a, b: old(a) @ old(b).T,
         "block": lambda a, b: new(a) @ new(b).T,
-        "its similarity": lambda a, b: encoded.block.similarity(new(a), new(b)).numpy(),
+        **{
+            f"its similarity, penalty {k}": lambda a, b, k=k: encoded.block.similarity(new(a), new(b), k).numpy()
+            for k in (0.65, 2.0)
+        },
     }
     with options.out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

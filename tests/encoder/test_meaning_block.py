@@ -218,6 +218,7 @@ def test_similarity_falls_where_codes_are_opposed_and_texts_near(model):
     np.testing.assert_allclose(found, cosine - 0.65 * opposed * near, atol=1e-4)
     assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.2, "the nearer they are, the less the opposite counts"
     assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "another topic"
+    np.testing.assert_allclose(block.similarity(v, v, penalty=2), cosine - 2 * opposed * near, atol=1e-4)
     old = upgrade(e, 0.4)
     np.testing.assert_allclose(block.similarity(old, v), old @ v.T, atol=1e-5)
     np.testing.assert_allclose(block.similarity(old, old), old @ old.T, atol=1e-5)

@@ -62,8 +62,8 @@ _UNGUARDED = (
 )
 _NO_PAIRS = "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
 UPGRADE = (
-    "Stored vectors of the model before stay in use: opencse.encoder.meaning_block.upgrade appends numbers to them, "
-    "and the ranking stays as it was until you send whole queries (docs/guides/upgrade-index.md)."
+    "Stored vectors of the model before stay in use (docs/guides/upgrade-index.md). Sort the first hits of a search by "
+    "model[-1].similarity of the vectors, by which contradictions fall behind (docs/guides/debias.md)."
 )
 
 

@@ -187,10 +187,10 @@ class MeaningBlock(nn.Module):
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
     @torch.no_grad()
-    def similarity(self, first: Any, second: Any) -> Tensor:
+    def similarity(self, first: Any, second: Any, penalty: float = 0.65) -> Tensor:
         r"""Return v·v' of n and m vectors, lowered where one text contradicts the other, (n, m).
 
-        .. math:: v \cdot v' - 0.65 \max(0, -p - 0.2) \, \max(0, 4 e \cdot e' - 3), \qquad
+        .. math:: v \cdot v' - \kappa \max(0, -p - 0.2) \, \max(0, 4 e \cdot e' - 3), \qquad
             p = code \cdot code' \operatorname{sign}(\varphi \cdot \varphi')
 
         A search sorts its first hits by it, and a cache asks for enough of it. Code and φ are read from z: of all
@@ -199,6 +199,7 @@ class MeaningBlock(nn.Module):
         Args:
             first: Vectors of this model, at any strength, a tensor or NumPy (n, 2 d).
             second: Those to compare them with, (m, 2 d).
+            penalty: κ; 2 for a cache, which compares a cosine with a threshold, not with others.
         """
         weight, d = self.project.weight.float(), int(self.config["width"])
         inverse = torch.linalg.solve(weight @ weight.T + 1e-4 * torch.eye(d - 1, device=weight.device), weight)
@@ -209,7 +210,7 @@ class MeaningBlock(nn.Module):
         topics = [(code.mT @ product)[:, 0] for code, product in zip(codes, products, strict=True)]
         agree = (codes[0][..., 0] @ codes[1][..., 0].T) * (topics[0] @ topics[1].T).sign()
         near = F.relu(4 * (e @ other.T) - 3)
-        return vectors[0] @ vectors[1].T - 0.65 * F.relu(-agree - 0.2) * near
+        return vectors[0] @ vectors[1].T - penalty * F.relu(-agree - 0.2) * near
 
     def standardise(self, copied: Tensor, frozen: Tensor) -> None:
         """Set the mean and the deviation by which code and φ read their input, from some hundred texts.
