@@ -119,7 +119,7 @@ class Block:
         copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block have the optimizer's.
         dropout: Dropout rate of what code and φ read.
         fit_steps: Steps in which φ of a new block is fitted before the first step.
-        same_width: Project the vectors to the length of the old ones, all of which change (`opencse.training.same_width`).
+        same_width: Project the vectors to the old length, so that all of them change (`opencse.training.same_width`).
     """
 
     tolerance: float = 0.3
