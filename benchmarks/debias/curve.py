@@ -12,7 +12,8 @@ false hits      of the contradictions of XNLI dev, the share above the threshold
 CondaQA         human edits of sentences with a negation: the paraphrase edit above the affirmative one (`--held-out`)
 Cranfield       nDCG@10 (`--held-out`)
 
-`--by-kind` writes a second table: complaints by kind, in percent. Nothing is tuned on what `--held-out` measures.
+`--rescored` adds a column by `MeaningBlock.similarity`, by which the first hits of a search are sorted. `--by-kind`
+writes a second table: complaints by kind, in percent. Nothing is tuned on what `--held-out` measures.
 """
 
 from __future__ import annotations
@@ -26,11 +27,14 @@ from typing import Any
 
 import numpy as np
 from measures import Measures, cell, write_table
+from rescored import measured
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.meaning_block import block_of, rescale
 from opencse.evaluation.task import Encode
+
+RESCORED = "rescored"
 
 
 class Encoded:
@@ -60,8 +64,10 @@ class Encoded:
         return self._vectors[[self._place[text] for text in texts]]
 
 
-def scored(model: str, strengths: list[float], measures: Measures, *, final: bool) -> tuple[float, dict[float, Any]]:
-    """Return the strength of a model, and its measures at this one and at others."""
+def scored(
+    model: str, strengths: list[float], measures: Measures, *, final: bool, rescored: bool
+) -> tuple[float, dict[float | str, Any]]:
+    """Return the strength of a model, and its measures at this one, at others, and by the block's own similarity."""
     known = Path(model).parent / "curve.json"
     found = json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
     encoded = Encoded(model)
@@ -69,7 +75,11 @@ def scored(model: str, strengths: list[float], measures: Measures, *, final: boo
         if str(strength) not in found:
             found[str(strength)] = measures(encoded.at(strength), final=final)
             known.write_text(json.dumps(found), encoding="utf-8")
-    return encoded.chosen, {float(strength): values for strength, values in found.items()}
+    if rescored and RESCORED not in found:
+        at, similarity = encoded.at(encoded.chosen), encoded.block.similarity
+        found[RESCORED] = measured(lambda a, b: similarity(at(a), at(b)).numpy(), measures)
+        known.write_text(json.dumps(found), encoding="utf-8")
+    return encoded.chosen, {key if key == RESCORED else float(key): values for key, values in found.items()}
 
 
 def write_kinds(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
@@ -92,6 +102,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--strengths", default="0,0.5", help="beside that of the model")
     parser.add_argument("--final", action="store_true", help="test sets, too")
+    parser.add_argument("--rescored", action="store_true", help="by the block's own similarity, too")
     parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
     parser.add_argument("--by-kind", type=Path, metavar="CSV", help="complaints by kind, too")
     options = parser.parse_args()
@@ -99,11 +110,14 @@ def main() -> None:
     strengths = [*map(float, options.strengths.split(","))]
     columns: dict[str, list[dict[str, float | None]]] = {}
     for name, paths in (one.split("=", 1) for one in options.models):
-        runs = [scored(model, strengths, measures, final=options.final) for model in paths.split(",")]
+        settings = {"final": options.final, "rescored": options.rescored}
+        runs = [scored(model, strengths, measures, **settings) for model in paths.split(",")]
         if 0.0 in runs[0][1] and (untouched := [runs[0][1][0.0]]) not in columns.values():
             columns[f"{name}, untouched"] = untouched
         own = sorted({chosen for chosen, _ in runs})
         columns[f"{name}, β {' to '.join(f'{each:g}' for each in own)} (chosen)"] = [found[at] for at, found in runs]
+        if options.rescored and all(RESCORED in found for _, found in runs):
+            columns[f"{name}, sorted anew"] = [found[RESCORED] for _, found in runs]
         for strength in strengths:
             if strength > max(own) and strength in runs[0][1]:
                 columns[f"{name}, β {strength:g}"] = [found[strength] for _, found in runs]

@@ -1,23 +1,17 @@
-"""What a second step of search gains and costs: the first hits of v are sorted by the block's own similarity.
+"""Measures by another similarity of texts than the cosine of their vectors: that of a meaning block.
 
-    python benchmarks/debias/rescored.py DATA NAME=MODEL[,MODEL...]... -o benchmarks/results/debias-rescored.csv
-
-MODEL is a folder with a block; of several, one for each seed, a cell has mean and standard deviation. The measures are
-those of measures.py, here with `MeaningBlock.similarity` in place of the cosine, which is measured in the same way. In
-searches all texts are compared, not the first hits alone, so that nothing depends on their number.
+The measures are those of measures.py. In searches all texts are compared, not the first hits alone, so that nothing
+depends on their number.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from curve import Encoded
-from measures import SURE, Measures, write_table
+from measures import SURE, Measures
 from wording import area
 
 from opencse.evaluation.retrieval import NeighbourTask, RetrievalTask, measures
@@ -88,27 +82,3 @@ def measured(similar: Similar, sets: Measures) -> dict[str, float | None]:
         for task in sets.probe_data.sts
     )
     return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("models", nargs="+", metavar="NAME=MODEL[,MODEL...]")
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    options = parser.parse_args()
-    sets, columns = Measures(options.data, None, held_out=True), dict[str, list[dict[str, float | None]]]()
-    for name, paths in (one.split("=", 1) for one in options.models):
-        for model in paths.split(","):
-            encoded = Encoded(model)
-            for label, strength in (("untouched", 0.0), (f"β {encoded.chosen:g}", encoded.chosen)):
-                at = encoded.at(strength)
-                columns.setdefault(f"{name}, {label}", []).append(measured(lambda a, b, at=at: at(a) @ at(b).T, sets))
-            similarity = encoded.block.similarity
-            columns.setdefault(f"{name}, β {encoded.chosen:g}, rescored", []).append(
-                measured(lambda a, b, at=at, s=similarity: s(at(a), at(b)).numpy(), sets)
-            )
-            write_table(options.out, columns)
-
-
-if __name__ == "__main__":
-    main()
