@@ -117,7 +117,7 @@ def main() -> None:
         own = sorted({chosen for chosen, _ in runs})
         columns[f"{name}, β {' to '.join(f'{each:g}' for each in own)} (chosen)"] = [found[at] for at, found in runs]
         if options.rescored and all(RESCORED in found for _, found in runs):
-            columns[f"{name}, sorted anew"] = [found[RESCORED] for _, found in runs]
+            columns[f"{name}, reranked"] = [found[RESCORED] for _, found in runs]
         for strength in strengths:
             if strength > max(own) and strength in runs[0][1]:
                 columns[f"{name}, β {strength:g}"] = [found[strength] for _, found in runs]
