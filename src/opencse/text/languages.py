@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import LANGUAGES, likely_language
 from opencse.text.english.claims import NumberSwap
-from opencse.text.english.clause import attribute_clause
+from opencse.text.english.limits import BECAUSE, DATED_EVENT, ONLY, POSSIBLE, PROSE, SOME, statement
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
 from opencse.text.syntax import BUNDLED, Token
@@ -118,47 +118,20 @@ class CountSwap(NumberSwap):
         return [i for i, after in pairs if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()]
 
 
-_PROSE = re.compile(r"(?!.*\w\()[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
-_POSSIBLE = re.compile(
-    r"\b(?:allow\w*|enabl\w*|help\w*|permit\w*|lets?|letting|may|might|can|could) [^.,;]*$"
-    r"|\b(?:if|when|whenever|whether|unless|once|until|while|suppose|let's) [^,;]*$",
-    re.IGNORECASE,
-)
-"""The beginning of a sentence up to a word that stands for what is possible, permitted or a condition.
-
-Its opposite may be true as well: "allows you to take control" and "to lose control".
-"""
-_SOME = re.compile(r"\b(?:may|might|some|sometimes|several|many|often|a lot)\b", re.IGNORECASE)
-"""In the beginning of a sentence up to its negation: "some are" and "some are not" can both be true."""
-_ONLY = re.compile(r"\b(?:only|solely|but|else)\b|\w.*\botherwise\b", re.IGNORECASE)
-"""Words that a negation or an opposite leaves without sense: "is not sold only here" does not deny that it is sold."""
-_BECAUSE = re.compile(r"\w.*\bbecause\b", re.IGNORECASE)
-"""A reason after a statement: "is not cheap because it is old" may deny either."""
-_DATED_EVENT = re.compile(r"\b(?:was|were|\w+ed)\b.*\b(?:in|on|since)\b(?: \w+){0,2} (?:1\d|20)\d\d\b", re.IGNORECASE)
-"""Something that happened at a time: "was approved in 1986" says more than "was not rejected in 1986"."""
-
-
-def _statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
-    is_predicate = any(tokens[t.head].text.lower() == word for t in tokens if t.relation == "cop")  # "is dirty"
-    if word.startswith("to ") or is_predicate:
-        return text
-    return attribute_clause(text, tokens, word)
-
-
 ENGLISH = LanguagePack(
     code="en",
     name="English",
     rules={kind: spec for kind, spec in CONSTRUCTORS.items() if issubclass(spec, GrammarView)},
     syntax=BUNDLED,
-    prose=_PROSE,
+    prose=PROSE,
     leaves_open={
-        "negation": (_SOME,),
-        "antonym_swap": (_SOME, _POSSIBLE),
-        "number_swap": (_POSSIBLE,),
+        "negation": (SOME,),
+        "antonym_swap": (SOME, POSSIBLE),
+        "number_swap": (POSSIBLE,),
     },
-    unfit={"negation": (_ONLY, _BECAUSE), "antonym_swap": (_ONLY,), "negated_antonym": (_DATED_EVENT,)},
+    unfit={"negation": (ONLY, BECAUSE), "antonym_swap": (ONLY,), "negated_antonym": (DATED_EVENT,)},
     opposed_words=lambda text: opposed_adjectives(text) | opposed_verbs(text),
-    statement=_statement,
+    statement=statement,
 )
 
 
