@@ -261,6 +261,17 @@ def test_lists_and_ranks_by_hand_in_which_a_query_does_not_find_itself(found) ->
     assert "text 5" not in [hit.text for hit in (*pair.old, *pair.new)]
 
 
+def test_the_first_hits_of_a_model_with_a_block_are_sorted_by_its_similarity() -> None:
+    by_cosine = compare_searches(along, along, TEXTS, QUERIES)
+    found = compare_searches(along, along, TEXTS, QUERIES, (None, lambda query, hits: 1 - query @ hits.T))
+    reranked = {pair.query: pair for pair in found.lists}
+    for pair in by_cosine.lists:
+        assert reranked[pair.query].old == pair.old
+        assert reranked[pair.query].new[0].text == min(
+            TEXTS, key=lambda text: float(along([pair.query, text])[0] @ along([text])[0])
+        )
+
+
 def test_the_page_shows_both_lists_and_escapes_texts(found, tmp_path) -> None:
     page = render_search_comparison(found)
     assert page.count('<div class="query">') == len(QUERIES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,13 @@ class MeaningBlock(nn.Module):
 def block_of(model: nn.Module) -> MeaningBlock | None:
     """Return the meaning block of a model; None if it has none."""
     return next((module for module in model.children() if isinstance(module, MeaningBlock)), None)
+
+
+def similarity_of(model: nn.Module) -> Callable[..., Tensor] | None:
+    """Return the similarity of a model's block; None if it has none, or if its vectors are cut."""
+    block = block_of(model)
+    whole = block is not None and model.get_embedding_dimension() == block.get_embedding_dimension()  # type: ignore[operator]
+    return block.similarity if block is not None and whole else None
 
 
 def upgrade(vectors: Any, strength: float) -> Any:
