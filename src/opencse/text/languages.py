@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import LANGUAGES, likely_language
-from opencse.text.english.claims import NumberSwap
+from opencse.text.english.exclusive import CountSwap
 from opencse.text.english.limits import BECAUSE, DATED_EVENT, ONLY, POSSIBLE, PROSE, SOME, statement
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
@@ -26,9 +26,6 @@ from opencse.text.views.registry import CONSTRUCTORS, BuiltView, Constructor, Co
 
 ENOUGH_TEXTS = 500
 """Sentences of a corpus by which its language is recognised."""
-
-
-_COUNT = re.compile(r"[1-9]\d{0,3}")  # a count in digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,18 +101,6 @@ class NoRule(ConstructorSpec):
         """Return the constructor; there is nothing to load."""
         empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
         return Constructor(build=lambda rows: [[empty] * len(self.parts) if self.parts else empty for _ in rows])
-
-
-class CountSwap(NumberSwap):
-    """Change one number of up to four digits before a word in small letters: "12 salles".
-
-    It holds for any language with spaces between words.
-    """
-
-    def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
-        """Return the places of the counts."""
-        pairs = [(i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)]
-        return [i for i, after in pairs if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()]
 
 
 ENGLISH = LanguagePack(

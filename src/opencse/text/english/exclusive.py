@@ -19,6 +19,8 @@ from opencse.text.syntax import Token
 _AMOUNT = re.compile(r"(?!(?:1\d|20)\d\d$)(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|[a-z]+)")
 """No years, no decimals, which are often versions, and no ordinals, which say which one is meant."""
 
+_COUNT = re.compile(r"[1-9]\d{0,3}")  # in digits
+
 _INEXACT = word_class("inexact") | {"from", "between"}
 
 _NOT_BESIDE = frozenset("and or & through to the these those both all its his her their our your my".split())
@@ -50,6 +52,18 @@ _ADJUNCTS = frozenset("in on at during after before until since under within bec
 
 _FIXED_PREPOSITIONS = {"include": "in", "exclude": "in", "enable": "in", "absent": "in", "present": "at"}
 _COORDINATED = ("and", "or", "nor", "but", "/")
+
+
+class CountSwap(NumberSwap):
+    """Change one number of up to four digits before a word in small letters: "12 salles".
+
+    It holds for any language with spaces between words.
+    """
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
+        """Return the places of the counts."""
+        pairs = [(i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)]
+        return [i for i, after in pairs if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()]
 
 
 class ExclusiveNumberSwap(NumberSwap):
