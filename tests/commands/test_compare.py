@@ -263,7 +263,7 @@ def test_lists_and_ranks_by_hand_in_which_a_query_does_not_find_itself(found) ->
 
 def test_the_first_hits_of_a_model_with_a_block_are_sorted_by_its_similarity() -> None:
     by_cosine = compare_searches(along, along, TEXTS, QUERIES)
-    found = compare_searches(along, along, TEXTS, QUERIES, (None, lambda query, hits: 1 - query @ hits.T))
+    found = compare_searches(along, along, TEXTS, QUERIES, lambda query, hits: 1 - query @ hits.T)
     reranked = {pair.query: pair for pair in found.lists}
     for pair in by_cosine.lists:
         assert reranked[pair.query].old == pair.old

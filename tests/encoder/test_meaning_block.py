@@ -12,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, upgrade
+from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, similarity_of, upgrade
 from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch
 from tests.tiny import tiny_bert, tiny_roberta
@@ -222,3 +222,12 @@ def test_similarity_falls_where_codes_are_opposed_and_texts_near(model):
     old = upgrade(e, 0.4)
     np.testing.assert_allclose(block.similarity(old, v), old @ v.T, atol=1e-5)
     np.testing.assert_allclose(block.similarity(old, old), old @ old.T, atol=1e-5)
+
+
+def test_vectors_that_are_cut_have_no_similarity_of_the_block(model, tmp_path):
+    save_encoder(model, tmp_path / "saved")
+    loaded = load_encoder(tmp_path / "saved", device="cpu")
+    assert similarity_of(loaded) == loaded[-1].similarity
+    loaded.truncate_dim = 16
+    assert similarity_of(loaded) is None
+    assert similarity_of(SentenceTransformer(modules=list(loaded)[:-1], device="cpu")) is None

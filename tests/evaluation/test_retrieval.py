@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from opencse.evaluation import evaluate_tasks
+from opencse.evaluation import evaluate_tasks, retrieval
 from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, RetrievalTask, measures, search
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
@@ -19,6 +19,18 @@ def encode(texts):
     """Unit vectors in the plane, scaled: lengths must not matter."""
     angles = np.array([ANGLES[text] for text in texts])
     return np.stack([np.cos(angles), np.sin(angles)], axis=1) * np.arange(1, len(texts) + 1)[:, None]
+
+
+def test_another_similarity_sorts_the_first_hits_alone(monkeypatch):
+    angles = np.arange(8) / 8
+    vectors, queries = np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 5])
+    monkeypatch.setattr(retrieval, "RERANKED", 4)
+    rows, values = search(vectors[queries], vectors, 3, queries, similarity=lambda a, b: 1 - a @ b.T)
+    assert rows.tolist() == [[4, 3, 2], [3, 7, 4]], "of the four nearest, the farthest first"
+    np.testing.assert_allclose(values[0], 1 - np.cos([4 / 8, 3 / 8, 2 / 8]))
+    monkeypatch.setattr(retrieval, "RERANKED", 100)
+    rows, _ = search(vectors[queries], vectors, 7, queries, similarity=lambda a, b: a @ b.T)
+    assert all(own not in hits for own, hits in zip(queries, rows, strict=True)), "nor does a query find itself"
 
 
 def test_searching_a_corpus():

@@ -23,8 +23,9 @@ from opencse.evaluation import (
     read_pairs,
     score,
     sts,
+    task,
 )
-from opencse.evaluation.sts import paired_cosine
+from opencse.evaluation.task import paired_cosine
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.conftest import sentences
 
@@ -82,6 +83,21 @@ def test_damaged_output_of_a_model_is_an_error_and_a_zero_vector_is_none():
     with pytest.raises(OpencseError, match="nothing to evaluate"):
         evaluate_tasks(lambda texts: np.ones((len(texts), 1)), [])
     assert paired_cosine(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [0.0]
+
+
+def test_pairs_are_compared_by_another_similarity_some_at_a_time(monkeypatch):
+    monkeypatch.setattr(task, "_PAIRS", 2)
+    texts, vectors, sizes = list("abcde"), np.random.default_rng(0).normal(size=(5, 3)), []
+
+    def similarity(first, second):
+        sizes.append(len(first))
+        return -(first @ second.T)
+
+    embeddings = TextEmbeddings(texts, vectors, similarity)
+    expected = -(vectors * vectors[::-1]).sum(axis=1)
+    np.testing.assert_allclose(embeddings.paired(texts, texts[::-1]), expected)
+    assert sizes == [2, 2, 1]
+    assert embeddings.paired([], []).shape == (0,)
 
 
 HEADER = "sentence1\tsentence2\tscore\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from opencse.encoder.meaning_block import similarity_of, upgrade
 from opencse.evaluation import Encode, ScoredPairs, evaluate_tasks, load_sts, read_pairs
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.probes.probes import Estimate, mean_estimate
-from opencse.evaluation.retrieval import search
+from opencse.evaluation.retrieval import RERANKED, search
+from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
@@ -149,7 +150,6 @@ _SENTENCES = 100  # used as queries if none are given
 _LISTED = 40  # queries on the page
 _SHOWN = 5  # hits of each list on the page
 EMBED_AGAIN = "Stored vectors of both models cannot be compared: embed your documents again, and don't mix them."
-_RERANKED = 100  # first hits that the similarity of a meaning block sorts
 _UPGRADED = 1e-2  # of a coordinate: the old vector in half precision, or in bf16
 
 
@@ -224,7 +224,7 @@ class SearchComparison(JupyterMixin):
             f"Stored vectors stay in use: append numbers to them (opencse.encoder.meaning_block.upgrade, strength "
             f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
             f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
-            f"the first ten hits are among the new ones. The new model's first {_RERANKED} hits are sorted by "
+            f"the first ten hits are among the new ones. The new model's first {RERANKED} hits are sorted by "
             "model[-1].similarity of the vectors, as a search should."
         )
 
@@ -282,8 +282,8 @@ def compare_search(
     encoders = [load_encoder(source) for source in sources]
     ours, theirs = (Embedder(encoder, precision="auto", progress="encoding") for encoder in encoders)
     (before, after), own = short_names(sources), queries is not None
-    similarities = [similarity_of(encoder) for encoder in encoders]
-    result = compare_searches(ours, theirs, [passage.text for passage in searched], searches, similarities)
+    texts, by = [passage.text for passage in searched], similarity_of(encoders[1])
+    result = compare_searches(ours, theirs, texts, searches, by)
     result = replace(result, old=before, new=after, own_queries=own)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
@@ -291,11 +291,7 @@ def compare_search(
 
 
 def compare_searches(
-    old: Encode,
-    new: Encode,
-    texts: Sequence[str],
-    queries: Sequence[str],
-    similarities: Sequence[Callable[..., Any] | None] = (None, None),
+    old: Encode, new: Encode, texts: Sequence[str], queries: Sequence[str], similarity: Similarity | None = None
 ) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
 
@@ -304,7 +300,7 @@ def compare_searches(
         new: The other model.
         texts: The texts to search.
         queries: The queries; a query that is also a text does not find itself.
-        similarities: By what the first hits of each model are sorted (`similarity_of`); None for the cosine.
+        similarity: By what the new model's first hits are sorted (`similarity_of`); None for the cosine.
 
     Raises:
         OpencseError: There are fewer than two different texts.
@@ -314,10 +310,8 @@ def compare_searches(
         raise OpencseError("one text cannot be searched", "Give at least two different texts.")
     ours, theirs = (unit_rows(encode([*texts, *queries])) for encode in (old, new))
     strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
-    lists = (_hits(texts, queries, *model) for model in zip((ours, theirs), similarities, strict=True))
-    pairs = [
-        SearchPair(query=query, old=before, new=after) for query, before, after in zip(queries, *lists, strict=True)
-    ]
+    lists = _hits(texts, queries, ours), _hits(texts, queries, theirs, similarity)
+    pairs = [SearchPair(query=query, old=old, new=new) for query, old, new in zip(queries, *lists, strict=True)]
     return SearchComparison(
         texts=len(texts),
         overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
@@ -347,16 +341,11 @@ def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tup
 
 
 def _hits(
-    texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray, similarity: Callable[..., Any] | None
+    texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray, similarity: Similarity | None = None
 ) -> Iterator[tuple[SearchHit, ...]]:
     """Yield the first hits of each query; the vectors are those of the texts and, behind them, the queries."""
-    searching = vectors[len(texts) :]
-    results = search(searching, vectors[: len(texts)], _RERANKED if similarity else _TOP + 1)
-    for i, (query, rows, cosines) in enumerate(zip(queries, *results, strict=True)):
-        if similarity is not None:
-            cosines = np.asarray(similarity(searching[[i]], vectors[rows])[0])
-            order = np.argsort(-cosines, kind="stable")
-            rows, cosines = rows[order], cosines[order]
+    results = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1, similarity=similarity)
+    for query, rows, cosines in zip(queries, *results, strict=True):
         hits = (SearchHit(texts[row], round(float(cosine), 4)) for row, cosine in zip(rows, cosines, strict=True))
         yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
 

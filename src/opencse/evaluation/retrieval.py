@@ -15,6 +15,7 @@ import numpy as np
 
 from opencse.evaluation.sts import ROUNDING, load_sts
 from opencse.evaluation.task import (
+    Similarity,
     TaskResult,
     TextEmbeddings,
     TextVariant,
@@ -59,6 +60,8 @@ def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
+RERANKED = 100
+"""First hits of a search that another similarity sorts."""
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 _TOP = 10
 
@@ -235,7 +238,11 @@ class KeptHitsTask:
 
 
 def search(
-    queries: np.ndarray, index: np.ndarray, k: int, own: np.ndarray | None = None
+    queries: np.ndarray,
+    index: np.ndarray,
+    k: int,
+    own: np.ndarray | None = None,
+    similarity: Similarity | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest of some unit vectors for each query, in descending order; of ties, the first comes first.
 
@@ -244,17 +251,23 @@ def search(
         index: The unit vectors to search, (n, d).
         k: Number of hits.
         own: The row of the index that each query doesn't find, (q,).
+        similarity: Sorts the first `RERANKED` hits.
 
     Returns:
-        Row numbers (q, k) and their cosines (q, k).
+        Row numbers (q, k) and their cosines, or similarities, (q, k).
     """
     rows, cosines = [], []
     for start in range(0, len(queries), _BLOCK):
         similarities = queries[start : start + _BLOCK] @ index.T
         if own is not None:
             similarities[np.arange(len(similarities)), own[start : start + _BLOCK]] = -np.inf
-        rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, :k])
+        rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, : RERANKED if similarity else k])
         cosines.append(np.take_along_axis(similarities, rows[-1], axis=1))
+        if similarity is not None:
+            pairs = zip(queries[start : start + _BLOCK], rows[-1], strict=True)
+            sorting = np.stack([np.asarray(similarity(query[None], index[hits])[0]) for query, hits in pairs])
+            order = np.argsort(-np.where(np.isinf(cosines[-1]), -np.inf, sorting), axis=1, kind="stable")[:, :k]
+            rows[-1], cosines[-1] = (np.take_along_axis(part, order, axis=1) for part in (rows[-1], sorting))
     return np.concatenate(rows), np.concatenate(cosines)
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, RetrievalTask
-from opencse.evaluation.sts import paired_cosine
 from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, complete_rows, rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS
@@ -203,10 +202,8 @@ class TripletSet:
 
     def margins(self, embeddings: TextEmbeddings) -> np.ndarray:
         """Return the cosine with the positive minus that with the negative, (n,); above 0 is right."""
-        anchor, positive, negative = (
-            embeddings([getattr(triplet, side) for triplet in self.triplets]) for side in _TEXTS
-        )
-        return paired_cosine(anchor, positive) - paired_cosine(anchor, negative)
+        anchor, positive, negative = ([getattr(triplet, side) for triplet in self.triplets] for side in _TEXTS)
+        return embeddings.paired(anchor, positive) - embeddings.paired(anchor, negative)
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the share of triplets in the right order, over all and in each group."""

@@ -14,7 +14,6 @@ from opencse.commands.reports.page import WIDTH, Draw, draw_histogram, draw_scat
 from opencse.commands.reproduction.entries import Entry, Listing, PairGroup, Query
 from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.probes import ProbeData
-from opencse.evaluation.sts import paired_cosine
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.recipes import Recipe
@@ -140,7 +139,7 @@ def pair_cosines(groups: Mapping[str, Sequence[Pair]], encode: Encode) -> PairCo
     sides = {name: ([a for a, _, _ in pairs], [b for _, b, _ in pairs]) for name, pairs in groups.items()}
     return PairCosines(
         pairs=groups,
-        cosines={name: paired_cosine(embeddings(first), embeddings(second)) for name, (first, second) in sides.items()},
+        cosines={name: embeddings.paired(first, second) for name, (first, second) in sides.items()},
         error_rates={name: match_error_rate(first, second) for name, (first, second) in sides.items()},
     )
 

@@ -26,6 +26,7 @@ from opencse.evaluation.probes.probes import (
     split_results,
     transformation_cosines,
 )
+from opencse.evaluation.task import Similarity
 from opencse.evaluation.written_sets import TripletSet, load_development, read_triplets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
@@ -111,12 +112,13 @@ class ProbeScores:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_probes(data: ProbeData, encode: Encode) -> ProbeScores:
+def run_probes(data: ProbeData, encode: Encode, similarity: Similarity | None = None) -> ProbeScores:
     """Encode every distinct text once, and run all probes that the data allows on the vectors.
 
     Args:
         data: What to probe on.
         encode: From n texts to a matrix of shape (n, dim).
+        similarity: By what texts are compared, and the first hits of a search sorted; None for the cosine.
 
     Raises:
         OpencseError: There is nothing to measure, or two sets have one name.
@@ -128,7 +130,7 @@ def run_probes(data: ProbeData, encode: Encode) -> ProbeScores:
     texts = distinct_texts([*scored, *data.split_sets, *data.triplets, *([] if sentences is None else [sentences])])
     if not texts:
         raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
-    embeddings, sets = TextEmbeddings(texts, np.asarray(encode(texts))), data.split_sets or data.pairs
+    embeddings, sets = TextEmbeddings(texts, np.asarray(encode(texts)), similarity), data.split_sets or data.pairs
     average = f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2" if data.split_sets else "all sets"
     return ProbeScores(
         sts=tuple(pairs.score(embeddings) for pairs in scored),

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.retrieval import search
-from opencse.evaluation.sts import paired_cosine, spearman, why_undefined
+from opencse.evaluation.sts import spearman, why_undefined
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.foundation.reading import ASSETS
@@ -104,7 +104,7 @@ def split_results(
     """
     results = []
     for pairs in sets:
-        cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
+        cosine = embeddings.paired(pairs.sentence1, pairs.sentence2)
         split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
         sides = [(pairs.gold[part], cosine[part]) for part in (split.consistent, ~split.consistent)]
         first, second = (
@@ -235,7 +235,7 @@ class Transformations:
 def transformation_cosines(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Transformations:
     """Return the cosines of sentences with their versions, by transformation."""
     pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
-    cosines = {kind: paired_cosine(embeddings(first), embeddings(second)) for kind, (_, first, second) in pairs.items()}
+    cosines = {kind: embeddings.paired(first, second) for kind, (_, first, second) in pairs.items()}
     above = np.zeros(0, dtype=bool)  # of sentences that have both
     if {"paraphrase", "negation"} <= cosines.keys():
         _, reworded, negated = np.intersect1d(pairs["paraphrase"][0], pairs["negation"][0], return_indices=True)
@@ -298,7 +298,7 @@ def search_versions(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Re
     if rows:
         corpus, position = unit_rows(embeddings(texts), np.float64), {text: index for index, text in enumerate(texts)}
         own = np.array([position[query] for query, *_ in rows])
-        results = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own)
+        results = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own, embeddings.similarity)
         for (_, paraphrase, negation), places, cosines in zip(rows, *results, strict=True):
             relation = {paraphrase: "paraphrase", negation: "negation"}
             nearest = ((texts[place], round(float(cosine), 4)) for place, cosine in zip(places, cosines, strict=True))
