@@ -60,7 +60,12 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     out = tmp_path / "out"
     result = opencse.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=BLOCK, progress=False)
     assert sorted(pq.read_table(sorted((out / "views").glob("*.parquet")))["text"].to_pylist()) != []
-    assert list(result.scores) == [backbone.name, f"{backbone.name} + debias"]
+    trained = f"{backbone.name} + debias"
+    assert list(result.scores) == [backbone.name, trained, f"{trained}, reranked"]
+    reranked = result.scores[f"{trained}, reranked"]
+    assert reranked.transformations != result.scores[trained].transformations
+    assert result.after["pairs"].results == result.scores[trained].sts, "the cosine's are the model's scores"
+    assert "penalty=2" in " ".join(result.outcome.remarks)
     assert (out / "report.html").read_text().count("debias")
     card = (out / "model" / "README.md").read_text()
     assert "## Limits" in card

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from opencse.commands.train import (
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
-from opencse.encoder.meaning_block import MeaningBlock
+from opencse.encoder.meaning_block import MeaningBlock, similarity_of
 from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
@@ -232,7 +233,7 @@ class RunResult(JupyterMixin):
     @property
     def after(self) -> dict[str, Results]:
         """Scores of the trained model."""
-        return _suites(list(self.scores.values())[-1])
+        return _suites(list(self.scores.values())[1])
 
     def save(self, path: Path) -> None:
         """Write the scores before and after training, and the timings, as JSON."""
@@ -266,17 +267,19 @@ def measure_and_report(
         untouched = Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}")
         before = run_probes(probe_data, lambda texts: cached_vectors(untouched, texts, texts_hash(texts)))
         encoder = load_encoder(trained.model)
-        after = run_probes(probe_data, Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}"))
+        trained_vectors = lru_cache(1)(Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}"))
+        after = run_probes(probe_data, trained_vectors)
         scores = dict(zip(names, (before, after), strict=True))
+        cached = dict(scores)
+        if (similarity := similarity_of(encoder)) is not None:
+            scores[f"{names[1]}, reranked"] = run_probes(probe_data, trained_vectors, similarity)
+            caching, only = partial(similarity, penalty=2), ProbeData(sentences=probe_data.sentences)
+            cached["model[-1].similarity, penalty=2,"] = run_probes(only, trained_vectors, caching)
     curve = trained.outcome.curve
     with timed("report"):
-        remarks = [*few]
-        if curve is None and trained.outcome.first_score is None:
-            remarks.append(_UNGUARDED)
-        if not after.sts:
-            remarks.append(_NO_PAIRS)
-        longer = trained.recipe.block is not None and not trained.recipe.block.same_width
-        remarks += [*cache_line(scores), UPGRADE if longer else EMBED_AGAIN]
+        unguarded = curve is None and trained.outcome.first_score is None
+        remarks = [*few, *[_UNGUARDED] * unguarded, *[_NO_PAIRS] * (not after.sts)]
+        remarks += [*cache_line(cached), EMBED_AGAIN if similarity is None else UPGRADE]
         outcome = compare_outcome(scores, curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
         published = trained.recipe.published.get(trained.recipe.family)
@@ -300,7 +303,7 @@ def add_scores(readme: Path, models: Mapping[str, ProbeScores], made_of: str) ->
     """
     body = readme.read_text(encoding="utf-8").split(f"\n{_SECTION}")[0].rstrip()
     text = f"{body}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n"
-    write_text(readme, _with_results(text, list(models.values())[-1]))
+    write_text(readme, _with_results(text, list(models.values())[1]))
 
 
 def _with_results(text: str, probed: ProbeScores) -> str:

@@ -285,7 +285,7 @@ def compare_outcome(
         curve: Scores by the strength of the trained model's meaning block.
         remarks: What was not measured, and what else a user must know.
     """
-    (before, first), (after, second) = models.items()
+    (before, first), (after, second), *_ = models.items()
     changes = [*_rates(first, second)]
     changes += [
         _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score, a.rows)

@@ -310,7 +310,7 @@ def _trained(shared: Reproduction, system: System, start: Start, seed: int | Non
             progress=options.progress,
             notify=options.notify,
         )
-        return list(result.scores.values())[-1]
+        return list(result.scores.values())[1]
 
     key = {"recipe": dump_recipe(recipe), "backbone": start.backbone, "corpus": corpus.content_hash}
     key |= {"variant": recipe.variant, "family": recipe.family}  # of the first stages
