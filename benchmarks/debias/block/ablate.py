@@ -27,11 +27,12 @@ from torch import Tensor, nn
 
 sys.path.append(str(Path(__file__).parents[1]))
 from measures import MEASURES, cell, complaints
+from rescored import right
 
 from opencse.encoder.backbone import BLOCKS
 from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
-from opencse.evaluation.written_sets import load_development, load_guard
+from opencse.evaluation.written_sets import TripletSet, load_development, load_guard
 
 STRENGTH, SAMPLE, LONGEST, BATCH = 0.4, 8_000, 256, 48
 ROWS = {
@@ -41,6 +42,7 @@ ROWS = {
     "plain sentences": ("plain",),
     "antonyms and patterns": ("antonyms", "opposites", "patterns", "contradicted"),
     "roles and order": ("roles", "reordered"),
+    "questions and passages": ("questions", "articles", "passages"),
 }
 """Rows that are left out together."""
 LACKS = ("", "φ", "copy", "averages", *ROWS)
@@ -119,15 +121,25 @@ def measured(block: MeaningBlock, seen: train.Trainer, copied: Tensor, place: di
     e = seen.e.float()
     with torch.no_grad():
         _, _, z = block.meaning(e, seen.frozen.float() * (lacks != "averages"), copied.float() * (lacks != "copy"))
-    vectors = torch.cat([e, STRENGTH * z], dim=1).numpy() / (1 + STRENGTH**2) ** 0.5
+    vectors = torch.cat([e, STRENGTH * z, torch.zeros_like(e[:, :1])], dim=1).numpy() / (1 + STRENGTH**2) ** 0.5
     results = evaluate_tasks(lambda texts: vectors[[place[text] for text in texts]], TASKS).results
     grades = {f"{one.task} {name}": value for one in results for name, value in one.metrics.items()}
-    return {one.task: one.score for one in results} | grades
+    reranked = {}
+    for task in TASKS:
+        if isinstance(task, TripletSet):
+            rows = [(one.anchor, one.positive, one.negative) for one in task.triplets]
+            correct = right(
+                lambda a, b: block.similarity(*(vectors[[place[text] for text in part]] for part in (a, b))).numpy(),
+                rows,
+            )
+            reranked[f"{task.name}, reranked"] = 100 * float(correct.mean())
+    return {one.task: one.score for one in results} | grades | reranked
 
 
 def write(path: Path, runs: Sequence[dict]) -> None:
     """Write the table: a line for what is left out."""
     shown = {n: key for n, key in MEASURES.items() if key in runs[0]["measures"] and n not in LEFT_OUT}
+    shown |= {"Complaints, reranked, %": "complaints, meaning, reranked"}
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["", *shown])
