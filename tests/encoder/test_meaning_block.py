@@ -204,21 +204,20 @@ def test_the_code_in_a_folder_is_not_run(model, tmp_path):
         load_encoder(tmp_path / "saved", device="cpu")
 
 
-def test_similarity_falls_where_codes_are_opposed_and_texts_near(model):
+def test_similarity_falls_where_texts_are_nearly_alike_and_do_not_say_the_same(model):
     block, rng = model[-1], np.random.default_rng(1)
-    e, code, topic = (unit(rng.normal(size=(5, n))) for n in (32, 3, 5))
-    e[1], e[2] = e[0], unit(e[0] + 0.3 * e[2])
-    code[1], code[2], code[3] = -code[0], -code[0], -code[0]
-    topic[1], topic[2], topic[3] = topic[0], topic[0], topic[0]
-    z = unit(np.einsum("na,nb->nab", code, topic).reshape(5, -1) @ block.project.weight.detach().numpy().T)
+    e, z = unit(rng.normal(size=(5, 32))), unit(rng.normal(size=(5, 31)))
+    e[1], e[2], e[3] = e[0], unit(e[0] + 0.2 * e[2]), e[0]
+    z[1], z[2], z[3] = -z[0], -z[0], unit(z[0] + 0.1 * z[3])
     v = np.concatenate([e, 0.4 * z, np.zeros((5, 1))], axis=1) / np.sqrt(1 + 0.4**2)
     found, cosine = block.similarity(v, torch.from_numpy(v)).numpy(), v @ v.T
-    opposed = np.maximum(0, -(code @ code.T) * np.sign(topic @ topic.T) - 0.2)
-    near = np.maximum(0, (e @ e.T - 0.75) / 0.25)
-    np.testing.assert_allclose(found, cosine - 0.65 * opposed * near, atol=1e-4)
+    lowered = np.maximum(0, 0.45 - z @ z.T) * np.maximum(0, 5 * e @ e.T - 4)
+    np.testing.assert_allclose(found, cosine - 0.6 * lowered, atol=1e-5)
     assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.2, "the nearer they are, the less the opposite counts"
-    assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "another topic"
-    np.testing.assert_allclose(block.similarity(v, v, penalty=2), cosine - 2 * opposed * near, atol=1e-4)
+    assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "they say the same"
+    np.testing.assert_allclose(block.similarity(v, v, penalty=2), cosine - 2 * lowered, atol=1e-5)
+    other = block.similarity(rescale(v, 0.4, 0.2), rescale(v, 0.4, 0.2)).numpy()
+    np.testing.assert_allclose(other - rescale(v, 0.4, 0.2) @ rescale(v, 0.4, 0.2).T, found - cosine, atol=1e-5)
     old = upgrade(e, 0.4)
     np.testing.assert_allclose(block.similarity(old, v), old @ v.T, atol=1e-5)
     np.testing.assert_allclose(block.similarity(old, old), old @ old.T, atol=1e-5)

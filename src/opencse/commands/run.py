@@ -273,8 +273,8 @@ def measure_and_report(
         cached = dict(scores)
         if (similarity := similarity_of(encoder)) is not None:
             scores[f"{names[1]}, reranked"] = run_probes(probe_data, trained_vectors, similarity)
-            caching, only = partial(similarity, penalty=2), ProbeData(sentences=probe_data.sentences)
-            cached["model[-1].similarity, penalty=2,"] = run_probes(only, trained_vectors, caching)
+            caching, only = partial(similarity, penalty=1), ProbeData(sentences=probe_data.sentences)
+            cached["model[-1].similarity, penalty=1,"] = run_probes(only, trained_vectors, caching)
     curve = trained.outcome.curve
     with timed("report"):
         unguarded = curve is None and trained.outcome.first_score is None

@@ -188,30 +188,25 @@ class MeaningBlock(nn.Module):
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
     @torch.no_grad()
-    def similarity(self, first: Any, second: Any, penalty: float = 0.65) -> Tensor:
-        r"""Return v·v' of n and m vectors, lowered where one text contradicts the other, (n, m).
+    def similarity(self, first: Any, second: Any, penalty: float = 0.6) -> Tensor:
+        r"""Return v·v' of n and m vectors, lowered where texts are nearly alike and don't say the same, (n, m).
 
-        .. math:: v \cdot v' - \kappa \max(0, -p - 0.2) \, \max(0, 4 e \cdot e' - 3), \qquad
-            p = code \cdot code' \operatorname{sign}(\varphi \cdot \varphi')
+        .. math:: v \cdot v' - \kappa \max(0, 0.45 - z \cdot z') \, \max(0, 5 e \cdot e' - 4)
 
-        A search sorts its first hits by it, and a cache asks for enough of it. Code and φ are read from z: of all
-        products, theirs is the nearest to :math:`P^+ z`. Old vectors (`upgrade`) contradict none.
+        A search sorts its first hits by it, and a cache asks for enough of it. It needs the vectors alone. Of old ones
+        (`upgrade`), which have no z, none is lowered.
 
         Args:
             first: Vectors of this model, at any strength, a tensor or NumPy (n, 2 d).
             second: Those to compare them with, (m, 2 d).
-            penalty: κ; 2 for a cache, which compares a cosine with a threshold, not with others.
+            penalty: κ; 1 for a cache, which compares a cosine with a threshold, not with others.
         """
-        weight, d = self.project.weight.float(), int(self.config["width"])
-        inverse = torch.linalg.solve(weight @ weight.T + 1e-4 * torch.eye(d - 1, device=weight.device), weight)
-        vectors = [torch.as_tensor(part, dtype=torch.float32, device=weight.device) for part in (first, second)]
+        d, device = int(self.config["width"]), self.center.device
+        vectors = [torch.as_tensor(part, dtype=torch.float32, device=device) for part in (first, second)]
         e, other = (F.normalize(part[:, :d], dim=-1) for part in vectors)
-        products = [(part[:, d:-1] @ inverse).unflatten(1, (self.config["code"], -1)) for part in vectors]
-        codes = [torch.linalg.eigh(product @ product.mT).eigenvectors[..., -1:] for product in products]
-        topics = [(code.mT @ product)[:, 0] for code, product in zip(codes, products, strict=True)]
-        agree = (codes[0][..., 0] @ codes[1][..., 0].T) * (topics[0] @ topics[1].T).sign()
-        near = F.relu(4 * (e @ other.T) - 3)
-        return vectors[0] @ vectors[1].T - penalty * F.relu(-agree - 0.2) * near
+        z, its = (F.normalize(part[:, d:-1], dim=-1) for part in vectors)
+        same = 0.45 * torch.outer(z.norm(dim=-1), its.norm(dim=-1))
+        return vectors[0] @ vectors[1].T - penalty * F.relu(same - z @ its.T) * F.relu(5 * (e @ other.T) - 4)
 
     def standardise(self, copied: Tensor, frozen: Tensor) -> None:
         """Set the mean and the deviation by which code and φ read their input, from some hundred texts.
