@@ -34,7 +34,7 @@ from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
 from opencse.evaluation.written_sets import TripletSet, load_development, load_guard
 
-STRENGTH, SAMPLE, LONGEST, BATCH = 0.4, 8_000, 256, 48
+STRENGTH, SAMPLE, LONGEST, BATCH = 0.4, 14_000, 256, 16
 ROWS = {
     "frames and their searches": ("frames", "searches"),
     "claims": ("claims", "claims_short"),
@@ -104,7 +104,7 @@ def trained(trainer: train.Trainer, copied: Tensor, lacks: str, steps: int, seed
         left = torch.zeros(len(trainer.rows.texts), dtype=torch.bool)
         left[torch.cat([*trainer.rows.parts.values()])] = True
         trainer.nearest = nearest.masked_fill(~left[nearest.long()], -1)
-    trainer._standardise() if lacks == "φ" else trainer._begin(steps=300)
+    trainer._standardise() if lacks == "φ" else trainer._begin(steps=150)
     block.train()
     small = [parameter for part in (block.code, block.sharpen, block.project) for parameter in part.parameters()]
     trainer.optimizer = torch.optim.AdamW([{"params": small, "peak": train.HEAD_LR}], betas=(0.9, 0.98))
@@ -154,14 +154,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     options = parser.parse_args()
     texts = list(distinct_texts(TASKS))
     seen, seen_copied = opened(
         pa.table({"text": texts, "part": ["measured"] * len(texts), "source": range(len(texts))}), LONGEST
     )
-    trainer, copied = opened(sampled(options.rows), 96)
+    trainer, copied = opened(sampled(options.rows), 160)
     print(f"{len(trainer.rows.texts)} rows, {len(trainer.rows.tokens)} texts", flush=True)
     record = options.out.with_suffix(".jsonl")
     runs = [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
