@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import opencse
 from opencse.commands.main import app as APP
 from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.backbone import append_block
+from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences
@@ -44,6 +47,22 @@ def test_table_on_screen_and_json_in_a_file(model, pairs, tmp_path):
     assert document["average"]["score"] == document["tasks"]["mine"]["metrics"]["spearman"]
     assert len(document["weights_sha256"]) == 64
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["scores.json"]
+
+
+def test_a_model_with_a_block_is_scored_by_its_similarity_too(tmp_path, monkeypatch):
+    encoder = load_encoder(saved_encoder(tmp_path), device="cpu")
+    append_block(encoder, MeaningBlock.beside(encoder, code=3, inner=5).eval())
+    save_encoder(encoder, tmp_path / "blocked")
+    monkeypatch.setattr(MeaningBlock, "similarity", lambda block, a, b: torch.as_tensor(-(a @ b.T)))
+    rows = [("a dog", "the dog runs", 4), ("a cat", "red house", 0), ("bread", "apple", 2)]
+    (tmp_path / "some.csv").write_text("\n".join(["sentence1,sentence2,score", *(",".join(map(str, r)) for r in rows)]))
+    result = run(tmp_path / "blocked", "--pairs", tmp_path / "some.csv", "-o", tmp_path / "scores.json")
+    assert result.exit_code == 0, result.output
+    by_cosine, reranked = json.loads((tmp_path / "scores.json").read_text())["models"]
+    assert (by_cosine["similarity"], reranked["model"]) == ("cosine", f"{by_cosine['model']}, reranked")
+    first, second = (each["tasks"]["some"]["metrics"]["spearman"] for each in (by_cosine, reranked))
+    assert second == pytest.approx(-first)
+    assert opencse.evaluate(tmp_path / "blocked", pairs=[tmp_path / "some.csv"]).settings["similarity"] == "cosine"
 
 
 def test_without_data_it_says_how_to_get_some(model):

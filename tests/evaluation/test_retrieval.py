@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from opencse.evaluation import evaluate_tasks, retrieval
+from opencse.evaluation import evaluate_tasks
 from opencse.evaluation.retrieval import KeptHitsTask, NeighbourTask, RetrievalTask, measures, search
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
@@ -21,16 +21,19 @@ def encode(texts):
     return np.stack([np.cos(angles), np.sin(angles)], axis=1) * np.arange(1, len(texts) + 1)[:, None]
 
 
-def test_another_similarity_sorts_the_first_hits_alone(monkeypatch):
-    angles = np.arange(8) / 8
-    vectors, queries = np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 5])
-    monkeypatch.setattr(retrieval, "RERANKED", 4)
-    rows, values = search(vectors[queries], vectors, 3, queries, similarity=lambda a, b: 1 - a @ b.T)
-    assert rows.tolist() == [[4, 3, 2], [3, 7, 4]], "of the four nearest, the farthest first"
-    np.testing.assert_allclose(values[0], 1 - np.cos([4 / 8, 3 / 8, 2 / 8]))
-    monkeypatch.setattr(retrieval, "RERANKED", 100)
-    rows, _ = search(vectors[queries], vectors, 7, queries, similarity=lambda a, b: a @ b.T)
-    assert all(own not in hits for own, hits in zip(queries, rows, strict=True)), "nor does a query find itself"
+def test_another_similarity_ranks_texts_in_every_task():
+    def farthest(first, second):
+        return 1 - first @ second.T
+
+    unit = unit_rows(encode([*ANGLES]))
+    rows, values = search(unit[:2], unit, 2, np.array([0, 1]), farthest)
+    assert rows.tolist() == [[4, 3], [4, 3]]
+    np.testing.assert_allclose(values[0], 1 - np.cos([2.0, 1.0]), atol=1e-6)
+    rows, _ = search(unit, unit, 4, np.arange(5), farthest)
+    assert all(own not in hits for own, hits in enumerate(rows.tolist())), "nor does a query find itself"
+    columns = {"queries": ["a"], "corpus": ["b", "c", "e"], "relevant": [{2: 1.0}]}
+    (found,) = evaluate_tasks(encode, [RetrievalTask(name="r", **columns)], farthest).results
+    assert found.metrics["mrr"] == 100
 
 
 def test_searching_a_corpus():

@@ -25,7 +25,7 @@ from opencse.encoder.meaning_block import similarity_of, upgrade
 from opencse.evaluation import Encode, ScoredPairs, evaluate_tasks, load_sts, read_pairs
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.probes.probes import Estimate, mean_estimate
-from opencse.evaluation.retrieval import RERANKED, search
+from opencse.evaluation.retrieval import search
 from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
@@ -224,8 +224,8 @@ class SearchComparison(JupyterMixin):
             f"Stored vectors stay in use: append numbers to them (opencse.encoder.meaning_block.upgrade, strength "
             f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
             f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
-            f"the first ten hits are among the new ones. The new model's first {RERANKED} hits are sorted by "
-            "model[-1].similarity of the vectors, as a search should."
+            "the first ten hits are among the new ones. The new model's hits are sorted by model[-1].similarity of the "
+            "vectors, as a search should sort its first hundred."
         )
 
     def __repr__(self) -> str:
@@ -300,7 +300,7 @@ def compare_searches(
         new: The other model.
         texts: The texts to search.
         queries: The queries; a query that is also a text does not find itself.
-        similarity: By what the new model's first hits are sorted (`similarity_of`); None for the cosine.
+        similarity: By what the new model's hits are sorted (`similarity_of`); None for the cosine.
 
     Raises:
         OpencseError: There are fewer than two different texts.

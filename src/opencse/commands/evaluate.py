@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
+from opencse.encoder.meaning_block import similarity_of
 from opencse.evaluation import read_pairs
 from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table
 from opencse.evaluation.task import (
     Encode,
     Results,
+    Similarity,
     Task,
     TaskResult,
     TextEmbeddings,
@@ -53,7 +56,7 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     """
     # The model is loaded last, because a mistake in the data shows sooner.
     suites = _suites(options)
-    return _score(options, options.model, suites)
+    return _scores(options, options.model, suites)[0]
 
 
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
@@ -67,24 +70,25 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
 
 
-def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[Task]]) -> Evaluation:
+def _scores(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[Task]]) -> list[Evaluation]:
+    """Score a model by the cosine, and by the similarity of its meaning block if it has one."""
     source = model_source(given)
     model = load_encoder(source, pooling=options.pooling or "backbone")
     note(f"evaluating {describe(options.precision, model_config(model), model.device)}")
     embedder = Embedder(model, precision=options.precision, progress="encode")
+    encode = lru_cache(1)(embedder)
     tasks = [task for members in suites.values() for task in members]
-    measured = evaluate_tasks(embedder, tasks)
-    texts = {str(result.details["text"]) for result in measured.results}
-    return Evaluation(
-        results={
-            suite: Results(results=tuple(measured[task.name] for task in members)) for suite, members in suites.items()
-        },
-        settings={
-            "model": source,
+    by_block, evaluations = similarity_of(model), []
+    for name, similarity in ((source, None), (f"{source}, reranked", by_block))[: 1 if by_block is None else 2]:
+        measured = evaluate_tasks(encode, tasks, similarity)
+        texts = {str(result.details["text"]) for result in measured.results}
+        results = {suite: Results(results=tuple(measured[one.name] for one in own)) for suite, own in suites.items()}
+        settings = {
+            "model": name,
             "weights_sha256": weights_hash(model),
             "text": texts.pop() if len(texts) == 1 else "mixed",
             "aggregation": "all",
-            "similarity": "cosine",
+            "similarity": "cosine" if similarity is None else "that of the meaning block",
             "correlation": "spearman",
             "pooling": pooling_name(model),
             "prompt": embedder.prompt,
@@ -92,14 +96,15 @@ def _score(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[T
             "precision": embedder.precision,
             "device": str(model.device),
             "dimension": embedder.dimension,
-        },
-    )
+        }
+        evaluations.append(Evaluation(results=results, settings=settings))
+    return evaluations
 
 
 def command(options: EvaluateCommand) -> None:
     """Evaluate one model or several, and print or write the scores."""
     suites = _suites(options)
-    evaluations = [_score(options, model, suites) for model in options.model]
+    evaluations = [scores for model in options.model for scores in _scores(options, model, suites)]
     tables = evaluations if len(evaluations) == 1 else [scores_table(evaluations)]
     show(*tables)
     if options.output is not None:
@@ -145,7 +150,8 @@ class MtebTask:
 
     def _score(self, encode: Encode) -> float:
         settings: dict[str, Any] = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
-        (result,) = imported("mteb", "mteb").evaluate(VectorEncoder(encode), self._task, **settings).task_results
+        encoder = VectorEncoder(encode, getattr(encode, "similarity", None))
+        (result,) = imported("mteb", "mteb").evaluate(encoder, self._task, **settings).task_results
         return float(result.get_score())
 
 
@@ -200,24 +206,27 @@ def _loaded(task: Any, source: str | Path | None) -> Any:
 class VectorEncoder:
     """Any function from n texts to vectors (n, d) behind `mteb`'s encoder protocol."""
 
-    def __init__(self, encode: Encode) -> None:
+    def __init__(self, encode: Encode, similarity: Similarity | None = None) -> None:
         described = imported("mteb.models.model_meta", "mteb")
         cosine = {"similarity_fn_name": described.ScoringFunction.COSINE}
         self.mteb_model_meta = described.ModelMeta.create_empty(overwrites=cosine)
-        self._encode = encode
+        self._encode, self._similarity = encode, similarity
 
     def encode(self, inputs: Iterable[Mapping[str, Any]], **_: Any) -> np.ndarray:
         """Return the vectors, float32 (n, d), of all texts of some batches `{"text": […]}`."""
         return self._encode([text for batch in inputs for text in batch["text"]])
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Return the cosine similarities of all pairs, (n, m)."""
+        """Return the similarities of all pairs, (n, m)."""
         from sentence_transformers.util import cos_sim
 
-        return cos_sim(embeddings1, embeddings2)
+        return (self._similarity or cos_sim)(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Return the cosine similarities of corresponding rows, (n,)."""
+        """Return the similarities of corresponding rows, (n,)."""
         from sentence_transformers.util import pairwise_cos_sim
+        from torch import cat
 
-        return pairwise_cos_sim(embeddings1, embeddings2)
+        if self._similarity is None:
+            return pairwise_cos_sim(embeddings1, embeddings2)
+        return cat([self._similarity(*(part[None] for part in pair))[0] for pair in zip(embeddings1, embeddings2)])

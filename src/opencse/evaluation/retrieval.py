@@ -60,8 +60,6 @@ def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
-RERANKED = 100
-"""First hits of a search that another similarity sorts."""
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 _TOP = 10
 
@@ -128,17 +126,16 @@ class RetrievalTask:
             rows=len(measured),
             data_sha256=rows_sha256([*rows, *self.corpus, *map(list, self.candidates or ())], end="\n"),
             undefined=undefined,
-            details={"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"},
+            details={"text": self.text, "corpus": len(self.corpus)},
         )
 
     def _ranked(self, embeddings: TextEmbeddings) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield cosines and grades of the texts that each query ranks."""
-        corpus = unit_rows(embeddings(self.corpus))
+        """Yield similarities and grades of the texts that each query ranks."""
         position = {text: index for index, text in enumerate(self.corpus)}
         for start in range(0, len(self.queries), _BLOCK):
             block = self.queries[start : start + _BLOCK]
-            for number, cosine in enumerate(unit_rows(embeddings(block)) @ corpus.T, start):
-                relevance, query = np.zeros(len(corpus)), self.queries[number]
+            for number, cosine in enumerate(embeddings.compared(block, self.corpus), start):
+                relevance, query = np.zeros(len(self.corpus)), self.queries[number]
                 relevance[list(self.relevant[number])] = list(self.relevant[number].values())
                 if self.candidates is not None:
                     places = list(self.candidates[number])
@@ -179,7 +176,7 @@ class NeighbourTask:
         """Compare the labels of every text and of its neighbours."""
         names, labels = np.unique(np.array(self.labels), return_inverse=True)
         unit = unit_rows(embeddings(self.items))
-        nearest, _ = search(unit, unit, _TOP, np.arange(len(unit)))
+        nearest, _ = search(unit, unit, _TOP, np.arange(len(unit)), embeddings.similarity)
         own = labels[nearest] == labels[:, None]
         return TaskResult(
             task=self.name,
@@ -187,7 +184,7 @@ class NeighbourTask:
             metrics={f"precision@{_TOP}": 100 * float(own.mean())},
             rows=len(labels),
             data_sha256=rows_sha256([[list(self.items), list(self.labels), _TOP]]),
-            details={"text": "given", "labels": len(names), "similarity": "cosine"},
+            details={"text": "given", "labels": len(names)},
         )
 
 
@@ -223,7 +220,7 @@ class KeptHitsTask:
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query; cost is O(q n d)."""
         documents = unit_rows(embeddings(self._documents))
-        hits, _ = search(unit_rows(embeddings(self._queries)), documents, _TOP)
+        hits, _ = search(unit_rows(embeddings(self._queries)), documents, _TOP, similarity=embeddings.similarity)
         if self._first is None:
             self._first = hits[:, 0]
         same = hits == self._first[:, None]
@@ -233,7 +230,7 @@ class KeptHitsTask:
             metrics={f"kept@{_TOP}": 100 * float(same.any(axis=1).mean()), "kept@1": 100 * float(same[:, 0].mean())},
             rows=len(same),
             data_sha256=rows_sha256([[list(self._queries), list(self._documents)]]),
-            details={"text": "given", "corpus": len(self._documents), "similarity": "cosine"},
+            details={"text": "given", "corpus": len(self._documents)},
         )
 
 
@@ -251,23 +248,19 @@ def search(
         index: The unit vectors to search, (n, d).
         k: Number of hits.
         own: The row of the index that each query doesn't find, (q,).
-        similarity: Sorts the first `RERANKED` hits.
+        similarity: By what they are near; None for the cosine.
 
     Returns:
         Row numbers (q, k) and their cosines, or similarities, (q, k).
     """
     rows, cosines = [], []
     for start in range(0, len(queries), _BLOCK):
-        similarities = queries[start : start + _BLOCK] @ index.T
+        block = queries[start : start + _BLOCK]
+        similarities = block @ index.T if similarity is None else np.array(similarity(block, index))
         if own is not None:
             similarities[np.arange(len(similarities)), own[start : start + _BLOCK]] = -np.inf
-        rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, : RERANKED if similarity else k])
+        rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, :k])
         cosines.append(np.take_along_axis(similarities, rows[-1], axis=1))
-        if similarity is not None:
-            pairs = zip(queries[start : start + _BLOCK], rows[-1], strict=True)
-            sorting = np.stack([np.asarray(similarity(query[None], index[hits])[0]) for query, hits in pairs])
-            order = np.argsort(-np.where(np.isinf(cosines[-1]), -np.inf, sorting), axis=1, kind="stable")[:, :k]
-            rows[-1], cosines[-1] = (np.take_along_axis(part, order, axis=1) for part in (rows[-1], sorting))
     return np.concatenate(rows), np.concatenate(cosines)
 
 

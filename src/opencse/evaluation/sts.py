@@ -127,7 +127,7 @@ class ScoredPairs:
         pearson = None if reason else 100 * float(np.corrcoef(gold, cosine)[0, 1])
         metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": pearson}
         undefined = dict.fromkeys(metrics, reason) if reason else {}
-        details: dict[str, Any] = {"text": self.text, "aggregation": "all", "similarity": "cosine"}
+        details: dict[str, Any] = {"text": self.text, "aggregation": "all"}
         if len(subsets := dict.fromkeys(self.subsets or ())) > 1:
             members = {name: np.asarray(self.subsets) == name for name in subsets}
             details["subsets"] = {

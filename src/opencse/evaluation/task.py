@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.numbers import unit_rows
 from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_lines, read_table, require_text
 
@@ -21,7 +22,7 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 """A model: from n texts to a float matrix (n, d)."""
 
 Similarity = Callable[[np.ndarray, np.ndarray], Any]
-"""Similarities (n, m) of n and m vectors: `MeaningBlock.similarity`, by which the first hits of a search are sorted."""
+"""Similarities (n, m) of n and m vectors: `MeaningBlock.similarity`."""
 
 _PAIRS = 256  # at a time: bounds the memory of the similarities
 
@@ -50,6 +51,11 @@ class TextEmbeddings:
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors (n, d) of n texts that were encoded."""
         return self._matrix[[self._row[text] for text in texts]]
+
+    def compared(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+        """Return the similarities (n, m) of n and m encoded texts."""
+        a, b = (unit_rows(self(texts)) for texts in (first, second))
+        return a @ b.T if self.similarity is None else np.asarray(self.similarity(a, b))
 
     def paired(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the similarities (n,) of n pairs of encoded texts."""
@@ -160,12 +166,13 @@ def score(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
     return Results(results=tuple(task.score(embeddings) for task in tasks))
 
 
-def evaluate_tasks(encode: Encode, tasks: Sequence[Task]) -> Results:
+def evaluate_tasks(encode: Encode, tasks: Sequence[Task], similarity: Similarity | None = None) -> Results:
     """Encode every distinct text of all tasks once, then score each task.
 
     Args:
         encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` method of any library, or any function.
         tasks: The tasks.
+        similarity: By what texts are compared; None for the cosine.
     """
     if not tasks:
         raise OpencseError("there is nothing to evaluate", "Name at least one task.")
@@ -173,7 +180,7 @@ def evaluate_tasks(encode: Encode, tasks: Sequence[Task]) -> Results:
     if count > 1:
         raise OpencseError(f"two tasks are named {name!r}", "Rename one: results are keyed by name.")
     texts = distinct_texts(tasks)
-    return score(tasks, TextEmbeddings(texts, np.asarray(encode(texts))))
+    return score(tasks, TextEmbeddings(texts, np.asarray(encode(texts)), similarity))
 
 
 TextVariant = Literal["senteval", "raw"]

@@ -219,11 +219,7 @@ class TripletSet:
             data_sha256=rows_sha256(
                 [[[t.id, t.anchor, t.positive, t.negative, dict(t.groups)] for t in self.triplets]]
             ),
-            details={
-                "text": "given",
-                "similarity": "cosine",
-                "rows": {group: len(rows) for group, rows in groups.items()},
-            },
+            details={"text": "given", "rows": {group: len(rows) for group, rows in groups.items()}},
         )
 
 
