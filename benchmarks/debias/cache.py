@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from curve import Encoded
-from measures import SURE, Measures
-from rescored import Similar, pairs
+from measures import Measures
+from rescored import SURE, Similar, pairs
 
 from opencse.evaluation.written_sets import TripletSet
 

@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 from measures import Measures, cell, write_table
-from rescored import measured
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
@@ -76,8 +75,8 @@ def scored(
             found[str(strength)] = measures(encoded.at(strength), final=final)
             known.write_text(json.dumps(found), encoding="utf-8")
     if rescored and RESCORED not in found:
-        at, similarity = encoded.at(encoded.chosen), encoded.block.similarity
-        found[RESCORED] = measured(lambda a, b: similarity(at(a), at(b)).numpy(), measures)
+        similarity = encoded.block.similarity
+        found[RESCORED] = measures(encoded.at(encoded.chosen), final=final, similarity=similarity)
         known.write_text(json.dumps(found), encoding="utf-8")
     return encoded.chosen, {key if key == RESCORED else float(key): values for key, values in found.items()}
 

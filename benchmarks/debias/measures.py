@@ -9,17 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from rescored import SURE, measured
 from wording import Development, table
 
 from opencse.evaluation.probes import ProbeData, load_probe_data, run_probes
 from opencse.evaluation.retrieval import RetrievalTask
-from opencse.evaluation.task import Encode, Task, evaluate_tasks
+from opencse.evaluation.task import Encode, Similarity, Task, evaluate_tasks
 from opencse.evaluation.written_sets import Triplet, TripletSet, load_development, load_guard, read_triplets
 
 COMPLAINTS = Path(__file__).parent / "block" / "complaints"
-SURE = 0.9
-"""Share of the entailed pairs that are to pass a cache's threshold."""
-
 MEASURES = {
     "Negated antonyms, affirmed, %": "antonyms, affirmed",
     "of these, opposites trained on": "antonyms, seen",
@@ -65,16 +63,22 @@ class Measures:
         self.tasks: list[Task] = [*complaints(), *load_development(), *load_guard()]
         if held_out:
             self.tasks += [condaqa(data), cranfield(data)]
-        self.probe_data = load_probe_data(data=data)
+        probed = load_probe_data(data=data)
+        self.probe_data = ProbeData(sts=probed.sts, sentences=probed.sentences)
 
-    def __call__(self, encode: Encode, *, final: bool = False) -> dict[str, float | None]:
-        """Return the values by name; with `final` those of the test sets as well."""
-        found = self.development.measure(encode)
-        for result in evaluate_tasks(encode, self.tasks).results:
+    def __call__(
+        self, encode: Encode, *, final: bool = False, similarity: Similarity | None = None
+    ) -> dict[str, float | None]:
+        """Return the values by name, by the cosine or another similarity; with `final` those of test sets as well."""
+        if similarity is None:
+            found = self.development.measure(encode)
+            found["false hits"] = false_hits(encode, self.development.nli)
+        else:
+            found = measured(lambda a, b: np.asarray(similarity(encode(a), encode(b))), self.development)
+        for result in evaluate_tasks(encode, self.tasks, similarity).results:
             found[result.task] = result.score
             found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
-        found["false hits"] = false_hits(encode, self.development.nli)
-        return found | (test_sets(self.probe_data, encode) if final else {})
+        return found | (test_sets(self.probe_data, encode, similarity) if final else {})
 
 
 def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
@@ -139,9 +143,9 @@ def cell(values: list[float | None], digits: int) -> str:
     return f"{statistics.mean(known):.{digits}f}{spread}"
 
 
-def test_sets(data: ProbeData, encode: Encode) -> dict[str, float | None]:
+def test_sets(data: ProbeData, encode: Encode, similarity: Similarity | None) -> dict[str, float | None]:
     """The measures of `FINAL`."""
-    found = run_probes(data, encode)
+    found = run_probes(data, encode, similarity)
     assert found.transformations is not None
     return {
         "Probe, %": 100 * found.transformations.paraphrase_above_negation.value,

@@ -27,12 +27,11 @@ from torch import Tensor, nn
 
 sys.path.append(str(Path(__file__).parents[1]))
 from measures import MEASURES, cell, complaints
-from rescored import right
 
 from opencse.encoder.backbone import BLOCKS
 from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
-from opencse.evaluation.written_sets import TripletSet, load_development, load_guard
+from opencse.evaluation.written_sets import load_development, load_guard
 
 STRENGTH, SAMPLE, LONGEST, BATCH = 0.4, 14_000, 256, 16
 ROWS = {
@@ -124,15 +123,8 @@ def measured(block: MeaningBlock, seen: train.Trainer, copied: Tensor, place: di
     vectors = torch.cat([e, STRENGTH * z, torch.zeros_like(e[:, :1])], dim=1).numpy() / (1 + STRENGTH**2) ** 0.5
     results = evaluate_tasks(lambda texts: vectors[[place[text] for text in texts]], TASKS).results
     grades = {f"{one.task} {name}": value for one in results for name, value in one.metrics.items()}
-    reranked = {}
-    for task in TASKS:
-        if isinstance(task, TripletSet):
-            rows = [(one.anchor, one.positive, one.negative) for one in task.triplets]
-            correct = right(
-                lambda a, b: block.similarity(*(vectors[[place[text] for text in part]] for part in (a, b))).numpy(),
-                rows,
-            )
-            reranked[f"{task.name}, reranked"] = 100 * float(correct.mean())
+    found = evaluate_tasks(lambda texts: vectors[[place[text] for text in texts]], TASKS, block.similarity).results
+    reranked = {f"{one.task}, reranked": one.score for one in found}
     return {one.task: one.score for one in results} | grades | reranked
 
 
