@@ -46,7 +46,7 @@ def main() -> None:
         "block": lambda a, b: new(a) @ new(b).T,
         **{
             f"its similarity, penalty {k}": lambda a, b, k=k: encoded.block.similarity(new(a), new(b), k).numpy()
-            for k in (0.6, 1.0)
+            for k in (0.55, 1.0)
         },
     }
     with options.out.open("w", encoding="utf-8", newline="") as file:

@@ -188,7 +188,7 @@ class MeaningBlock(nn.Module):
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
     @torch.no_grad()
-    def similarity(self, first: Any, second: Any, penalty: float = 0.6) -> Tensor:
+    def similarity(self, first: Any, second: Any, penalty: float = 0.55) -> Tensor:
         r"""Return v·v' of n and m vectors, lowered where texts are nearly alike and don't say the same, (n, m).
 
         .. math:: v \cdot v' - \kappa \max(0, 0.45 - z \cdot z') \, \max(0, 5 e \cdot e' - 4)
