@@ -35,7 +35,7 @@ from wording import NEGATIVE
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone, append_block
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import MeaningBlock, as_query, rescale, upgrade
+from opencse.encoder.meaning_block import MeaningBlock, as_query, upgrade
 from opencse.evaluation.task import Encode, evaluate_tasks
 
 Row = tuple[str, str, str]
@@ -175,13 +175,14 @@ def main() -> None:
     measures = Measures(options.data, None, held_out=True)
     old = Cached("minilm")
     ways: dict[str, Callable[[], list[Encode]]] = {"untouched": lambda: [old]}
-    ways |= {f"block, β {strength:g}": lambda s=strength: [block(s)] for strength in (shipped().strength, 0.5)}
+    ways["block, reranked"] = lambda: [block()]
     ways["negative words, β 0.3"] = lambda: [by_negative_words(old)]
     ways["re-weighted"] = lambda: [reweighted(old, rows)]
     ways["fine-tuned"] = lambda: [Cached(options.out / f"fine-tuned-{seed}" / "model") for seed in options.seeds]
     columns = {}
     for label, opened in ways.items():
-        columns[label] = [measures(encode) for encode in opened()]
+        similarity = shipped().similarity if label == "block, reranked" else None
+        columns[label] = [measures(encode, similarity=similarity) for encode in opened()]
         write_table(options.out / "peers.csv", columns)
         print(label, flush=True)
     new = {"fine-tuned": Cached(options.out / f"fine-tuned-{options.seeds[0]}" / "model")}
@@ -198,13 +199,11 @@ def shipped() -> MeaningBlock:
     return block
 
 
-def block(strength: float) -> Encode:
+def block() -> Encode:
     """Return the vectors with the block that ships."""
-    model, meaning = Backbone("minilm").encoder("backbone"), shipped()
-    append_block(model, meaning)
-    meaning.strength = 1.0
-    encode = Embedder(model.eval(), precision="auto").encode
-    return lambda texts: rescale(encode(texts), 1.0, strength)
+    model = Backbone("minilm").encoder("backbone")
+    append_block(model, shipped())
+    return Embedder(model.eval(), precision="auto").encode
 
 
 if __name__ == "__main__":

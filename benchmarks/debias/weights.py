@@ -4,21 +4,36 @@
     PYTHONPATH=OLD/src python -m opencse run debias SENTENCES --backbone minilm --paraphrases TRANSLATIONS -o TRAINED
     python benchmarks/debias/weights.py minilm TRAINED/model DATA -o benchmarks/results/debias-weights.csv
 
-TRAINED/model has the weights as they were trained if `share` in TRAINED/run.json is 1. A column has the measures of measures.py
-at one share of the trained weights, on CondaQA and Cranfield too. What was measured is kept beside OUT (OUT.json).
+TRAINED/model has the weights as they were trained if `share` in TRAINED/run.json is 1. A row has some of the measures
+of measures.py at one share of the trained weights; all that was measured is kept beside the table (OUT.json).
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from pathlib import Path
 
 import torch
-from measures import Measures, write_table
+from measures import FINAL, MEASURES, Measures, cell
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
+
+SHOWN = {
+    "antonyms": "Negated antonyms, affirmed, %",
+    "order": "Word order, reordered against exchanged, area",
+    "middle": "Meaning, middle, %",
+    "search": "Search, %",
+    "roles": "Roles, %",
+    "complaints": "Complaints, %",
+    "CondaQA": "CondaQA, %",
+    "topics": "guard-topics, precision@10",
+    "Cranfield": "Cranfield, nDCG@10",
+    "STS": "Average of the seven STS",
+}
+"""Columns of the table, by their titles: measures as measures.py names them."""
 
 
 def main() -> None:
@@ -40,8 +55,13 @@ def main() -> None:
         encoder.load_state_dict(mixed)
         found[str(share)] = measures(Embedder(encoder, precision="bf16").encode, final=True)
         record.write_text(json.dumps(found), encoding="utf-8")
-    columns = {f"{share:g}" if share else "untouched": [found[str(share)]] for share in options.shares}
-    write_table(options.out, columns)
+    names = {**{name: (key, 1) for name, key in MEASURES.items()}, **{name: (name, n) for name, n in FINAL.items()}}
+    with options.out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["share of the trained weights", *SHOWN])
+        for share in options.shares:
+            shown = (cell([found[str(share)].get(names[name][0])], names[name][1]) for name in SHOWN.values())
+            writer.writerow([f"{share:g}", *shown])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.encoder.meaning_block import similarity_of
 from opencse.evaluation import read_pairs
+from opencse.evaluation.labelled import LabelledSet
 from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table
 from opencse.evaluation.task import (
     Encode,
@@ -71,14 +72,15 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
 
 
 def _scores(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[Task]]) -> list[Evaluation]:
-    """Score a model by the cosine, and by the similarity of its meaning block if it has one."""
+    """Score a model by the cosine, and where texts are compared by the similarity of its block, if it has one."""
     source = model_source(given)
     model = load_encoder(source, pooling=options.pooling or "backbone")
     note(f"evaluating {describe(options.precision, model_config(model), model.device)}")
     embedder = Embedder(model, precision=options.precision, progress="encode")
     encode = lru_cache(1)(embedder)
     tasks = [task for members in suites.values() for task in members]
-    by_block, evaluations = similarity_of(model), []
+    classified = any(isinstance(task, LabelledSet) for task in tasks)  # by the vectors alone
+    by_block, evaluations = None if classified else similarity_of(model), []
     for name, similarity in ((source, None), (f"{source}, reranked", by_block))[: 1 if by_block is None else 2]:
         measured = evaluate_tasks(encode, tasks, similarity)
         texts = {str(result.details["text"]) for result in measured.results}
@@ -105,8 +107,7 @@ def command(options: EvaluateCommand) -> None:
     """Evaluate one model or several, and print or write the scores."""
     suites = _suites(options)
     evaluations = [scores for model in options.model for scores in _scores(options, model, suites)]
-    tables = evaluations if len(evaluations) == 1 else [scores_table(evaluations)]
-    show(*tables)
+    show(*(evaluations if len(evaluations) == 1 else [scores_table(evaluations)]))
     if options.output is not None:
         documents = [as_json(result) for result in evaluations]
         write_json(options.output, documents[0] if len(evaluations) == 1 else {"models": documents})
@@ -119,8 +120,7 @@ class MtebTask:
     def __init__(self, task: Any) -> None:
         self._task = task
         self.name: str = task.metadata.name
-        texts: dict[str, None] = {}
-        rng = np.random.default_rng(0)
+        texts, rng = dict[str, None](), np.random.default_rng(0)
 
         def collect(batch: Sequence[str]) -> np.ndarray:
             texts.update(dict.fromkeys(batch))
