@@ -203,8 +203,7 @@ class MeaningBlock(nn.Module):
         """
         d, device = int(self.config["width"]), self.center.device
         vectors = [torch.as_tensor(part, dtype=torch.float32, device=device) for part in (first, second)]
-        e, other = (F.normalize(part[:, :d], dim=-1) for part in vectors)
-        z, its = (F.normalize(part[:, d:-1], dim=-1) for part in vectors)
+        (e, z), (other, its) = ([F.normalize(part, dim=-1) for part in (v[:, :d], v[:, d:-1])] for v in vectors)
         same = 0.45 * torch.outer(z.norm(dim=-1), its.norm(dim=-1))
         return vectors[0] @ vectors[1].T - penalty * F.relu(same - z @ its.T) * F.relu(5 * (e @ other.T) - 4)
 
@@ -254,10 +253,11 @@ def block_of(model: nn.Module) -> MeaningBlock | None:
 
 
 def similarity_of(model: nn.Module) -> Callable[..., Tensor] | None:
-    """Return the similarity of a model's block; None if it has none, or if its vectors are cut."""
+    """Return the similarity of a model's block, to the CPU; None if it has none, or if its vectors are cut."""
     block = block_of(model)
-    whole = block is not None and model.get_embedding_dimension() == block.get_embedding_dimension()  # type: ignore[operator]
-    return block.similarity if block is not None and whole else None
+    if block is None or model.get_embedding_dimension() != block.get_embedding_dimension():  # type: ignore[operator]
+        return None
+    return lambda *vectors, **settings: block.similarity(*vectors, **settings).cpu()
 
 
 def upgrade(vectors: Any, strength: float) -> Any:
