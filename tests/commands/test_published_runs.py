@@ -92,7 +92,7 @@ def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkey
         if trains:
             train(recipe, path, backbone=backbone, out=out, dev="none", progress=False)
         ran_with.append(load_recipe(out / "recipe.toml") if trains else recipe)
-        return SimpleNamespace(scores={"": None})
+        return SimpleNamespace(scores={"untouched": None, "trained": None})
 
     monkeypatch.setattr(reproduced_runs, "run", only_train)
     monkeypatch.setattr(reproduced_runs, "_by_task", lambda scores: {"Avg.": 50.0})
