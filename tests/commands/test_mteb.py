@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from opencse.commands.evaluate import VectorEncoder, load_mteb
@@ -89,6 +90,13 @@ def test_a_pair_counts_if_both_of_its_queries_find_their_own_document(nevir, ans
     result = evaluate_tasks(by_document(near), [task])["NevIR"]
     assert (result.main, result.score) == ("paired_accuracy", pytest.approx(expected))
     assert "Weller et al." in result.details["published"]
+
+
+def test_another_similarity_ranks_the_documents(nevir) -> None:
+    (task,) = load_mteb(["mteb:NevIR"], nevir)["mteb"]
+    near = dict(zip(QUERIES.values(), DOCUMENTS.values(), strict=True))
+    found = evaluate_tasks(by_document(near), [task], lambda a, b: 1 - torch.as_tensor(a) @ torch.as_tensor(b).T)
+    assert found["NevIR"].score == 0, "each query is nearest to the other document"
 
 
 def test_the_folder_of_one_task_is_not_that_of_the_next(nevir) -> None:

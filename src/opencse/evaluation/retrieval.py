@@ -256,7 +256,7 @@ def search(
     rows, cosines = [], []
     for start in range(0, len(queries), _BLOCK):
         block = queries[start : start + _BLOCK]
-        similarities = block @ index.T if similarity is None else np.array(similarity(block, index))
+        similarities = block @ index.T if similarity is None else np.asarray(similarity(block, index))
         if own is not None:
             similarities[np.arange(len(similarities)), own[start : start + _BLOCK]] = -np.inf
         rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, :k])
