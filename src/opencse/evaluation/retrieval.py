@@ -248,7 +248,7 @@ def search(
         index: The unit vectors to search, (n, d).
         k: Number of hits.
         own: The row of the index that each query doesn't find, (q,).
-        similarity: By what they are near; None for the cosine.
+        similarity: By what vectors are compared; None for the cosine.
 
     Returns:
         Row numbers (q, k) and their cosines, or similarities, (q, k).
