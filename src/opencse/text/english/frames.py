@@ -1,6 +1,6 @@
 """Rows from frames: claims with slots, each in several wordings, with what contradicts them.
 
-A file of frames/ holds frames with an empty line between them. A frame begins with `kind=` and `domain=`; then
+A file of `assets/frames` holds frames with an empty line between them. A frame begins with `kind=` and `domain=`; then
 (in frames of the kind `passage`, each text but a query has 90 to 160 words):
 
     A=one filler|another      a slot, written {A} in the lines below
@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FRAMES = Path(__file__).with_name("frames")
 FILLINGS = 14
 """Fillings of the slots that are drawn of a frame."""
 PARTS = {"question": "questions", "passage": "passages"}
@@ -40,10 +39,10 @@ class Frame:
     lines: dict[str, list[str]] = field(default_factory=lambda: collections.defaultdict(list))
 
 
-def read_frames(folder: Path = FRAMES) -> list[Frame]:
-    """Return the frames of all files, in order."""
+def read_frames(*folders: Path) -> list[Frame]:
+    """Return the frames of all files, in the order of the files' names."""
     frames = []
-    for path in sorted(folder.glob("*.txt")):
+    for path in sorted((path for folder in folders for path in folder.glob("*.txt")), key=lambda path: path.name):
         for part in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
             first, *lines = [line.strip() for line in part.strip().split("\n")]
             if not first.startswith("kind="):
