@@ -147,7 +147,10 @@ def add_command(
 def _parameter(spec: Field[Any], options: type) -> inspect.Parameter:
     """Return the parameter of a command that typer makes an argument or option of."""
     metadata = spec.metadata
-    kind = metadata["shown"] or _shown_type(get_type_hints(options)[spec.name])
+    # On the command line, text where Python also takes a path or an object, and a list of text.
+    hint = get_type_hints(options)[spec.name]
+    plain = str if hint is Any or {str, Path} <= set(get_args(hint)) else hint
+    kind = metadata["shown"] or (list[str] if get_origin(hint) is Sequence else plain)
     default = list(spec.default) if isinstance(spec.default, tuple) else spec.default
     if default is None and type(None) not in get_args(kind):
         kind = kind | None
@@ -161,13 +164,6 @@ def _parameter(spec: Field[Any], options: type) -> inspect.Parameter:
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[kind, info],
     )
-
-
-def _shown_type(hint: Any) -> Any:
-    """Return the type on the command line: text where Python also takes a path or an object, a list of text."""
-    if get_origin(hint) is Sequence:
-        return list[str]
-    return str if hint is Any or {str, Path} <= set(get_args(hint)) else hint
 
 
 def _begin(common: CommonOptions) -> None:

@@ -14,6 +14,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import typer
@@ -133,7 +134,12 @@ def published_settings(name: str) -> list[PublishedSetting]:
     for entry in settings.values():
         if entry["of"] != name and "source" in entry:
             entry["source"] = f"{entry['of']}: {entry['source']}"
-    return [entry for family in families for entry in _of_family(settings, family)]
+    found = []
+    for family, entry in product(families, settings.values()):
+        values = {key: v.get(family) if isinstance(v, Mapping) else v for key, v in entry.items() if key != "of"}
+        if any(values.get(key) is not None for key in ("published", "coded", "ours")):
+            found.append(PublishedSetting(family=family, **{key: v for key, v in values.items() if v is not None}))
+    return found
 
 
 def values_of(recipe: Recipe) -> Mapping[str, Any]:
@@ -175,10 +181,3 @@ def _merged(name: str) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
         families, settings = tuple(f for f in families if f in inherited), settings | more
     families = tuple(table.get("families", families))
     return families, settings | {entry["key"]: entry | {"of": name} for entry in table.get("settings", ())}
-
-
-def _of_family(settings: Mapping[str, Mapping[str, Any]], family: str) -> Iterator[PublishedSetting]:
-    for entry in settings.values():
-        values = {name: v.get(family) if isinstance(v, Mapping) else v for name, v in entry.items() if name != "of"}
-        if any(values.get(name) is not None for name in ("published", "coded", "ours")):
-            yield PublishedSetting(family=family, **{name: v for name, v in values.items() if v is not None})

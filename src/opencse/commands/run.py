@@ -282,11 +282,9 @@ def measure_and_report(
         remarks += [*cache_line(cached), EMBED_AGAIN if similarity is None else UPGRADE]
         outcome = compare_outcome(scores, curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
-        published = trained.recipe.published.get(trained.recipe.family)
-        if published is not None:
-            notes.append(
-                f"Published STS average for {trained.recipe.family}: {published:.2f} (one run of the authors')."
-            )
+        family = trained.recipe.family
+        if (published := trained.recipe.published.get(family)) is not None:
+            notes.append(f"Published STS average for {family}: {published:.2f} (one run of the authors').")
         notes += probe_data.notes
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
     add_scores(trained.model / "README.md", scores, made_of=made_of)

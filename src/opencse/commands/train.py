@@ -26,7 +26,7 @@ from opencse.text.corpus import Corpus
 from opencse.text.user_text import UserText
 from opencse.training.folder import check_flags, read_record
 from opencse.training.session import RunControl
-from opencse.training.train import TrainingRun, train_encoder
+from opencse.training.train import TrainingRun, score_warnings, train_encoder
 
 
 @takes(TrainOptions)
@@ -167,10 +167,10 @@ def training_line(run: TrainingRun) -> str:
 
 
 def model_lines(run: TrainingRun) -> list[Text]:
-    """Return the warnings that were not shown before training, where the model is, and how to load it."""
+    """Return the warnings that training gave, where the model is, and how to load it."""
     trust = "" if run.recipe.block is None else ", trust_remote_code=True"
     return [
-        *(Text(f"warning: {warning}") for warning in run.warnings if warning not in run.early_warnings),
+        *(Text(f"warning: {warning}") for warning in score_warnings(run.outcome)),
         path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})'),
     ]
 

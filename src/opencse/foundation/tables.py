@@ -56,7 +56,10 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
     """
     present = table_columns(path)
     if _is_parquet(path):
-        yield from _parquet_rows(path, columns)
+        for file in _parquet_files(path):
+            require_columns(columns, parquet_schema(file).names, file)
+            rows = (zip(*(c.to_pylist() for c in batch.columns), strict=True) for batch in _batches(file, columns))
+            yield from ((file, number, row) for number, row in enumerate(chain.from_iterable(rows), 1))
     else:
         if present:  # an empty file has no rows either
             require_columns(columns, present, path)
@@ -330,16 +333,6 @@ def _parquet_files(path: Path) -> list[Path]:
     if not files:
         raise OpencseError(f"{path}: holds no Parquet file", f"Known: {FORMATS}.")
     return files
-
-
-def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
-    """Yield the file, the number and the named columns of every row of `_parquet_files`."""
-    for file in _parquet_files(path):
-        require_columns(columns, parquet_schema(file).names, file)
-        batches = (
-            zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in _batches(file, columns)
-        )
-        yield from ((file, number, row) for number, row in enumerate(chain.from_iterable(batches), 1))
 
 
 def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

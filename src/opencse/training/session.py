@@ -127,8 +127,7 @@ class TrainingSession:
         if shared[0] == "auto" and self.main:
             shared = [resolve_precision("auto", backbone.config, self.device)]
         broadcast_object_list(shared)
-        told = shared[0] if self.resume else requested
-        self.notify(f"training {describe(told, backbone.config, self.device)}")
+        self.notify(f"training {describe(shared[0] if self.resume else requested, backbone.config, self.device)}")
         return replace(training, precision=shared[0])
 
     def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:

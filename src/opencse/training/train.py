@@ -59,14 +59,12 @@ class TrainingRun:
         recipe: The recipe as resolved for the backbone.
         outcome: Steps, scores and time.
         warnings: Warnings for the user.
-        early_warnings: Those of them that `notify` received before the first step.
     """
 
     folder: Path
     recipe: Recipe
     outcome: TrainingOutcome
     warnings: tuple[str, ...] = ()
-    early_warnings: tuple[str, ...] = ()
 
     @property
     def model(self) -> Path:
@@ -145,8 +143,7 @@ def train_encoder(
             save_encoder(model.encoder, session.folder / "model", card)
             session.end(outcome, loop.checkpoints.folder, loop.best_path)
         session.accelerator.wait_for_everyone()
-        warnings = (*text.warnings, *score_warnings(outcome))
-        return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
+        return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome)))
 
 
 class _TrainedModel:
@@ -217,7 +214,8 @@ class _TrainedModel:
                 "prompt alone",
                 "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
             )
-        source = TokenSource(view.text, prompt, recipe.columns[view.text], view.window)
+        optional, extra = recipe.columns[view.text], view.text in recipe.frame_columns
+        source = TokenSource(view.text, prompt, optional, view.window, extra)
         if source not in self.sources:
             self.sources.append(source)
         read = any(name in term.tokens for term in recipe.terms)
@@ -268,11 +266,9 @@ class _TrainingText:
                 self.vectors = teacher_vectors(recipe, teachers, UsableRows(corpus, model.sources), progress=bar)
         self.teacher_digests = {name: key_hash(teacher.key()) for name, teacher in teachers.items()}
         self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
-        self.warnings = tuple(
-            f"no sentence has the view '{name}': it has no effect"
-            for name, view in model.views.items()
-            if not self.store.present(view.source)
-        )
+        empty = [name for name, view in model.views.items() if not self.store.present(view.source)]
+        lacking = [name for name in empty if recipe.used_views[name].text not in recipe.frame_columns]
+        self.warnings = (f"no sentence has the views {', '.join(lacking)}: they have no effect",) if lacking else ()
 
     def notes(self) -> Iterator[str]:
         """Yield what a user should know of the rows."""

@@ -14,7 +14,7 @@ from opencse.foundation.progress import timed
 from opencse.foundation.reading import regular_file
 from opencse.foundation.tables import is_made_from, write_texts
 from opencse.recipes.settings import CorpusSettings
-from opencse.text.corpus import Corpus, content_hash
+from opencse.text.corpus import Corpus, chunks, content_hash
 from opencse.text.english.clause import MainClause
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.text.english.parse import parse_without_asides
@@ -152,12 +152,9 @@ def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random, 
     """
     if not opposed:
         return []
-    predicates: list[str] = []
-    others: list[str] = []
-    texts = list(opposed)
+    predicates, others = list[str](), list[str]()
     parser = load_parser(pack.syntax)
-    for start in range(0, len(texts), _CHUNK):
-        part = texts[start : start + _CHUNK]
+    for part in chunks(opposed, _CHUNK):
         for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
             statement = pack.statement(text, tokens, opposed[text])
             if statement is not None:
@@ -170,9 +167,8 @@ def _cut(texts: Sequence[str], share: float, rng: random.Random, pack: LanguageP
     out = list(texts)
     chosen = [i for i in range(len(out)) if rng.random() < share]
     cutter = pack.localised(MainClause()).open() if chosen else None
-    for start in range(0, len(chosen), _CHUNK):
+    for part in chunks(chosen, _CHUNK):
         assert cutter is not None
-        part = chosen[start : start + _CHUNK]
         for i, view in zip(part, cutter([SourceRow(id=i, text=out[i]) for i in part]), strict=True):
             out[i] = view.text or out[i]
     return out
