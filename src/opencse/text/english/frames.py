@@ -1,7 +1,7 @@
-"""Rows from frames: claims with slots, each in several wordings, with what contradicts them.
+"""Rows from frames, which are claims with slots, each in several wordings, with what contradicts them.
 
-A file of `assets/frames` holds frames with an empty line between them. A frame begins with `kind=` and `domain=`; then
-(in frames of the kind `passage`, each text but a query has 90 to 160 words):
+They were written for the meaning block. A file of `assets/frames` holds frames with an empty line between them. A frame
+begins with `kind=` and `domain=`; then (in frames of the kind `passage`, each text but a query has 90 to 160 words):
 
     A=one filler|another      a slot, written {A} in the lines below
     + …                       the claim, in different words
@@ -29,12 +29,20 @@ FILLINGS = 14
 PARTS = {"question": "questions", "passage": "passages"}
 """Parts of the rows of some kinds."""
 PLAIN = ("Please ask the staff for more.", "Details are on the web site.", "This applies from January on.")
+
 Row = dict[str, str]
+"""Texts by column, as the recipe `debias` names them."""
 
 
 @dataclass
 class Frame:
-    """Slots, and lines by their mark."""
+    """A claim with slots, in several wordings.
+
+    Attributes:
+        kind: What is opposed: `negation`, `quantifier`, `roles`, …; or `question` or `passage`.
+        slots: Fillers by the slot's letter.
+        lines: Lines with slots, by their mark.
+    """
 
     kind: str
     slots: dict[str, list[str]] = field(default_factory=dict)
@@ -93,7 +101,7 @@ def fill(line: str, filled: dict[str, str]) -> str:
 
 def claim_row(lines: dict[str, list[str]], rng: random.Random) -> Row:
     """Return a row whose first text is the claim, or what contradicts it."""
-    one, other = "+-" if len(lines.get("-", ())) < 3 or rng.random() < 0.6 else "-+"
+    one, other = ("+", "-") if len(lines.get("-", ())) < 3 or rng.random() < 0.6 else ("-", "+")
     same = [sentence(line) if rng.random() < 0.8 else line for line in draw(lines[one], 5, rng)]
     row = {"text": same[0]} | {f"same_{i}": line for i, line in enumerate(same[1:], 1)}
     for i, line in enumerate(draw(lines.get(other, []), 3, rng), 1):
@@ -112,7 +120,7 @@ def claim_row(lines: dict[str, list[str]], rng: random.Random) -> Row:
 
 def search_row(lines: dict[str, list[str]], rng: random.Random, contexts: list[str]) -> Row:
     """Return a query with passages that hold the claim, or its opposite, in a context if any; empty without queries."""
-    marks = [pair for pair in ("+-", "-+") if lines.get(f"q{pair[0]}")]
+    marks = [pair for pair in (("+", "-"), ("-", "+")) if lines.get(f"q{pair[0]}")]
     if not marks or not lines.get("-"):
         return {}
     one, other = rng.choice(marks)
