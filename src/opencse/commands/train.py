@@ -122,12 +122,12 @@ def resolve_recipe(
     return recipe
 
 
-def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Measures:
+def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions) -> Measures:
     """Read the data on which a model is scored while it trains.
 
     Args:
         recipe: The resolved recipe.
-        corpus: The user's texts, which your searches search if the guard has no documents of its own.
+        corpus: The user's texts, which your searches search if the guard has no documents of its own; None without.
         options: The options; a run that is resumed is scored in the precision that it began with.
 
     Returns:
@@ -145,7 +145,8 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
     if recipe.block is None and options.guard is not None:
         raise OpencseError(f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block.")
     if recipe.block is not None:  # pairs guard what the untouched model knows; what the block learns, they don't show
-        own = [] if options.guard is None else load_guard(options.guard, prefix="own", documents=corpus.texts())
+        searched = () if corpus is None else corpus.texts()
+        own = [] if options.guard is None else load_guard(options.guard, prefix="own", documents=searched)
         return Measures(
             guards=TaskScores([*load_guard(), *own, *sets], precision),
             meaning=TaskScores(load_development(), precision),

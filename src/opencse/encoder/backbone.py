@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +20,7 @@ from opencse.encoder.device import choose_device
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled, pools_the_mask
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.model_folder import has_pooling, save_encoder
-from opencse.encoder.names import family_of, resolve
+from opencse.encoder.names import family_of, is_installed, resolve
 from opencse.foundation.cache import cache_place
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS, read_json
@@ -69,10 +70,11 @@ class Backbone:
 
     @cached_property
     def block(self) -> MeaningBlock | None:
-        """The meaning block that was trained for this model: its own, or the one that comes with the package."""
+        """The trained meaning block of this model: its own, or the one that comes with the package."""
         own = block_of(self._untouched)
-        folder = None if own is not None else shipped_block(self._untouched)
-        return own if folder is None else MeaningBlock.load(str(folder))
+        if own is None and (shipped := shipped_block(self._untouched)) is not None:
+            return shipped.block
+        return own
 
     def encoder(
         self,
@@ -126,7 +128,25 @@ def model_source(given: Any) -> str:
 
 BLOCKS = ASSETS / "meaning-block"
 MEASURED = "measured.json"
-"""File beside a block's own: the key of the model that it was trained for, and its scores by strength."""
+"""File beside a block's own: name and key of the model that it was trained for, and its scores by strength."""
+_TRIAL = "A naïve user's 3.5-km UNFORGETTABLE état_of_the-art isn't #1!"
+_MARKS = ("cls", "sep", "pad", "unk", "mask")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShippedBlock:
+    """A block that comes with the package.
+
+    Attributes:
+        block: The block.
+        measured: What is known of it (`MEASURED`).
+        own: Whether it was trained for the model; if not, it brings along the one that it was trained for, and its
+            scores are not those of the model.
+    """
+
+    block: MeaningBlock
+    measured: dict[str, Any]
+    own: bool
 
 
 def block_key(model: SentenceTransformer) -> str:
@@ -142,16 +162,45 @@ def block_key(model: SentenceTransformer) -> str:
     return digest.hexdigest()
 
 
-def shipped_block(model: SentenceTransformer) -> Path | None:
-    """Return the folder of the block that comes with the package for a model; None if there is none."""
-    blocks = {str(read_json(path)["beside"]): path.parent for path in sorted(BLOCKS.glob(f"*/{MEASURED}"))}
-    return blocks.get(block_key(model)) if blocks else None
+def shipped_block(model: SentenceTransformer) -> ShippedBlock | None:
+    """Return the block that comes with the package for a model: its own, or one whose model reads the same tokens.
+
+    None if there is neither, or if the package of the model that would read is not installed.
+    """
+    for path in sorted(BLOCKS.glob(f"*/{MEASURED}")):
+        measured, block = read_json(path), MeaningBlock.load(str(path.parent))
+        if measured["beside"] == block_key(model):
+            return ShippedBlock(block=block, measured=measured, own=True)
+        width = model.get_embedding_dimension() or 0
+        if is_installed(measured["model"]) and width >= block.config["width"]:
+            reader = open_model(measured["model"], resolve(measured["model"]), device="cpu")
+            if (tokens := same_tokens(model.tokenizer, reader.tokenizer)) is not None:
+                block = block.beside_another(cast(Any, reader[0]).auto_model, tokens, width)
+                return ShippedBlock(block=block, measured=measured, own=False)
+    return None
+
+
+def same_tokens(tokenizer: Any, reader: Any) -> torch.Tensor | None:
+    """Return a reader's number of each token of another tokenizer, (tokens,); None if they cut texts differently."""
+    if not hasattr(tokenizer, "get_vocab"):
+        return None
+    own, known = tokenizer.get_vocab(), reader.get_vocab()
+    special = {token for token in known if token.startswith("[") and token.endswith("]")}  # and unused ones
+    if not known.keys() - special <= own.keys() or tokenizer.tokenize(_TRIAL) != reader.tokenize(_TRIAL):
+        return None
+    found = torch.full((max(own.values()) + 1,), reader.unk_token_id)
+    for token, place in own.items():
+        found[place] = known.get(token, reader.unk_token_id)
+    for mark in _MARKS:
+        if (place := getattr(tokenizer, f"{mark}_token_id")) is not None:
+            found[place] = getattr(reader, f"{mark}_token_id")
+    return found
 
 
 def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:
     """Append a block to the modules of a model whose first one is a transformer."""
     first: Any = model[0]
-    first.auto_model.config.output_hidden_states = True
+    first.auto_model.config.output_hidden_states |= block.reader is None
     model.append(block.to(model.device))
 
 

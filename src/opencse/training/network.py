@@ -167,7 +167,7 @@ def encode(
 ) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 
-    Those of an encoder with a meaning block are [e ; βz ; code ; φ], each of these with zeros behind it as long as e
+    Those of an encoder with a meaning block are [e ; z ; code ; φ], each of these with zeros behind it as long as e
     (`opencse.losses.meaning`).
 
     Args:
@@ -181,8 +181,8 @@ def encode(
         layout: dict[str, Any] = {} if packing is None else {"packing": packing}
         with dropout_rate(encoder, dropout):
             features = encoder({"input_ids": ids, "attention_mask": mask, **layout})
-        parts = [features[name] for name in ("sentence_embedding", "meaning_parts") if name in features]
-        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+        vectors: Tensor = features.get("meaning_parts", features["sentence_embedding"])
+        return vectors
 
     run = partial(checkpoint, vectors_of, use_reentrant=False) if twice else vectors_of
     rows = torch.cat([run(*group, part.dropout) for part in batch.passes for group in part.groups])

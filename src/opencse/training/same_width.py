@@ -15,6 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
 from opencse.encoder.embedder import Embedder
+from opencse.encoder.meaning_block import block_of
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
 from opencse.training.strength import Axes, meaning_term
@@ -23,8 +24,8 @@ _ROWS = 3_000
 _OLD = 0.3  # γ
 
 
-def projection_axes(strength: float, vectors: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    r"""Return the axes on which v of a strength is projected, (2 d, d).
+def projection_axes(strength: float, vectors: np.ndarray, pairs: np.ndarray, width: int) -> np.ndarray:
+    r"""Return the axes on which v of a strength is projected, (length of v, d).
 
     They are the first eigenvectors of :math:`C / \operatorname{tr} C + D / \operatorname{tr} D + \gamma E / d`, where C
     has the second moments of v over texts, and D those of v − v' over pairs of them. E is the identity on e: what these
@@ -32,12 +33,13 @@ def projection_axes(strength: float, vectors: np.ndarray, pairs: np.ndarray) -> 
 
     Args:
         strength: β.
-        vectors: v of n texts at strength 1, (n, 2 d).
+        vectors: v of n texts at strength 1, (n, length of v).
         pairs: Rows of pairs of texts that are to stay apart, or near, (pairs, 2).
+        width: d, the dimension of e.
     """
-    width = vectors.shape[1] // 2
-    scaled = vectors * np.repeat([1.0, strength], width)
-    total = np.diag(np.repeat([_OLD / width, 0.0], width))
+    parts = width, vectors.shape[1] - width
+    scaled = vectors * np.repeat([1.0, strength], parts)
+    total = np.diag(np.repeat([_OLD / width, 0.0], parts))
     for rows in (scaled, scaled[pairs[:, 0]] - scaled[pairs[:, 1]]):
         total += rows.T @ rows / max(float((rows**2).sum()), 1e-12)
     return np.linalg.eigh(total)[1][:, -width:].astype(np.float32)
@@ -61,11 +63,13 @@ def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe
         found = [place for place in places[: len(paired)] if place is not None]
         pairs += [(found[0], other) for other in found[1:]]
     vectors = Embedder(model).encode(list(texts))
-    return partial(projection_axes, vectors=vectors, pairs=np.array(pairs, dtype=int).reshape(-1, 2))
+    block, places = block_of(model), np.array(pairs, dtype=int).reshape(-1, 2)
+    assert block is not None
+    return partial(projection_axes, vectors=vectors, pairs=places, width=int(block.config["width"]))
 
 
 def append_projection(model: SentenceTransformer, axes: np.ndarray) -> None:
-    """Append the projection to axes, (2 d, d), to a model with a block."""
+    """Append the projection to axes, (length of v, d), to a model with a block."""
     wide, width = axes.shape
     dense = Dense(wide, width, bias=False, activation_function=torch.nn.Identity())
     with torch.no_grad():

@@ -87,7 +87,7 @@ def find_strength(block: MeaningBlock, measures: Measures, tolerance: float, axe
     curves: list[dict[str, tuple[float, ...]]] = []
 
     def at(vectors: np.ndarray, strength: float) -> np.ndarray:
-        scaled = rescale(vectors, 1.0, strength)
+        scaled = rescale(vectors, 1.0, strength, int(block.config["width"]))
         return scaled if axes is None else scaled @ axes(strength)
 
     with timed("strength"):

@@ -237,7 +237,9 @@ class _TrainedModel:
         self.encoder.requires_grad_(False)
         block.requires_grad_(True)
         block.copy.requires_grad_(settings.copy_lr > 0)
-        set_rates(block.copy, 0.0)
+        if block.reader is not None:
+            block.reader.requires_grad_(False)
+        set_rates(block, 0.0)
         block.drop.p = settings.dropout
         block.strength = 1.0
 
