@@ -187,7 +187,6 @@ def test_a_trial_keeps_views_and_terms_and_cuts_sizes() -> None:
         "claims": 400,
         "amounts": 134,
         "searched": 400,
-        "frames": 934,
     }
     assert shortened(short) == short
     short = shortened(load_recipe("simcse"))

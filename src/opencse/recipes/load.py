@@ -243,7 +243,7 @@ def shortened(recipe: Recipe) -> Recipe:
         recipe: Any resolved recipe.
     """
     corpus, training = recipe.corpus, recipe.training
-    most = max((part.rows for part in corpus.parts.values() if not part.frames), default=0)
+    most = max((part.rows for part in corpus.parts.values()), default=0)
     return replace(
         recipe,
         corpus=replace(

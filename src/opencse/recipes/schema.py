@@ -211,7 +211,6 @@ class Recipe:
             raise ValueError(f"two terms share a name ({', '.join(names)}): give each a `name` of its own")
 
         own = {"text", *(column for name, spec in self.build.items() for column in spec.columns(name))}
-        own |= self.frame_columns
         read = dict.fromkeys(view for term in self.terms for view in term.views if view not in self.views)
         undeclared = {view: ViewSettings(text=view, optional=view != "text") for view in read if view in own}
         object.__setattr__(self, "views", {**self.views, **undeclared})
@@ -230,14 +229,14 @@ class Recipe:
                 )
         columns = {view.text for view in self.views.values()}
         for name, part in self.corpus.parts.items():
-            for column in part.columns:
+            for column in (*part.needs, *part.keeps):
                 if column not in columns:
                     raise ValueError(f"corpus.parts.{name}: no view reads the column '{column}'")
         if not self.used_views:
             raise ValueError("no term reads a view: the encoder would have nothing to encode")
-        mixed = self.frame_columns.union({"text"}, *(part.columns for part in self.corpus.parts.values() if part.rows))
+        mixed = {column for part in self.corpus.parts.values() if part.rows for column in (*part.needs, *part.keeps)}
         for place, used in self.used_views.items():
-            if self.corpus.parts and used.text not in mixed:
+            if self.corpus.parts and used.text not in {"text", *mixed}:
                 raise ValueError(
                     f"view '{place}' reads the column '{used.text}', which no part of the corpus has: "
                     "add it to the `keeps` of one of corpus.parts"
@@ -302,13 +301,6 @@ class Recipe:
         for view in self.used_views.values():
             columns[view.text] = columns.get(view.text, True) and view.optional
         return columns
-
-    @property
-    def frame_columns(self) -> set[str]:
-        """The columns that only parts that draw from frames have; rows need not have them."""
-        parts = self.corpus.parts.values()
-        framed = {column for part in parts if part.frames for column in part.columns}
-        return framed.difference(*(part.columns for part in parts if not part.frames))
 
     @property
     def used_parts(self) -> dict[str, MixturePart]:

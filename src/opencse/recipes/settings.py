@@ -142,23 +142,16 @@ class MixturePart:
         needs: Columns that a sentence must have.
         keeps: Further columns that its rows keep where the sentence has them; all others are left out of these rows.
         words: Sentences of more white-space words are left out.
-        frames: Draw from the claims that come with the language's rules, not from the corpus (`LanguagePack`).
     """
 
     rows: int
     needs: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     words: int | None = None
-    frames: bool = False
 
     def __post_init__(self) -> None:
         check_least(self, 0, "rows")
         check_least(self, 1, "words")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All columns of its rows but `text`."""
-        return (*self.needs, *self.keeps)
 
 
 @dataclass(frozen=True, kw_only=True)

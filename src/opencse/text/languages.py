@@ -8,7 +8,6 @@ English comes with opencse. Any other pack is a `LanguagePack` that an installed
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from typing import Any, ClassVar
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import LANGUAGES, likely_language
 from opencse.text.english.exclusive import CountSwap
-from opencse.text.english.frames import draw_rows
 from opencse.text.english.limits import BECAUSE, DATED_EVENT, ONLY, POSSIBLE, PROSE, SOME, statement
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
@@ -48,7 +46,6 @@ class LanguagePack:
             be negated; the word is then the predicate, in its usual sense.
         opposed_words: Returns the words of a text that have an opposite, with the opposites: sentences are sampled
             evenly over them (`opencse.recipes.rows.sentence_sample`).
-        frames: Draws rows of claims in several wordings, with what contradicts them (`opencse.text.english.frames`).
         statement: Returns a text if such a word is its predicate, or a sentence made of it in which it is; None if
             there is none.
     """
@@ -63,7 +60,6 @@ class LanguagePack:
     opposites_reworded: bool = False
     opposed_words: Callable[[str], Mapping[str, str]] = lambda text: {}
     statement: Callable[[str, Sequence[Token], str], str | None] = lambda text, tokens, word: text
-    frames: Callable[[random.Random], Sequence[Mapping[str, str]]] = lambda rng: ()
 
     def localised(self, spec: ConstructorSpec) -> ConstructorSpec:
         """Return the specification that builds the same kind of view in this language, with the same options.
@@ -117,7 +113,6 @@ ENGLISH = LanguagePack(
     unfit={"negation": (ONLY, BECAUSE), "antonym_swap": (ONLY,), "negated_antonym": (DATED_EVENT,)},
     opposed_words=lambda text: opposed_adjectives(text) | opposed_verbs(text),
     statement=statement,
-    frames=draw_rows,
 )
 
 

@@ -214,8 +214,7 @@ class _TrainedModel:
                 "prompt alone",
                 "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
             )
-        optional, extra = recipe.columns[view.text], view.text in recipe.frame_columns
-        source = TokenSource(view.text, prompt, optional, view.window, extra)
+        source = TokenSource(view.text, prompt, recipe.columns[view.text], view.window)
         if source not in self.sources:
             self.sources.append(source)
         read = any(name in term.tokens for term in recipe.terms)
@@ -269,8 +268,7 @@ class _TrainingText:
         self.teacher_digests = {name: key_hash(teacher.key()) for name, teacher in teachers.items()}
         self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
         empty = [name for name, view in model.views.items() if not self.store.present(view.source)]
-        lacking = [name for name in empty if recipe.used_views[name].text not in recipe.frame_columns]
-        self.warnings = (f"no sentence has the views {', '.join(lacking)}: they have no effect",) if lacking else ()
+        self.warnings = (f"no sentence has the views {', '.join(empty)}: they have no effect",) if empty else ()
 
     def notes(self) -> Iterator[str]:
         """Yield what a user should know of the rows."""

@@ -134,18 +134,6 @@ def test_each_part_has_its_rows_and_its_views_only(built, tmp_path) -> None:
     assert [row["part"] for row in found] != sorted(row["part"] for row in found)
 
 
-def test_a_part_of_frames_draws_from_them(built, tmp_path) -> None:
-    frames = [{"text": "It opens.", "same_1": "It does open.", "opposed_1": "It is shut."}, {"text": "It is open."}]
-    parts = {
-        "order": MixturePart(rows=5, needs=("exchanged",)),
-        "frames": MixturePart(rows=4, needs=("same_1",), keeps=("opposed_1",), frames=True),
-    }
-    found = rows(mix_rows(built, parts, tmp_path / "out.parquet", frames=frames))
-    framed = [row for row in found if row["part"] == "frames"]
-    assert framed == [{**frames[0], "exchanged": None, "part": "frames"}] * 4
-    assert all(row["same_1"] is None for row in found if row["part"] == "order")
-
-
 def test_too_few_sentences_are_repeated_and_long_ones_and_empty_parts_left_out(built, tmp_path) -> None:
     found = rows(mix_rows(built, {"opposites": MixturePart(rows=50, needs=("opposite",))}, tmp_path / "out.parquet"))
     assert sorted(Counter(row["text"] for row in found).values()) == [2] * 10 + [3] * 10

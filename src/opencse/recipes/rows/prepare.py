@@ -230,8 +230,7 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
         corpus = add_columns(corpus, built, list(recipe.columns))
     if parts := recipe.used_parts:
         out.mkdir(parents=True, exist_ok=True)
-        frames = sources.pack.frames(random.Random(seed)) if any(p.rows and p.frames for p in parts.values()) else ()
-        corpus = mix_rows(corpus, parts, out / "mixture.parquet", frames=frames, seed=seed, notify=notify)
+        corpus = mix_rows(corpus, parts, out / "mixture.parquet", seed=seed, notify=notify)
     return corpus
 
 
@@ -240,7 +239,6 @@ def mix_rows(
     parts: Mapping[str, MixturePart],
     out: Path,
     *,
-    frames: Sequence[Mapping[str, str]] = (),
     seed: int = 0,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Corpus:
@@ -253,7 +251,6 @@ def mix_rows(
         built: Sentences and views.
         parts: The parts of the mixture, by name.
         out: The Parquet file to write.
-        frames: Further rows, for the parts that draw from frames (`LanguagePack.frames`).
         seed: Seed of the sample of rows and of their order.
         notify: Receives a note on each part that is left out.
 
@@ -264,18 +261,15 @@ def mix_rows(
         OpencseError: No sentence has the columns that any part needs.
     """
     parts = {name: part for name, part in parts.items() if part.rows}
-    own = dict.fromkeys(column for part in parts.values() if not part.frames for column in part.columns)
-    columns = list(own | dict.fromkeys(column for part in parts.values() for column in part.columns))
-    lacking = (None,) * (len(columns) - len(own))
-    sentences = [(*row, *lacking) for row in built.rows(("text", *own)) if row[0]]
-    claims = [(row["text"], *map(row.get, columns)) for row in frames]
+    columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
+    sentences = [row for row in built.rows(("text", *columns)) if row[0] is not None and row[0].strip()]
     rows: list[Row] = []
     without_rows: list[str] = []
     for name, part in parts.items():
-        needed, cells = ([columns.index(c) + 1 for c in names] for names in (part.needs, part.columns))
+        needed, cells = ([columns.index(c) + 1 for c in names] for names in (part.needs, (*part.needs, *part.keeps)))
         fitting = [
             row
-            for row in (claims if part.frames else sentences)
+            for row in sentences
             if all(row[i] for i in needed) and (part.words is None or len((row[0] or "").split()) <= part.words)
         ]
         if not fitting:

@@ -30,14 +30,12 @@ class TokenSource:
         prompt: A plain prompt such as `"query: {}"`, or None.
         optional: Whether rows may lack it; rows that lack any other source are left out.
         window: Minimum and maximum match error rate with the column `text`; rows outside count as lacking it.
-        extra: Whether the corpus may have no such column; all rows then lack it.
     """
 
     column: str
     prompt: str | None = None
     optional: bool = False
     window: tuple[float, float] | None = None
-    extra: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,9 @@ class UsableRows:
         """Yield every row of the corpus, and None for one that is left out."""
         windows = {s.column: s.window for s in self.sources if s.window is not None}
         columns = list(dict.fromkeys([*(s.column for s in self.sources), *(["text"] if windows else [])]))
-        extra = {s.column for s in self.sources if s.extra}.difference(self.corpus.columns)
-        needed, read = [s.column for s in self.sources if not s.optional], [c for c in columns if c not in extra]
-        for chunk in chunks(self.corpus.rows(read), _CHUNK):
-            rows = [dict.fromkeys(extra) | dict(zip(read, cells, strict=True)) for cells in chunk]
+        needed = [s.column for s in self.sources if not s.optional]
+        for chunk in chunks(self.corpus.rows(columns), _CHUNK):
+            rows = [dict(zip(columns, cells, strict=True)) for cells in chunk]
             for column, window in windows.items():
                 _keep_within(window, rows, column)
             yield from (row if all(row[c] is not None for c in needed) else None for row in rows)
@@ -138,7 +135,7 @@ def open_token_store(
     """
     columns = corpus.columns
     for source in sources:
-        if source.column not in columns and not source.extra:
+        if source.column not in columns:
             raise OpencseError(
                 f"{corpus.path}: the recipe needs the column '{source.column}', which the corpus does not have",
                 f"It has: {', '.join(columns) or 'none'}. Build it with `opencse build`, or pass a table that has it.",
