@@ -8,9 +8,8 @@
 VIEWS hold rewritings of sentences; VIEWS_OF_TRANSLATIONS those of the sentences and texts that `--write-translated`
 writes from BACK_TRANSLATIONS (`text`, `back_translation`). PLAIN are sentences of which nothing is claimed;
 VIEWS_OF_ARTICLES questions about the sentences of articles, in their order (`--only question --only topic_question
---only keywords`). Patterns (rows.py) and passages come with the script, frames with the package. ROWS has the
-columns `part`, `source` (rows of one source are never negatives of each other) and a column for each view; train.py
-says how they are related.
+--only keywords`). Patterns (rows.py) and frames (frames.py) come with the script. ROWS has the columns `part`, `source`
+(rows of one source are never negatives of each other) and a column for each view; train.py says how they are related.
 """
 
 from __future__ import annotations
@@ -27,11 +26,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from frames import Row, contexts_of, frame_rows, read_frames
 from rapidfuzz.distance import Indel
 from rows import antonyms, patterns
-
-from opencse.foundation.reading import ASSETS
-from opencse.text.english.frames import Row, contexts_of, frame_rows, read_frames
 
 R = random.Random(5)
 LONG, PLAIN = 34, 30
@@ -156,7 +153,7 @@ def main() -> None:
         return
     with gzip.open(options.plain, "rt", encoding="utf-8") as lines:
         plain = [line.strip() for line in itertools.islice(lines, options.rows) if len(line.split()) < PLAIN]
-    frames = read_frames(ASSETS / "frames", Path(__file__).with_name("passages"))
+    frames = read_frames()
     contexts, numbers = contexts_of(frames), itertools.count()
     rows = [(part, next(numbers), in_passages(row, plain)) for part, row in rewritten(options.views)]
     rows += [

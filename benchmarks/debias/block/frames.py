@@ -1,6 +1,6 @@
 """Rows from frames, which are claims with slots, each in several wordings, with what contradicts them.
 
-They were written for the meaning block. A file of `assets/frames` holds frames with an empty line between them. A frame
+They were written for the meaning block. A file of frames/ holds frames with an empty line between them. A frame
 begins with `kind=` and `domain=`; then (in frames of the kind `passage`, each text but a query has 90 to 160 words):
 
     A=one filler|another      a slot, written {A} in the lines below
@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opencse.foundation.reading import ASSETS
-
+FRAMES = Path(__file__).with_name("frames")
 FILLINGS = 14
 """Fillings of the slots that are drawn of a frame."""
 PARTS = {"question": "questions", "passage": "passages"}
@@ -49,10 +48,10 @@ class Frame:
     lines: dict[str, list[str]] = field(default_factory=lambda: collections.defaultdict(list))
 
 
-def read_frames(*folders: Path) -> list[Frame]:
-    """Return the frames of all files, in the order of the files' names."""
+def read_frames(folder: Path = FRAMES) -> list[Frame]:
+    """Return the frames of all files, in order."""
     frames = []
-    for path in sorted((path for folder in folders for path in folder.glob("*.txt")), key=lambda path: path.name):
+    for path in sorted(folder.glob("*.txt")):
         for part in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
             first, *lines = [line.strip() for line in part.strip().split("\n")]
             if not first.startswith("kind="):
@@ -66,13 +65,6 @@ def read_frames(*folders: Path) -> list[Frame]:
             if frame.lines["+"]:
                 frames.append(frame)
     return frames
-
-
-def draw_rows(rng: random.Random) -> list[Row]:
-    """Return rows of all frames that come with the package, by column; some 40,000, in three seconds."""
-    frames = read_frames(ASSETS / "frames")
-    contexts = contexts_of(frames)
-    return [row for frame in frames for _, row in frame_rows(frame, rng, contexts)]
 
 
 def frame_rows(frame: Frame, rng: random.Random, contexts: list[str]) -> Iterator[tuple[str, Row]]:
