@@ -18,13 +18,13 @@ from sentence_transformers import SentenceTransformer
 import opencse
 from opencse.encoder import backbone as backbone_module
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import weights_hash
+from opencse.encoder.backbone import append_block, weights_hash
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.foundation.errors import OpencseError
 from opencse.recipes.load import RecipeFile
 from opencse.text.views.builder import read_header
 from opencse.training.strength import StrengthCurve
-from tests.tiny import WORDS, tiny_bert
+from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
 SENTENCES = """The old bridge is safe because it was repaired.
 The boy gave the girl a red apple.
@@ -286,7 +286,7 @@ def shipped(tmp_path, known_model, monkeypatch):
     key = backbone_module.block_key(model)
     torch.manual_seed(0)
     MeaningBlock.beside(model, code=3, inner=5, hidden=7, code_hidden=4).save(str(folder))
-    measured = {"beside": key, "text": "made for a test", "rows": 7, "curve": asdict(CURVE)}
+    measured = {"model": str(known_model), "beside": key, "text": "made for a test", "rows": 7, "curve": asdict(CURVE)}
     (folder / backbone_module.MEASURED).write_text(json.dumps(measured))
     monkeypatch.setattr(backbone_module, "BLOCKS", tmp_path / "blocks")
 
@@ -308,6 +308,39 @@ def test_the_block_is_appended_with_its_measured_strength(tmp_path, known_model)
     with pytest.raises(OpencseError, match="already holds a run"):
         opencse.run("debias", backbone=known_model, out=out)
     opencse.run("debias", backbone=known_model, out=out, overwrite=True)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, known_model) -> None:
+    load_encoder(tiny_bert(tmp_path / "wide", width=48, seed=1), pooling="mean").save(str(tmp_path / "other"))
+    result = opencse.run("debias", backbone=tmp_path / "other", out=tmp_path / "out")
+    model, reader = (load_encoder(path, device="cpu") for path in (tmp_path / "out" / "model", known_model))
+    curve, block = result.run.outcome.curve, block_of(model)
+    assert curve is not None
+    assert block is not None
+    assert (block.strength, set(curve.guards)) == (
+        curve.chosen,
+        {"guard-answers", "guard-long", "guard-questions", "guard-topics"},
+    )
+    block.strength = 1.0
+    vectors = model.encode(TWO_TEXTS)
+    assert vectors.shape == (2, 48 + 32)
+    append_block(reader, MeaningBlock.load(str(backbone_module.BLOCKS / "tiny")))
+    reader[-1].strength = 1.0
+    np.testing.assert_allclose(vectors[:, 48:], reader.encode(TWO_TEXTS)[:, 32:], atol=1e-3)
+    small = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32"]
+    sentences = [*SENTENCES.splitlines(), "The door is open."]
+    learned = opencse.run("debias", sentences, backbone=tmp_path / "other", out=tmp_path / "learned", overrides=small)
+    after = block_of(load_encoder(learned.run.model, device="cpu"))
+    assert after is not None
+    changed = {
+        name.split(".")[0] for name, part in after.state_dict().items() if not part.equal(block.state_dict()[name])
+    }
+    assert changed >= {"code", "project"}
+    assert not changed & {"copy", "reader", "tokens"}, "what reads stays"
+    with pytest.raises(OpencseError, match="no meaning block for"):
+        load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").save(str(tmp_path / "cut"))
+        opencse.run("debias", backbone=tmp_path / "cut", out=tmp_path / "out3")
 
 
 @pytest.mark.usefixtures("shipped")

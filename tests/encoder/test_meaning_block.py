@@ -8,9 +8,11 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
 
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import weights_hash
+from opencse.encoder.backbone import append_block, same_tokens, weights_hash
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, similarity_of, upgrade
 from opencse.foundation.errors import OpencseError
@@ -191,6 +193,57 @@ def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
     save_encoder(model, tmp_path / "saved")
     shutil.rmtree(tmp_path / "bert")
     np.testing.assert_allclose(load_encoder(tmp_path / "saved", device="cpu").encode(TEXTS), vectors, atol=2e-3)
+
+
+def test_beside_another_model_its_own_comes_along_and_reads(model, tmp_path):
+    model[-1].load_state_dict({name: tensor.half().float() for name, tensor in model[-1].state_dict().items()})
+    other = load_encoder(tiny_bert(tmp_path / "other", width=48, seed=1), pooling="mean", device="cpu").eval()
+    e, z = unit(other.encode(TEXTS)), model.encode(TEXTS)[:, 32:] * np.sqrt(1 + 0.4**2)
+    tokens = same_tokens(other.tokenizer, model.tokenizer)
+    block = model[-1].beside_another(model[0].auto_model, tokens, 48)
+    append_block(other, block)
+    v = np.concatenate([e, z], axis=1) / np.sqrt(1 + 0.4**2)
+    assert other.get_embedding_dimension() == 48 + 32
+    np.testing.assert_allclose(other.encode(TEXTS), v, atol=1e-6)
+    np.testing.assert_allclose(rescale(v, 0.4, 0.7, 48), np.concatenate([e, z * 1.75], 1) / np.sqrt(1.49), atol=1e-6)
+    np.testing.assert_allclose(as_query(e, 80) @ upgrade(e, 0.4, 80).T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
+    np.testing.assert_allclose(as_query(e, 80) @ v.T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
+    save_encoder(other, tmp_path / "saved")
+    shutil.rmtree(tmp_path / "bert")
+    for opened in (
+        load_encoder(tmp_path / "saved", device="cpu"),
+        SentenceTransformer(str(tmp_path / "saved"), trust_remote_code=True, device="cpu"),
+    ):
+        np.testing.assert_allclose(opened.encode(TEXTS), v, atol=2e-3)
+        similarity = opened[-1].similarity(v, v).numpy()
+        lowered = np.maximum(0, 0.45 - (z @ z.T) / 0.4**2) * np.maximum(0, 5 * e @ e.T - 4)
+        np.testing.assert_allclose(similarity, v @ v.T - 0.55 * lowered, atol=1e-5)
+
+
+def test_tokens_are_the_same_if_the_words_are_whatever_their_numbers(tmp_path):
+    bert = load_encoder(tiny_bert(tmp_path / "bert"), pooling="mean").tokenizer
+    definition = json.loads(bert.backend_tokenizer.to_str())
+    names = {"[PAD]": "<pad>", "[CLS]": "<s>", "[SEP]": "</s>", "[MASK]": "<mask>"}
+    words = list(definition["model"]["vocab"])
+    other = ["<s>", "<pad>", "new", *words[::-1]]  # "[CLS]" is an unused word there
+    definition["model"]["vocab"] = {word: place for place, word in enumerate(other)} | {"</s>": 500, "<mask>": 501}
+    definition["added_tokens"] = []
+    marks = {f"{mark.strip('[]').lower()}_token": name for mark, name in names.items()} | {"unk_token": "[UNK]"}
+    moved = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(definition)), **marks)
+    found, own = same_tokens(moved, bert), moved.get_vocab()
+    assert len(found) == 502
+    for word in ("cat", "##ing", "[UNK]"):
+        assert found[own[word]] == bert.get_vocab()[word]
+    for mark, name in names.items():
+        assert found[own[name]] == bert.get_vocab()[mark]
+    assert found[own["new"]] == bert.unk_token_id
+    roberta = load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").tokenizer
+    assert same_tokens(roberta, bert) is None
+    definition["normalizer"]["lowercase"] = False
+    assert (
+        same_tokens(PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(definition)), **marks), bert)
+        is None
+    )
 
 
 def test_the_code_in_a_folder_is_not_run(model, tmp_path):

@@ -29,14 +29,14 @@ def test_the_axes_are_those_of_the_formula() -> None:
     total[range(D), range(D)] += 0.3 / D
     values, directions = np.linalg.eigh(total)
     expected = directions[:, np.argsort(values)[-D:]]
-    axes = projection_axes(strength, v, pairs)
+    axes = projection_axes(strength, v, pairs, D)
     np.testing.assert_allclose(axes @ axes.T, expected @ expected.T, atol=1e-5)
 
 
 @pytest.mark.parametrize("texts", [3, 40])
 def test_without_the_block_nothing_is_lost(texts: int) -> None:
     v = vectors(texts)
-    projected = v[:, :D] @ projection_axes(0.0, v, np.array([[0, 1]]))[:D]
+    projected = v[:, :D] @ projection_axes(0.0, v, np.array([[0, 1]]), D)[:D]
     np.testing.assert_allclose(projected @ projected.T, v[:, :D] @ v[:, :D].T, atol=1e-6)
 
 
@@ -47,7 +47,7 @@ def test_what_tells_pairs_apart_is_kept() -> None:
     v[:, D] *= 0.05  # and hardly any text has it
     difference = (v[0] - v[1]) / np.linalg.norm(v[0] - v[1])
     kept = [
-        np.linalg.norm(difference @ projection_axes(1.0, v, pairs))
+        np.linalg.norm(difference @ projection_axes(1.0, v, pairs, D))
         for pairs in (np.array([[0, 1]]), np.array([[2, 3]]))
     ]
     assert kept[0] > 0.95 > 0.5 > kept[1]
@@ -55,4 +55,4 @@ def test_what_tells_pairs_apart_is_kept() -> None:
 
 def test_a_corpus_without_pairs_has_axes_all_the_same() -> None:
     v = vectors(40)
-    assert np.isfinite(projection_axes(0.4, v, np.zeros((0, 2), int))).all()
+    assert np.isfinite(projection_axes(0.4, v, np.zeros((0, 2), int), D)).all()

@@ -60,7 +60,13 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     block.save(str(folder))
     (BLOCKS / "meaning_block.py").unlink()  # the package has it
-    measured = {"model": options.backbone, "beside": key, "text": options.text, "rows": options.rows, "curve": asdict(curve)}
+    measured = {
+        "model": options.backbone,
+        "beside": key,
+        "text": options.text,
+        "rows": options.rows,
+        "curve": asdict(curve),
+    }
     (folder / MEASURED).write_text(json.dumps(measured, indent=1), encoding="utf-8")
     table = curve.table()
     shown = [row for i, row in enumerate(table.rows) if i % 2 == 0 or "chosen" in str(row[0])]

@@ -175,7 +175,10 @@ def add_block(options: RunOptions) -> RunResult:
             "rows": measured["rows"],
             "seed": recipe.training.seed,
             "precision": "fp32",
-            "fingerprint": {"recipe": dump_recipe(recipe), "backbone": weights_hash(backbone.encoder(**recipe.pooling))},
+            "fingerprint": {
+                "recipe": dump_recipe(recipe),
+                "backbone": weights_hash(backbone.encoder(**recipe.pooling)),
+            },
         }
         outcome = TrainingOutcome(0, None, None, None, 0.0, curve)
         save_encoder(encoder, folder / "model", encoder_card(recipe, record, outcome, language="en"))

@@ -63,9 +63,9 @@ def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe
         found = [place for place in places[: len(paired)] if place is not None]
         pairs += [(found[0], other) for other in found[1:]]
     vectors = Embedder(model).encode(list(texts))
-    block, places = block_of(model), np.array(pairs, dtype=int).reshape(-1, 2)
+    block, apart = block_of(model), np.array(pairs, dtype=int).reshape(-1, 2)
     assert block is not None
-    return partial(projection_axes, vectors=vectors, pairs=places, width=int(block.config["width"]))
+    return partial(projection_axes, vectors=vectors, pairs=apart, width=int(block.config["width"]))
 
 
 def append_projection(model: SentenceTransformer, axes: np.ndarray) -> None:
