@@ -95,10 +95,7 @@ class Development:
             kind: [(r["sentence1"], r["sentence2"]) for r in sick if r["entailment"].upper().startswith(kind)]
             for kind in ("ENT", "CON")
         }
-        self.sts = {
-            "STS-B": table(evaluation / "STSB" / "dev.tsv.gz"),
-            "SICK-R": sick,
-        }
+        self.sts = {"STS-B": table(evaluation / "STSB" / "dev.tsv.gz"), "SICK-R": sick}
         rng = random.Random(1)
         known, asked = (table(evaluation / "CLINC150" / f"{part}.tsv.gz") for part in ("train", "dev"))
         self.known, self.asked = rng.sample(known, 3000), rng.sample(asked, 800)

@@ -19,11 +19,7 @@ import subprocess
 import sys
 import time
 
-WAITING = {
-    "default": {},
-    "10,000 spins": {"GOMP_SPINCOUNT": "10000"},
-    "passive": {"OMP_WAIT_POLICY": "PASSIVE"},
-}
+WAITING = {"default": {}, "10,000 spins": {"GOMP_SPINCOUNT": "10000"}, "passive": {"OMP_WAIT_POLICY": "PASSIVE"}}
 COUNT = "while True: pass"
 
 

@@ -20,9 +20,7 @@ ASSETS = files("opencse") / "assets"
 COLUMNS = {
     "demo/pairs.tsv": ["sentence1", "sentence2"],
     # The column `random` repeats sentences of other rows.
-    "probe/transformations.tsv": [
-        *("sentence", "paraphrase", "negation", "deletion", "insertion", "substitution"),
-    ],
+    "probe/transformations.tsv": [*("sentence", "paraphrase", "negation", "deletion", "insertion", "substitution")],
     "guard/questions.tsv": ["question"],
     "guard/answers.tsv": ["question", "passage"],
     "guard/topics.tsv": ["text"],

@@ -77,11 +77,7 @@ def by_document(near: Mapping[str, str]):
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
-    [
-        ("1_doc1 1_doc2 2_doc1 2_doc2", 100),
-        ("1_doc1 1_doc2 2_doc1 2_doc1", 50),
-        ("1_doc1 1_doc1 2_doc2 2_doc2", 0),
-    ],
+    [("1_doc1 1_doc2 2_doc1 2_doc2", 100), ("1_doc1 1_doc2 2_doc1 2_doc1", 50), ("1_doc1 1_doc1 2_doc2 2_doc2", 0)],
 )
 def test_a_pair_counts_if_both_of_its_queries_find_their_own_document(nevir, answers, expected) -> None:
     (task,) = load_mteb(["mteb:NevIR"], nevir)["mteb"]

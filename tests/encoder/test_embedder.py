@@ -241,11 +241,7 @@ def test_nothing_not_text_and_no_padding_token(model):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.integers(1, 60), min_size=1, max_size=80),
-    st.integers(1, 400),
-    st.integers(1, 4),
-)
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(1, 400), st.integers(1, 4))
 def test_batches_hold_every_text_once_within_the_budget(lengths, budget, workers):
     lengths = np.array(lengths)
     batches = plan_batches(lengths, budget, workers=workers)

@@ -18,13 +18,7 @@ from opencse.encoder.dropout import (
     fast_dropout,
     use_fast_dropout,
 )
-from opencse.encoder.packing import (
-    ATTENTION,
-    Packing,
-    prepare_for_training,
-    use_packed_attention,
-    use_packing,
-)
+from opencse.encoder.packing import ATTENTION, Packing, prepare_for_training, use_packed_attention, use_packing
 from tests.encoder.families import FAMILIES, padded_batch, vectors
 
 PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
@@ -61,10 +55,7 @@ def test_groups_of_similar_length():
     lengths = torch.tensor([5, 40, 6, 40, 0, 7, 16, 17, 3, 2, 9, 33, 4, 70])
     mask = torch.arange(70) < lengths[:, None]
     packing = Packing.of(mask)
-    assert [group.mask.sum(1).tolist() for group in packing.groups] == [
-        [2, 3, 4, 5, 6, 7, 9, 16],
-        [17, 33, 40, 40, 70],
-    ]
+    assert [group.mask.sum(1).tolist() for group in packing.groups] == [[2, 3, 4, 5, 6, 7, 9, 16], [17, 33, 40, 40, 70]]
     ids = torch.arange(1, int(lengths.sum()) + 1)
     padded = torch.zeros(mask.shape, dtype=torch.long).masked_scatter_(mask, ids)
     row = packing.pack(padded)[0]

@@ -11,9 +11,7 @@ import torch
 from sklearn.metrics import f1_score
 
 from opencse.evaluation import TextEmbeddings, evaluate_tasks
-from opencse.evaluation import (
-    labelled as labelled_module,
-)
+from opencse.evaluation import labelled as labelled_module
 from opencse.evaluation.cross_validation import CrossValidation, Fit, cross_validate, train_classifiers
 from opencse.evaluation.labelled import (
     CLASSIFICATION_TASKS,
@@ -187,11 +185,7 @@ def test_reads_a_senteval_folder_in_its_order(downstream):
     assert cr.parts["train"] == [("0", "bad"), ("1", "fine"), ("0", "café was bad"), ("1", "three words here .")]
     assert (list(cr.parts), cr.text) == (["train"], "senteval")
     sst = load_labelled(downstream.parent, "SST2")
-    assert list(sst.parts.values()) == [
-        [("0", "bad"), ("1", "good film")],
-        [("0", "bad film")],
-        [("1", "good")],
-    ]
+    assert list(sst.parts.values()) == [[("0", "bad"), ("1", "good film")], [("0", "bad film")], [("1", "good")]]
     trec = load_labelled(downstream, "TREC")
     assert trec.parts["train"] == [("LOC", "Where ?"), ("ABBR", "What is it ?"), ("NUM", "How far is it ?")]
     assert trec.classes == ["ABBR", "LOC", "NUM"]

@@ -8,15 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.text.corpus import Corpus
-from opencse.text.views.registry import (
-    Deletion,
-    Negation,
-    NextSentence,
-    Passage,
-    RandomSentence,
-    SpanMask,
-    build_views,
-)
+from opencse.text.views.registry import Deletion, Negation, NextSentence, Passage, RandomSentence, SpanMask, build_views
 
 TEXTS = [" ".join(f"w{k}" for k in range(n)) for n in range(1, 60)]
 

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.surface import (
-    consistency_opposition,
-    edit_units,
-    lexical_overlap,
-    match_error_rate,
-)
+from opencse.text.surface import consistency_opposition, edit_units, lexical_overlap, match_error_rate
 
 
 def back_trace(reference: str, hypothesis: str, order: str = "CSID") -> tuple[int, int, int, int]:

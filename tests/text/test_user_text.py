@@ -50,12 +50,7 @@ def test_columns_of_unknown_names_and_of_numbers_are_refused(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [
-        TEXTS,
-        tuple(TEXTS),
-        pd.DataFrame({"body": TEXTS, "number": [1, 2]})["body"],
-        [*TEXTS, None],
-    ],
+    [TEXTS, tuple(TEXTS), pd.DataFrame({"body": TEXTS, "number": [1, 2]})["body"], [*TEXTS, None]],
     ids=["list", "tuple", "column", "missing"],
 )
 def test_texts_in_memory(given) -> None:
@@ -334,7 +329,4 @@ def test_nothing_to_read(tmp_path, make) -> None:
 def test_german_ordinals_and_abbreviations_end_no_sentence(tmp_path) -> None:
     (tmp_path / "a.md").write_text("Der Vertrag endet am 3. Mai. Er gilt z. B. nicht für die Kunden, die wir haben.")
     (passage,) = Documents(tmp_path).passages()
-    assert passage.sentences == (
-        "Der Vertrag endet am 3. Mai.",
-        "Er gilt z. B. nicht für die Kunden, die wir haben.",
-    )
+    assert passage.sentences == ("Der Vertrag endet am 3. Mai.", "Er gilt z. B. nicht für die Kunden, die wir haben.")

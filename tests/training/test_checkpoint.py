@@ -11,12 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_checksums
-from opencse.training.checkpoint import (
-    Checkpoints,
-    TrainingState,
-    load_weights,
-    save_weights,
-)
+from opencse.training.checkpoint import Checkpoints, TrainingState, load_weights, save_weights
 
 
 def saved(folder, *steps: int) -> tuple[Checkpoints, list[str]]:

@@ -13,16 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ParamSpec,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ParamSpec, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import typer
 

@@ -243,13 +243,7 @@ class SearchComparison(JupyterMixin):
 
 
 def compare_search(
-    old: Any,
-    new: Any,
-    texts: Any,
-    *,
-    queries: Any = None,
-    column: str | None = None,
-    out: str | Path | None = None,
+    old: Any, new: Any, texts: Any, *, queries: Any = None, column: str | None = None, out: str | Path | None = None
 ) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
 

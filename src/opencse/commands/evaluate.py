@@ -41,7 +41,7 @@ OF_MTEB = ("mteb:", "nanobeir")
 
 _PUBLISHED = {
     "NevIR": "25.0 by chance; 6.8 to 11.1 for bi-encoders of BERT's size (Weller et al., EACL 2024); 39.0 for "
-    "GritLM-7B (van den Elsen et al., SIGIR 2025)",
+    "GritLM-7B (van den Elsen et al., SIGIR 2025)"
 }
 
 

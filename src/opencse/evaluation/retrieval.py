@@ -235,11 +235,7 @@ class KeptHitsTask:
 
 
 def search(
-    queries: np.ndarray,
-    index: np.ndarray,
-    k: int,
-    own: np.ndarray | None = None,
-    similarity: Similarity | None = None,
+    queries: np.ndarray, index: np.ndarray, k: int, own: np.ndarray | None = None, similarity: Similarity | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest of some unit vectors for each query, in descending order; of ties, the first comes first.
 

@@ -13,11 +13,7 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.evaluation.labelled import (
-    CLASSIFICATION_TASKS,
-    TRANSFER_TASKS,
-    load_labelled,
-)
+from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, load_labelled
 from opencse.evaluation.measures import GeometryTask
 from opencse.evaluation.retrieval import RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.sts import STS_TASKS, load_sts
@@ -131,8 +127,7 @@ class Evaluation(JupyterMixin):
     def __rich__(self) -> RenderableType:
         settings = self.settings
         return Group(
-            Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"),
-            scores_table([self]),
+            Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"), scores_table([self])
         )
 
 

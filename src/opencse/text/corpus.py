@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import (
-    ASSETS,
-    existing_path,
-    file_extension,
-    translate_errors,
-    unknown_format,
-)
+from opencse.foundation.reading import ASSETS, existing_path, file_extension, translate_errors, unknown_format
 from opencse.foundation.tables import TABLES, column_rows, table_columns
 
 TEXT_COLUMNS = (

@@ -18,14 +18,7 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
-from opencse.foundation.reading import (
-    PACKAGES,
-    UNREAD,
-    existing_path,
-    file_extension,
-    translate_errors,
-    unknown_format,
-)
+from opencse.foundation.reading import PACKAGES, UNREAD, existing_path, file_extension, translate_errors, unknown_format
 from opencse.foundation.tables import TABLES, read_lines
 from opencse.text.corpus import Corpus, text_column
 

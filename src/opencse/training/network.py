@@ -160,10 +160,7 @@ class Network(nn.Module):
 
 
 def encode(
-    encoder: nn.Module,
-    batch: Batch,
-    denoisers: Mapping[str, TemplateDenoising] | None = None,
-    twice: bool = False,
+    encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDenoising] | None = None, twice: bool = False
 ) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 

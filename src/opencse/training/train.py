@@ -327,11 +327,7 @@ def score_warnings(outcome: TrainingOutcome) -> list[str]:
 
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:
     """Return the hashes and settings that a resumed run must share with its start, by name."""
-    shared = {
-        "recipe": dump_recipe(recipe),
-        "corpus": text.store.corpus_hash,
-        "backbone": weights_hash(model.encoder),
-    }
+    shared = {"recipe": dump_recipe(recipe), "corpus": text.store.corpus_hash, "backbone": weights_hash(model.encoder)}
     shared |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
     modules = model.network.head.modules_by_term
     return shared | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}

@@ -13,11 +13,7 @@ import torch
 import torch.multiprocessing as mp
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
 import opencse
 from opencse.encoder import load_encoder
@@ -62,11 +58,7 @@ def train(folder: Path, out: Path, recipe: str, *settings: str, keep: bool = Tru
     model = load_encoder(folder, pooling="cls", dropout=more.pop("dropout", 0.1))
     loss = opencse.sentence_transformers_loss(recipe, model, overrides=settings)
     trainer = SentenceTransformerTrainer(
-        model,
-        arguments(out, **more),
-        dataset(loss.columns),
-        loss=loss,
-        callbacks=[loss.callback()] if keep else [],
+        model, arguments(out, **more), dataset(loss.columns), loss=loss, callbacks=[loss.callback()] if keep else []
     )
     trainer.train(resume_from_checkpoint=resume)
     return {n: p.detach().clone() for n, p in loss.named_parameters()}, loss
@@ -90,11 +82,7 @@ def test_the_value_is_that_of_the_terms(folder) -> None:
     features = [model.preprocess(list(rows[c])) for c in loss.columns]
     vectors = {c: model(dict(f))["sentence_embedding"] for c, f in zip(loss.columns, features, strict=True)}
     there = torch.tensor([bool(t) for t in rows["negative"]])
-    embeddings = {
-        "anchor": vectors["text"],
-        "twin": vectors["text"],
-        "negative": vectors["negative"] * there[:, None],
-    }
+    embeddings = {"anchor": vectors["text"], "twin": vectors["text"], "negative": vectors["negative"] * there[:, None]}
     present = {"anchor": torch.ones(6).bool(), "twin": torch.ones(6).bool(), "negative": there}
     (term,) = loss.recipe.terms
     assert isinstance(term, InfoNCELoss)

@@ -22,10 +22,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 
-GROUPS = {
-    "paraphrase": [("a b", "c d", 5.0), ("a b", "a d", 4.5)],
-    "negation": [("a b", "not a b", None)],
-}
+GROUPS = {"paraphrase": [("a b", "c d", 5.0), ("a b", "a d", 4.5)], "negation": [("a b", "not a b", None)]}
 VECTORS = {"a b": [1, 0], "c d": [0, 1], "a d": [1, 1], "not a b": [1, 0]}
 
 

@@ -11,16 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.evaluation import evaluate_tasks, load_sts
-from opencse.evaluation.probes import (
-    ProbeData,
-    load_probe_data,
-    load_probe_sts,
-    read_sentences,
-    run_probes,
-)
-from opencse.evaluation.probes.probe_suite import (
-    short_names,
-)
+from opencse.evaluation.probes import ProbeData, load_probe_data, load_probe_sts, read_sentences, run_probes
+from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.probes.probes import (
     KINDS,
     SPLITS,

@@ -17,10 +17,7 @@ from opencse_german.lexicon import OPPOSITES, Opposed
 from opencse_german.negation import is_time, negation_edits
 
 _TABLES: tuple[LexiconTable, ...] = (OPPOSITES,)
-_WORDS_AFTER = {
-    "mehr": ("als",),
-    "weniger": ("als",),
-}
+_WORDS_AFTER = {"mehr": ("als",), "weniger": ("als",)}
 """Words of which one must follow a word so that it has its opposite."""
 _POSSIBLE = frozenset("kann können konnte konnten darf dürfen durfte durften".split())
 """Modals of what is possible or permitted: its opposite can be possible as well."""

@@ -41,11 +41,7 @@ _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow 
 
 
 def export_onnx(
-    model: str | Path,
-    out: str | Path,
-    *,
-    precision: Literal["fp32", "int8"] = "fp32",
-    overwrite: bool = False,
+    model: str | Path, out: str | Path, *, precision: Literal["fp32", "int8"] = "fp32", overwrite: bool = False
 ) -> tuple[float, float]:
     """Write an encoder as `model.onnx`, with what running it needs: `tokenizer.json` and `encoder.json`.
 

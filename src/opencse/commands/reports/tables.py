@@ -271,9 +271,7 @@ class Outcome:
 
 
 def compare_outcome(
-    models: Mapping[str, ProbeScores],
-    curve: StrengthCurve | None = None,
-    remarks: Sequence[str] = (),
+    models: Mapping[str, ProbeScores], curve: StrengthCurve | None = None, remarks: Sequence[str] = ()
 ) -> Outcome:
     """Compare the scores before and after training.
 

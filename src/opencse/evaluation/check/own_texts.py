@@ -19,12 +19,7 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.evaluation import Encode, TextEmbeddings
-from opencse.evaluation.check.contradictions import (
-    CONTRADICTIONS,
-    REWORDINGS,
-    RewrittenSentence,
-    SentenceRewriter,
-)
+from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, RewrittenSentence, SentenceRewriter
 from opencse.evaluation.probes.probes import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS, unit_rows

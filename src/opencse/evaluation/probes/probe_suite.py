@@ -54,10 +54,7 @@ class ProbeData:
 
 
 def load_probe_data(
-    *,
-    data: str | Path | None = None,
-    pairs: Sequence[str | Path] = (),
-    sentences: str | Path | None = None,
+    *, data: str | Path | None = None, pairs: Sequence[str | Path] = (), sentences: str | Path | None = None
 ) -> ProbeData:
     """Read the data of the probes.
 

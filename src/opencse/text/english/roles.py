@@ -12,14 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from opencse.text.english.lexicon import (
-    OPPOSITE_TABLES,
-    SYMMETRIC_VERBS,
-    base_form,
-    inflect,
-    verb_base,
-    word_class,
-)
+from opencse.text.english.lexicon import OPPOSITE_TABLES, SYMMETRIC_VERBS, base_form, inflect, verb_base, word_class
 from opencse.text.english.parse import (
     GrammarView,
     Rewrite,

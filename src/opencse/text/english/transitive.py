@@ -132,13 +132,7 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     if not subject[1] < first <= verb < other[0] or not only_adverbs or not _ends(tokens, head, other, by):
         return None
     return Transitive(
-        clause=clause,
-        subject=subject,
-        other=other,
-        subject_head=noun,
-        other_head=head,
-        by=by,
-        helpers=helpers,
+        clause=clause, subject=subject, other=other, subject_head=noun, other_head=head, by=by, helpers=helpers
     )
 
 

@@ -19,10 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from opencse.foundation.numbers import check_least, unit_rows
-from opencse.text.generated.paraphrases import (
-    ChosenCandidate,
-    distinct_candidates,
-)
+from opencse.text.generated.paraphrases import ChosenCandidate, distinct_candidates
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, in_window
 from opencse.text.mined.vectors import Counts, EmbeddingSpec, MinedSpec, Vectors
 from opencse.text.surface import edit_units

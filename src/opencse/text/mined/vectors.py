@@ -22,14 +22,7 @@ from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, nearest, random_block, without_copies
 from opencse.text.surface import lexical_overlap, match_error_rate
-from opencse.text.views.registry import (
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
-    SentenceStore,
-    SourceRow,
-    row_seed,
-)
+from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SentenceStore, SourceRow, row_seed
 
 if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
