@@ -52,7 +52,8 @@ class Encoded:
 
     def at(self, strength: float) -> Encode:
         """Return the function from texts to vectors of a strength."""
-        return self if self.cut else lambda texts: rescale(self(texts), 1.0, strength)
+        width = int(self.block.config["width"])
+        return self if self.cut else lambda texts: rescale(self(texts), 1.0, strength, width)
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors at strength 1."""
