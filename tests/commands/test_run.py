@@ -339,6 +339,8 @@ def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, know
     assert changed >= {"code", "project"}
     assert not changed & {"copy", "reader", "tokens"}, "what reads stays"
     with pytest.raises(OpencseError, match="no meaning block for"):
+        opencse.run("debias", backbone=tmp_path / "learned", out=tmp_path / "twice")
+    with pytest.raises(OpencseError, match="no meaning block for"):
         load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").save(str(tmp_path / "cut"))
         opencse.run("debias", backbone=tmp_path / "cut", out=tmp_path / "out3")
 

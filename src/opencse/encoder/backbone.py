@@ -146,9 +146,10 @@ def shipped_block(model: SentenceTransformer) -> tuple[MeaningBlock | None, dict
     """Return the block that comes with the package for a model, and what is known of it (`MEASURED`).
 
     It was trained for this model, or for one that cuts texts into the same tokens: that one then comes with it, and its
-    scores are not known. None if there is neither, or if the package of the model that would read is not installed.
+    scores are not known. None if there is neither, if the package of the model that would read is not installed, or if
+    the model has a block.
     """
-    for path in sorted(BLOCKS.glob(f"*/{MEASURED}")):
+    for path in sorted(BLOCKS.glob(f"*/{MEASURED}")) if block_of(model) is None else ():
         measured, block = read_json(path), MeaningBlock.load(str(path.parent))
         if measured["beside"] == block_key(model):
             return block, measured

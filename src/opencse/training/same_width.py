@@ -1,6 +1,6 @@
 """Vectors of the old length that follow meaning, for an index that cannot take longer ones.
 
-v, twice as long, is projected to the directions in which most of it lies, and most of the differences between a
+v, which is longer, is projected to the directions in which most of it lies, and most of the differences between a
 sentence and its rewordings and contradictions, which principal axes of sentences lose first.
 """
 
