@@ -149,7 +149,7 @@ def add_block(options: RunOptions) -> RunResult:
         check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
         backbone = Backbone(options.backbone)
         encoder = backbone.encoder(**recipe.pooling)
-        block, measured = shipped_block(encoder)
+        untouched, (block, measured) = weights_hash(encoder), shipped_block(encoder)
         if block is None:
             raise OpencseError(
                 f"no meaning block for {backbone} comes with this version of opencse",
@@ -174,10 +174,7 @@ def add_block(options: RunOptions) -> RunResult:
             "rows": measured["rows"],
             "seed": recipe.training.seed,
             "precision": "fp32",
-            "fingerprint": {
-                "recipe": dump_recipe(recipe),
-                "backbone": weights_hash(backbone.encoder(**recipe.pooling)),
-            },
+            "fingerprint": {"recipe": dump_recipe(recipe), "backbone": untouched},
         }
         outcome = TrainingOutcome(0, None, None, None, 0.0, curve)
         save_encoder(encoder, folder / "model", encoder_card(recipe, record, outcome, language="en"))
