@@ -209,6 +209,7 @@ def test_beside_another_model_its_own_comes_along_and_reads(model, tmp_path):
     np.testing.assert_allclose(as_query(e, 80) @ upgrade(e, 0.4, 80).T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
     np.testing.assert_allclose(as_query(e, 80) @ v.T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
     save_encoder(other, tmp_path / "saved")
+    np.testing.assert_allclose(other.bfloat16().encode(TEXTS, convert_to_tensor=True).float(), v, atol=0.05)
     shutil.rmtree(tmp_path / "bert")
     for opened in (
         load_encoder(tmp_path / "saved", device="cpu"),

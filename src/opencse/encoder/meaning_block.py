@@ -200,7 +200,7 @@ class MeaningBlock(nn.Module):
         return self._pooled(self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask)
 
     def _pooled(self, states: Tensor, mask: Tensor) -> Tensor:
-        states = states.float()
+        states = states.to(self.score.weight.dtype)
         scores = self.score(states).masked_fill(mask[:, :, None] == 0, -1e4).softmax(dim=1)  # (n, tokens, heads)
         values = self.value(states).unflatten(-1, (scores.shape[-1], -1))  # (n, tokens, heads, width / heads)
         pooled = F.normalize((scores[..., None] * values).sum(1).flatten(1), dim=-1)
@@ -211,9 +211,10 @@ class MeaningBlock(nn.Module):
         # The small parts are as fast in single precision, in which small differences of averages are not lost.
         single = torch.autocast(e.device.type, enabled=False) if self.training else contextlib.nullcontext()
         with single:
-            read = self.drop((torch.cat([copied, frozen], dim=-1) - self.center) / self.scale)
+            kind = self.score.weight.dtype  # half, if the model was made so
+            read = self.drop((torch.cat([copied, frozen], dim=-1) - self.center) / self.scale).to(kind)
             code = F.normalize(self.code(read), dim=-1)
-            topic = self.sharpen(torch.cat([e * e.shape[-1] ** 0.5, read], dim=-1))  # numbers of size 1
+            topic = self.sharpen(torch.cat([e * e.shape[-1] ** 0.5, read], dim=-1).to(kind))  # numbers of size 1
             topic = F.normalize(topic, dim=-1)
             z = F.normalize(self.project((code[:, :, None] * topic[:, None, :]).flatten(1)), dim=-1)
         return code, topic, z
