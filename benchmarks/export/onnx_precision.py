@@ -86,7 +86,8 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     axes = (figure := Figure(figsize=(6.4, 3.6), layout="constrained")).subplots()
     models = dict.fromkeys(str(row[""]).partition(", ")[0] for row in rows)
     for model, marker in zip(models, "osD^v", strict=False):
-        own = sorted((float(row["sentences/s"]), row) for row in rows if str(row[""]).startswith(f"{model}, "))
+        own = [(float(row["sentences/s"]), row) for row in rows if str(row[""]).startswith(f"{model}, ")]
+        own.sort(key=lambda pair: pair[0])
         axes.plot([x for x, _ in own], [float(row["meaning, %"]) for _, row in own], marker=marker, label=model)
         for x, row in own:
             way = str(row[""]).partition(", ")[2]
