@@ -124,8 +124,8 @@ def test_cosine_is_a_mixture_by_the_strength_on_which_the_hash_depends(model):
     v = model.encode(TEXTS)
     np.testing.assert_allclose(v @ v.T, (1 - share) * e @ e.T + share * z @ z.T, atol=1e-5)
     model[-1].strength = 0.7
-    np.testing.assert_allclose(rescale(v, 0.4, 0.7), model.encode(TEXTS), atol=1e-6)
-    np.testing.assert_allclose(rescale(upgrade(e, 0.4), 0.4, 0.7), upgrade(e, 0.7), atol=1e-6)
+    np.testing.assert_allclose(rescale(v, 0.4, 0.7, 32), model.encode(TEXTS), atol=1e-6)
+    np.testing.assert_allclose(rescale(upgrade(e, 0.4), 0.4, 0.7, 32), upgrade(e, 0.7), atol=1e-6)
     model[-1].strength = 0.0
     v = model.encode(TEXTS)
     np.testing.assert_allclose(v @ v.T, e @ e.T, atol=1e-6)
@@ -270,8 +270,8 @@ def test_similarity_falls_where_texts_are_nearly_alike_and_do_not_say_the_same(m
     assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.2, "the nearer they are, the less the opposite counts"
     assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "they say the same"
     np.testing.assert_allclose(block.similarity(v, v, penalty=2), cosine - 2 * lowered, atol=1e-5)
-    other = block.similarity(rescale(v, 0.4, 0.2), rescale(v, 0.4, 0.2)).numpy()
-    np.testing.assert_allclose(other - rescale(v, 0.4, 0.2) @ rescale(v, 0.4, 0.2).T, found - cosine, atol=1e-5)
+    other = block.similarity(rescale(v, 0.4, 0.2, 32), rescale(v, 0.4, 0.2, 32)).numpy()
+    np.testing.assert_allclose(other - rescale(v, 0.4, 0.2, 32) @ rescale(v, 0.4, 0.2, 32).T, found - cosine, atol=1e-5)
     old = upgrade(e, 0.4)
     np.testing.assert_allclose(block.similarity(old, v), old @ v.T, atol=1e-5)
     np.testing.assert_allclose(block.similarity(old, old), old @ old.T, atol=1e-5)

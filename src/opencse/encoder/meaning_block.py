@@ -324,18 +324,18 @@ def as_query(vectors: Any, length: int | None = None) -> Any:
     return np.pad(vectors, ((0, 0), (0, (length or 2 * d) - d)))
 
 
-def rescale(vectors: Any, strength: float, new: float, width: int | None = None) -> Any:
+def rescale(vectors: Any, strength: float, new: float, width: int) -> Any:
     """Return vectors of one strength (above 0) with another: an index changes without being rebuilt.
 
     Args:
         vectors: The vectors, NumPy (n, length).
         strength: β of them.
         new: β of those that are returned.
-        width: d; by default half of their length.
+        width: d, the length of the old vectors.
     """
     import numpy as np
 
-    e, rest = np.split(vectors, [width or vectors.shape[1] // 2], axis=1)
+    e, rest = np.split(vectors, [width], axis=1)
     return np.concatenate([e, rest * (new / strength)], axis=1) * ((1 + strength**2) / (1 + new**2)) ** 0.5
 
 
