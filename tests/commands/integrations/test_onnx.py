@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
 
-from opencse.commands.integrations.onnx import OnnxEncoder, export_onnx
+from opencse.commands.integrations.onnx import OnnxEncoder, _linear_of_scaled_rows, export_onnx
 from opencse.commands.main import main
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import append_block
@@ -143,6 +144,12 @@ def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path, 
     with pytest.raises(OpencseError, match=problem):
         export_onnx(model, tmp_path / "onnx", precision=precision)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_row_divided_and_multiplied_by_its_largest_number_is_the_same_to_a_linear_layer():
+    layer, x = torch.nn.Linear(5, 3), torch.randn(2, 4, 5) * torch.tensor([1.0, 1e3, 0.0, 1e-9])[:, None]
+    for each in (layer, torch.nn.Linear(5, 3, bias=False)):
+        torch.testing.assert_close(_linear_of_scaled_rows(each, x), each(x))
 
 
 @pytest.mark.usefixtures("same_graph")
