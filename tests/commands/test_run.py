@@ -37,7 +37,6 @@ A new road was built near the river.
 """
 TABLE = "text\tparaphrase\nThe shop is open.\tOne can shop now.\nHe likes tea.\tTea is what he is fond of.\n"
 SMALL = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "selection.every=1"]
-BLOCK = [*SMALL, "block.fit_steps=4"]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def corpus(tmp_path):
 def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     """Views, training, both reports: everything but the time it takes to learn something."""
     out = tmp_path / "out"
-    result = opencse.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=BLOCK, progress=False)
+    result = opencse.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False)
     assert sorted(pq.read_table(sorted((out / "views").glob("*.parquet")))["text"].to_pylist()) != []
     trained = f"{backbone.name} + debias"
     assert list(result.scores) == [backbone.name, trained, f"{trained}, reranked"]
@@ -74,7 +73,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert {"evaluation", "report"} <= set(scores["timings"]), "two steps may take less than is shown"
     assert scores["before"]["pairs"]["tasks"][0]["rows"] == scores["after"]["pairs"]["tasks"][0]["rows"] == 240
     again = opencse.run(
-        "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=BLOCK, progress=False, resume=True
+        "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False, resume=True
     )
     assert again.run.outcome == result.run.outcome
     assert (out / "model" / "README.md").read_text() == card, "once, however often it is evaluated"
@@ -84,7 +83,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
-    settings = [*BLOCK, "build.paraphrase.window=[0.0, 1.0]"]
+    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
     out = tmp_path / "out"
     opencse.run("debias", corpus, backbone=backbone, out=out, paraphrases=table, overrides=settings, progress=False)
     views = pq.read_table(sorted((out / "views").glob("part-*.parquet"))).to_pydict()
@@ -95,7 +94,7 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     assert len(found) == 12, "eight sentences, two of the table, two that say outright what one says in passing"
 
     built, again = out / "views", tmp_path / "again"
-    opencse.run("debias", built, backbone=backbone, out=again, overrides=BLOCK, progress=False)
+    opencse.run("debias", built, backbone=backbone, out=again, overrides=SMALL, progress=False)
     assert '"negated_paraphrase"' in (again / "recipe.toml").read_text()
     third = tmp_path / "third"
     opencse.run("debias", built, backbone=backbone, out=third, paraphrases=table, overrides=settings, progress=False)
@@ -103,7 +102,7 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
 
     for rows, mixed in ((built, False), (out / "mixture.parquet", True)):
         fourth, notes = tmp_path / f"train-{mixed}", []
-        options = {"overrides": BLOCK, "progress": False, "notify": notes.append}
+        options = {"overrides": SMALL, "progress": False, "notify": notes.append}
         opencse.train("debias", rows, backbone=backbone, out=fourth, **options)
         assert '"negated_paraphrase"' in (fourth / "recipe.toml").read_text()
         assert any("mixture" in note for note in notes) != mixed
@@ -112,7 +111,7 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     second = tmp_path / "second"
     more = ["build.passive={kind='passive'}", "terms.meaning.same={add=['passive']}"]
     more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
-    opencse.run("debias", built, backbone=backbone, out=second, overrides=[*BLOCK, *more], progress=False)
+    opencse.run("debias", built, backbone=backbone, out=second, overrides=[*SMALL, *more], progress=False)
     before = pq.read_table(sorted(built.glob("part-*.parquet"))).to_pylist()
     after = pq.read_table(second / "views" / "joined.parquet").to_pylist()
     assert "passive" in after[0]
@@ -152,7 +151,7 @@ def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corp
     (own / "answers.tsv").write_text("question\tpassage\nIs soup sold?\tSoup is sold.\n\tTea is sold.\n")
     (own / "searches.txt").write_text("is soup sold\nwho sells tea\n")
     (own / "documents.txt").write_text("".join(f"Shop {number} sells soup and tea.\n" for number in range(12)))
-    options = {"backbone": backbone, "out": tmp_path / "out", "overrides": BLOCK, "progress": False}
+    options = {"backbone": backbone, "out": tmp_path / "out", "overrides": SMALL, "progress": False}
     result = opencse.run("debias", corpus, guard=own, **options)
     curve = result.run.outcome.curve
     guards = curve.before_and_after(curve.guards)
@@ -383,7 +382,7 @@ def test_what_needs_text_is_refused_without(tmp_path, known_model) -> None:
 def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
     sentences = ["The old bridge is safe.", "The soup is hot.", "Anna sold the house in 1990.", "The door is open."]
     more = [f"{text[:-1]} and the road is new." for text in sentences]
-    small = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "block.fit_steps=4"]
+    small = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32"]
     result = opencse.run("debias", [*sentences, *more], backbone=known_model, out=tmp_path / "out", overrides=small)
     block = block_of(load_encoder(result.run.model, device="cpu"))
     assert block is not None
@@ -401,7 +400,7 @@ def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
 
 def test_vectors_as_long_as_before(tmp_path, backbone, corpus) -> None:
     out = tmp_path / "out"
-    result = opencse.run("debias", corpus, backbone=backbone, out=out, overrides=BLOCK, same_width=True, progress=False)
+    result = opencse.run("debias", corpus, backbone=backbone, out=out, overrides=SMALL, same_width=True, progress=False)
     model = SentenceTransformer(str(result.run.model), trust_remote_code=True, device="cpu")
     untouched = load_encoder(backbone, device="cpu")
     texts = SENTENCES.splitlines()
@@ -415,7 +414,7 @@ def test_vectors_as_long_as_before(tmp_path, backbone, corpus) -> None:
     assert "embed your documents again" in (out / "report.html").read_text()
     with pytest.raises(OpencseError, match="cut to the old length"):
         opencse.run(
-            "debias", corpus, backbone=result.run.model, out=tmp_path / "again", overrides=BLOCK, progress=False
+            "debias", corpus, backbone=result.run.model, out=tmp_path / "again", overrides=SMALL, progress=False
         )
-    with pytest.raises(OpencseError, match=r"simcse: .* 'meaning'"):
+    with pytest.raises(OpencseError, match=r"simcse.* 'meaning'"):
         opencse.run("simcse", corpus, backbone=backbone, out=tmp_path / "simcse", same_width=True, progress=False)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from opencse.losses import MeaningLoss
-from opencse.losses.meaning import relations, sharpening_loss
+from opencse.losses.meaning import relations
 
 TERM = MeaningLoss(
     same=("text", "same_paraphrase", "paraphrase"),
@@ -138,17 +138,3 @@ def test_gradients_are_finite_where_a_relation_is_missing():
     related = relations(torch.tensor([0, 1, 2]), torch.tensor([0, 0, 0]))
     TERM.of_vectors(z.detach(), z, z, z, related).value.backward()
     assert torch.isfinite(z.grad).all()
-
-
-def test_sharpening_loss_counts_near_pairs_again():
-    rng = np.random.default_rng(1)
-    e, topic = np.abs(unit(rng, 5)), unit(rng, 4)
-    far, near = [], []
-    for i in range(len(e)):
-        for j in range(len(e)):
-            if i != j:
-                far.append((topic[i] @ topic[j] - f(e[i] @ e[j])) ** 2)
-                if e[i] @ e[j] > 0.35:
-                    near.append(far[-1])
-    expected = np.mean(far) + 0.3 * np.mean(near)
-    assert float(sharpening_loss(torch.tensor(topic), torch.tensor(e))) == pytest.approx(expected)

@@ -87,8 +87,7 @@ def test_it_trains_as_published(tmp_path, backbones, monkeypatch, name: str) -> 
 def _prepare(recipe: Recipe, folder: Path) -> tuple[tuple[str, ...], Path]:
     """The settings of three steps, and a corpus with the columns that the recipe reads."""
     pooling = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []  # a plain encoder has none
-    fit = [] if recipe.block is None else ["block.fit_steps=2"]
-    return (*STEPS, *pooling, *fit), write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    return (*STEPS, *pooling), write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
 
 
 @pytest.mark.parametrize(("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")])
@@ -113,7 +112,6 @@ for name in ("debias", "rankcse-listmle"):
     (folder / name).mkdir()
     corpus = write_corpus(folder / name, 24, ("text", *(c for c in recipe.columns if c != "text")))
     steps = ["training.max_steps=3", *(["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else [])]
-    steps += [] if recipe.block is None else ["block.fit_steps=2"]
     model = run(corpus, backbone, folder / name / "out", *steps, recipe=name).model
     print(name, hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest(), flush=True)
 """

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 
 from opencse.encoder import load_encoder
 from opencse.encoder.meaning_block import MeaningBlock
-from opencse.losses.meaning import MeaningLoss, relations, sharpening_loss
+from opencse.losses.meaning import MeaningLoss, expected, relations
 
 LOSS = MeaningLoss(
     same=(
@@ -207,7 +207,9 @@ class Trainer:
             near = self.nearest[torch.randint(len(e), (16,), device=self.device)].flatten().long().clamp(min=0)
             some = e[torch.cat([torch.randint(len(e), (512,), device=self.device), near])].float()
             hidden = F.relu(F.linear(some * d**0.5, first.weight[:, :d], first.bias))
-            loss = sharpening_loss(F.normalize(last(hidden), dim=-1), some)
+            topic, c = F.normalize(last(hidden), dim=-1), some @ some.T
+            error, other = (topic @ topic.T - expected(c)) ** 2, ~torch.eye(len(c), dtype=torch.bool, device=c.device)
+            loss = error[other].mean() + 0.3 * error[other & (c > 0.35)].mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

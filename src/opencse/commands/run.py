@@ -50,7 +50,7 @@ from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.registry import texts_hash
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
-from opencse.training.session import TrainingOutcome, encoder_card, hub_score
+from opencse.training.session import TrainingOutcome, encoder_card, hub_score, run_record
 from opencse.training.strength import StrengthCurve, find_strength
 from opencse.training.train import TrainingRun, train_first_stages
 
@@ -165,17 +165,9 @@ def add_block(options: RunOptions) -> RunResult:
             measures.start(encoder)
             curve = find_strength(block, measures, recipe.block.tolerance)
         prepare_folder(folder, overwrite=options.overwrite)
-        record = {
-            "recipe": recipe.name,
-            "variant": recipe.variant,
-            "family": backbone.family,
-            "backbone": backbone.name,
-            "corpus": measured["text"],
-            "rows": measured["rows"],
-            "seed": recipe.training.seed,
-            "precision": "fp32",
-            "fingerprint": {"recipe": dump_recipe(recipe), "backbone": untouched},
-        }
+        fingerprint = {"recipe": dump_recipe(recipe), "backbone": untouched}
+        read = {"corpus": measured["text"], "rows": measured["rows"]}
+        record = {**run_record(recipe, backbone, fingerprint, read), "family": backbone.family, "precision": "fp32"}
         outcome = TrainingOutcome(0, None, None, None, 0.0, curve)
         save_encoder(encoder, folder / "model", encoder_card(recipe, record, outcome, language="en"))
         write_text(folder / "recipe.toml", dump_recipe(recipe))

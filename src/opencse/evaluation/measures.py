@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 SENTENCES = 256
 """Training sentences whose geometry is measured: the first of the rows."""
 
-_BATCH = 64
-
 POSITIVE = 4.0
 """A pair with a score above this is a positive pair, as in SimCSE (Gao et al. 2021)."""
 
@@ -201,9 +199,6 @@ class TrainingGeometry:
         }
 
     def _encoded(self) -> torch.Tensor:
-        encoder, blocks = self._encoder, []
-        for start in range(0, len(self._texts), _BATCH):
-            features = encoder.preprocess(self._texts[start : start + _BATCH])
-            features = {k: v.to(encoder.device) if isinstance(v, torch.Tensor) else v for k, v in features.items()}
-            blocks.append(encoder(features)["sentence_embedding"].float())
-        return torch.nn.functional.normalize(torch.cat(blocks))
+        encoder, features = self._encoder, self._encoder.preprocess(self._texts)
+        features = {k: v.to(encoder.device) if isinstance(v, torch.Tensor) else v for k, v in features.items()}
+        return torch.nn.functional.normalize(encoder(features)["sentence_embedding"].float())

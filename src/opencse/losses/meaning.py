@@ -234,14 +234,6 @@ def expected(c: Tensor) -> Tensor:
     return _LINEAR * c + (1 - _LINEAR) * c.clamp(min=0) ** _POWER
 
 
-def sharpening_loss(topic: Tensor, e: Tensor, near: float = 0.35) -> Tensor:
-    """Return the squared error of φ·φ' against f(e·e'), near pairs counted again; φ and e have unit rows."""
-    c = e @ e.T
-    off = ~torch.eye(len(e), dtype=torch.bool, device=e.device)
-    error = (topic @ topic.T - expected(c)) ** 2
-    return _mean(error[off]) + 0.3 * _mean(error[off & (c > near)])
-
-
 def _mean(values: Tensor, counted: Tensor | None = None) -> Tensor:
     """Return the mean, 0 of none; with a mask, the values elsewhere are 0."""
     return values.sum() / (max(values.numel(), 1) if counted is None else counted.sum().clamp(min=1))

@@ -248,6 +248,8 @@ class Recipe:
             raise ValueError("no term acts at these dimensions (a meaning block has its own): leave them out")
         if self.block is not None and self.encoder.lora is not None:
             raise ValueError("lora is for an encoder that is trained, not for a meaning block: leave it out")
+        if self.block is not None and all(term.kind != "meaning" for term in self.terms):
+            raise ValueError("a recipe with a [block] needs a term of the kind 'meaning'")
         if self.block is not None and self.encoder.projector != "none":
             raise ValueError("a meaning block needs encoder.projector 'none'")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]

@@ -118,18 +118,16 @@ class Block:
             (`opencse.evaluation.load_guard`). The block gets the largest strength at which none loses more.
         copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block have the optimizer's.
         dropout: Dropout rate of what code and φ read.
-        fit_steps: Steps in which φ of a new block is fitted before the first step.
         same_width: Project the vectors to the old length, so that all of them change (`opencse.training.same_width`).
     """
 
     tolerance: float = 0.3
     copy_lr: float = 2e-4
     dropout: float = 0.1
-    fit_steps: int = 600
     same_width: bool = False
 
     def __post_init__(self) -> None:
-        check_least(self, 0, "tolerance", "copy_lr", "fit_steps")
+        check_least(self, 0, "tolerance", "copy_lr")
         check_range(self, "[0, 1)", "dropout")
 
 

@@ -16,9 +16,10 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.meaning_block import block_of
+from opencse.losses import MeaningLoss
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
-from opencse.training.strength import Axes, meaning_term
+from opencse.training.strength import Axes
 
 _ROWS = 3_000
 _OLD = 0.3  # γ
@@ -54,7 +55,7 @@ def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe
         rows: How many there are.
         recipe: A recipe with a term of the kind `meaning`.
     """
-    term = meaning_term(recipe)
+    term = next(term for term in recipe.terms if isinstance(term, MeaningLoss))
     paired = (*term.same, *chain.from_iterable(term.opposed), *term.exchanged)
     columns = [recipe.used_views[view].text for view in (*paired, *term.related, *term.queries)]
     texts, pairs = dict[str, int](), list[tuple[int, int]]()

@@ -175,6 +175,15 @@ class TrainingSession:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
+def run_record(
+    recipe: Recipe, backbone: Backbone, fingerprint: Mapping[str, str], read: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what `run.json` says of any run; `read` names the text, and how many rows of it were read."""
+    of_recipe = {"recipe": recipe.name, "variant": recipe.variant, "family": recipe.family, "backbone": backbone.name}
+    training = {"seed": recipe.training.seed, "precision": recipe.training.precision, "fingerprint": fingerprint}
+    return {**of_recipe, **read, **training}
+
+
 def encoder_card(
     recipe: Recipe, record: dict[str, Any], outcome: TrainingOutcome, *, language: str | None = None
 ) -> str:

@@ -40,8 +40,8 @@ from opencse.training.batches import Assembler, ViewTokens, load_teachers, teach
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network, term_modules
 from opencse.training.same_width import append_projection, fit_projection
-from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card
-from opencse.training.strength import find_strength, fit_block, meaning_term
+from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card, run_record
+from opencse.training.strength import find_strength, standardise_block
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -102,20 +102,8 @@ def train_encoder(
         fingerprint = _fingerprint(recipe, model, text)
         if (outcome := session.finished(fingerprint)) is not None:
             return TrainingRun(session.folder, recipe, outcome)
-        session.begin(
-            {
-                "recipe": recipe.name,
-                "variant": recipe.variant,
-                "family": recipe.family,
-                "backbone": backbone.name,
-                "corpus": corpus.name,
-                "rows": text.store.rows,
-                "blank_rows": text.store.skipped,
-                "seed": recipe.training.seed,
-                "precision": recipe.training.precision,
-                "fingerprint": fingerprint,
-            }
-        )
+        read = {"corpus": corpus.name, "rows": text.store.rows, "blank_rows": text.store.skipped}
+        session.begin(run_record(recipe, backbone, fingerprint, read))
         for line in text.notes():
             session.notify(line)
         if not model.packed and recipe.block is None:
@@ -125,8 +113,8 @@ def train_encoder(
         measures.start(model.scored)
         assembler = text.assembler(model, session.on_cpu)
         if model.new_block:
-            with timed("fitting the block"):
-                fit_block(model.network, assembler, text.store.rows, recipe, show=session.progress)
+            with timed("reading for the block"):
+                standardise_block(model.network, assembler, text.store.rows, recipe, show=session.progress)
         loop = TrainingLoop(network, assembler, text.store.rows, recipe, measures, session)
         with timed("training steps"):
             outcome = loop.run()
@@ -162,7 +150,6 @@ class _TrainedModel:
             self.adapter = add_lora(transformer.auto_model, **vars(settings.lora))
         check_dropout(recipe.used_views, self.encoder, backbone)
         if recipe.block is not None:
-            meaning_term(recipe)
             self._prepare_block(recipe.block, backbone)
         width, kind = self.encoder.get_embedding_dimension() or 0, settings.projector
         if settings.keep_projector:

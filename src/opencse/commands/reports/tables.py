@@ -291,15 +291,11 @@ def compare_outcome(
         if a.score is not None and b.score is not None
     ]
     if curve is not None:
-        changes += [
-            _scored(f"guard {shown(name.removeprefix('guard-'), 40)}", *values, may_lose=curve.tolerance)
-            for name, values in curve.before_and_after(curve.guards).items()
-        ]
-    if curve is not None and not first.triplets:  # which are the same sets
-        changes += [
-            _scored(shown(name.removeprefix("dev-"), 40), *values)
-            for name, values in curve.before_and_after(curve.meaning).items()
-        ]
+        meaning = {} if first.triplets else curve.meaning  # the same sets
+        for scores, prefix, tolerance in ((curve.guards, "guard ", curve.tolerance), (meaning, "", 0.0)):
+            for name, values in curve.before_and_after(scores).items():
+                plain = shown(name.removeprefix("guard-").removeprefix("dev-"), 40)
+                changes.append(_scored(f"{prefix}{plain}", *values, may_lose=tolerance))
     few = "; ".join(f"{change.short()} ({change.few} rows)" for change in changes if change.few is not None)
     too_few = [f"Measured on too few rows to say: {few}."] if few else []
     return Outcome(
