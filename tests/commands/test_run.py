@@ -16,9 +16,11 @@ from huggingface_hub.utils import validate_repo_id
 from sentence_transformers import SentenceTransformer
 
 import opencse
+from opencse.commands.options import RunOptions
+from opencse.commands.train import resolve_recipe
 from opencse.encoder import backbone as backbone_module
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import append_block, weights_hash
+from opencse.encoder.backbone import Backbone, append_block, weights_hash
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.foundation.errors import OpencseError
 from opencse.recipes.load import RecipeFile
@@ -339,9 +341,22 @@ def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, know
     assert not changed & {"copy", "reader", "tokens"}, "what reads stays"
     with pytest.raises(OpencseError, match="no meaning block for"):
         opencse.run("debias", backbone=tmp_path / "learned", out=tmp_path / "twice")
-    with pytest.raises(OpencseError, match="no meaning block for"):
-        load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").save(str(tmp_path / "cut"))
-        opencse.run("debias", backbone=tmp_path / "cut", out=tmp_path / "out3")
+
+
+@pytest.mark.usefixtures("shipped")
+def test_a_block_reads_the_english_text_of_a_model_with_other_tokens(tmp_path, known_model) -> None:
+    load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").save(str(tmp_path / "other"))
+    opencse.run("debias", backbone=tmp_path / "other", out=tmp_path / "out")
+    model, reader = (load_encoder(path, device="cpu") for path in (tmp_path / "out" / "model", known_model))
+    append_block(reader, MeaningBlock.load(str(backbone_module.BLOCKS / "tiny")))
+    reader[-1].strength = model[-1].strength = 1.0
+    np.testing.assert_allclose(model.encode(TWO_TEXTS)[:, 32:], reader.encode(TWO_TEXTS)[:, 32:], atol=1e-3)
+    options = RunOptions(recipe="debias", backbone=str(tmp_path / "other"), out=tmp_path / "learned")
+    german = ["Die Katze schläft nicht auf dem Sofa.", "Der Hund ist mit dem Ball in den Garten gelaufen."]
+    for texts, comes in ((SENTENCES.splitlines(), True), (german, False)):
+        backbone = Backbone(options.backbone)
+        recipe = resolve_recipe(options, backbone, ["text"], texts)
+        assert (backbone.block is not None, recipe.block.copy_lr == 0) == (comes, comes)
 
 
 @pytest.mark.usefixtures("shipped")

@@ -8,11 +8,11 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders
 from transformers import PreTrainedTokenizerFast
 
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import append_block, same_tokens, weights_hash
+from opencse.encoder.backbone import append_block, both_tokenizers, same_tokens, weights_hash
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, similarity_of, upgrade
 from opencse.foundation.errors import OpencseError
@@ -195,16 +195,20 @@ def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
     np.testing.assert_allclose(load_encoder(tmp_path / "saved", device="cpu").encode(TEXTS), vectors, atol=2e-3)
 
 
-def test_beside_another_model_its_own_comes_along_and_reads(model, tmp_path):
+@pytest.mark.parametrize("tiny", [tiny_bert, tiny_roberta])
+def test_beside_another_model_its_own_comes_along_and_reads(model, tmp_path, tiny):
     model[-1].load_state_dict({name: tensor.half().float() for name, tensor in model[-1].state_dict().items()})
-    other = load_encoder(tiny_bert(tmp_path / "other", width=48, seed=1), pooling="mean", device="cpu").eval()
+    other = load_encoder(tiny(tmp_path / "other", width=48, seed=1), pooling="mean", device="cpu").eval()
+    other.prompts = {"query": "what is: "}
     e, z = unit(other.encode(TEXTS)), model.encode(TEXTS)[:, 32:] * np.sqrt(1 + 0.4**2)
-    tokens = same_tokens(other.tokenizer, model.tokenizer)
-    block = model[-1].beside_another(model[0].auto_model, tokens, 48)
+    find = same_tokens if tiny is tiny_bert else both_tokenizers
+    block = model[-1].beside_another(model[0].auto_model, 48, find(other.tokenizer, model.tokenizer), ["what is: "])
     append_block(other, block)
     v = np.concatenate([e, z], axis=1) / np.sqrt(1 + 0.4**2)
     assert other.get_embedding_dimension() == 48 + 32
     np.testing.assert_allclose(other.encode(TEXTS), v, atol=1e-6)
+    if tiny is tiny_roberta:
+        np.testing.assert_allclose(other.encode(TEXTS, prompt_name="query")[:, 48:], v[:, 48:], atol=1e-6)
     np.testing.assert_allclose(rescale(v, 0.4, 0.7, 48), np.concatenate([e, z * 1.75], 1) / np.sqrt(1.49), atol=1e-6)
     np.testing.assert_allclose(as_query(e, 80) @ upgrade(e, 0.4, 80).T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
     np.testing.assert_allclose(as_query(e, 80) @ v.T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
@@ -240,6 +244,9 @@ def test_tokens_are_the_same_if_the_words_are_whatever_their_numbers(tmp_path):
     assert found[own["new"]] == bert.unk_token_id
     roberta = load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").tokenizer
     assert same_tokens(roberta, bert) is None
+    assert both_tokenizers(roberta, bert) is not None
+    roberta.backend_tokenizer.decoder = decoders.WordPiece()  # texts do not come back
+    assert both_tokenizers(roberta, bert) is None
     definition["normalizer"]["lowercase"] = False
     assert (
         same_tokens(PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(definition)), **marks), bert)

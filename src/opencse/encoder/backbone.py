@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from tokenizers import Tokenizer
 from torch import nn
 
 from opencse.encoder.device import choose_device
@@ -38,6 +39,7 @@ class Backbone:
         name: What the user gave, or the folder in which a loaded model was saved.
         config: Values of the transformers configuration.
         seed: Seed of the weights that the files lack, such as a pooler head.
+        english: Whether the text is English, which a block of another model needs.
 
     Raises:
         OpencseError: There is no such model.
@@ -48,6 +50,7 @@ class Backbone:
         self.source = resolve(self.name)
         self.config: dict[str, Any] = load_config(self.source).to_dict()
         self.seed = 0
+        self.english = True
 
     def __str__(self) -> str:
         return self.name
@@ -70,7 +73,7 @@ class Backbone:
     @cached_property
     def block(self) -> MeaningBlock | None:
         """The trained meaning block of this model: its own, or the one that comes with the package."""
-        return block_of(self._untouched) or shipped_block(self._untouched)[0]
+        return block_of(self._untouched) or shipped_block(self._untouched, english=self.english)[0]
 
     def encoder(
         self,
@@ -142,30 +145,33 @@ def block_key(model: SentenceTransformer) -> str:
     return digest.hexdigest()
 
 
-def shipped_block(model: SentenceTransformer) -> tuple[MeaningBlock | None, dict[str, Any]]:
+def shipped_block(model: SentenceTransformer, *, english: bool = True) -> tuple[MeaningBlock | None, dict[str, Any]]:
     """Return the block that comes with the package for a model, and what is known of it (`MEASURED`).
 
-    It was trained for this model, or for one that cuts texts into the same tokens: that one then comes with it, and its
-    scores are not known. None if there is neither, if the package of the model that would read is not installed, or if
-    the model has a block.
+    It was trained for this model, or for another one: that one then comes with it, and its scores are not known. It
+    reads the same tokens as this model, or, if `english`, the text that this model's tokens are put together to. None
+    if neither can be, if the package of the model that would read is not installed, or if the model has a block.
     """
     for path in sorted(BLOCKS.glob(f"*/{MEASURED}")) if block_of(model) is None else ():
         measured, block = read_json(path), MeaningBlock.load(str(path.parent))
         if measured["beside"] == block_key(model):
             return block, measured
         width = model.get_embedding_dimension() or 0
-        if is_installed(measured["model"]) and width >= block.config["width"]:
+        fits = width >= block.config["width"] and getattr(model.tokenizer, "is_fast", False)
+        if fits and is_installed(measured["model"]):
             reader = open_model(measured["model"], resolve(measured["model"]), device="cpu")
-            if (tokens := same_tokens(model.tokenizer, reader.tokenizer)) is not None:
-                block = block.beside_another(cast(Any, reader[0]).auto_model, tokens, width)
+            cut: Any = same_tokens(model.tokenizer, reader.tokenizer)
+            if cut is None and english:
+                cut = both_tokenizers(model.tokenizer, reader.tokenizer)
+            if cut is not None:
+                prompts = sorted(filter(None, model.prompts.values()), key=len, reverse=True)
+                block = block.beside_another(cast(Any, reader[0]).auto_model, width, cut, prompts)
                 return block, {key: value for key, value in measured.items() if key != "curve"}
     return None, {}
 
 
 def same_tokens(tokenizer: Any, reader: Any) -> torch.Tensor | None:
     """Return a reader's number of each token of another tokenizer, (tokens,); None if they cut texts differently."""
-    if not hasattr(tokenizer, "get_vocab"):
-        return None
     own, known = tokenizer.get_vocab(), reader.get_vocab()
     special = {token for token in known if token.startswith("[") and token.endswith("]")}  # and unused ones
     if not known.keys() - special <= own.keys() or tokenizer.tokenize(_TRIAL) != reader.tokenize(_TRIAL):
@@ -177,6 +183,15 @@ def same_tokens(tokenizer: Any, reader: Any) -> torch.Tensor | None:
         if (place := getattr(tokenizer, f"{mark}_token_id")) is not None:
             found[place] = getattr(reader, f"{mark}_token_id")
     return found
+
+
+def both_tokenizers(tokenizer: Any, reader: Any) -> tuple[Tokenizer, Tokenizer] | None:
+    """Return the tokenizers by which a reader reads the tokens of another model; None if texts don't come back."""
+    own, its = (Tokenizer.from_str(each.backend_tokenizer.to_str()) for each in (tokenizer, reader))
+    its.enable_truncation(reader.model_max_length)
+    its.enable_padding(pad_id=reader.pad_token_id, pad_token=reader.pad_token)
+    same = its.encode(own.decode(own.encode(_TRIAL).ids)).ids == its.encode(_TRIAL).ids
+    return (own, its) if same else None
 
 
 def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:

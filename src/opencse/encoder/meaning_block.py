@@ -1,7 +1,7 @@
 """The meaning block: a second vector beside a model's own, for what its own vector does not tell apart.
 
 This file stands beside a saved model, so that it loads without opencse (`trust_remote_code=True`). It therefore needs
-nothing but torch, transformers and safetensors.
+nothing but torch, transformers and what that one needs.
 """
 
 from __future__ import annotations
@@ -9,18 +9,20 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 _SHARED = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet")
 """Model types whose layers `model.encoder` runs on hidden states and an additive mask."""
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
+_TOKENIZERS = "model-tokenizer.json", "reader-tokenizer.json"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
 BLOCK_TYPES = ("meaning_block.MeaningBlock", "opencse.encoder.meaning_block.MeaningBlock")
@@ -49,7 +51,8 @@ class MeaningBlock(nn.Module):
     With d numbers in e, z has d − 1 and v has 2 d. The last place is 0 here, and β in an upgraded vector (`upgrade`).
 
     A block can stand beside another model than the one that it was trained for (`beside_another`): that one comes with
-    it, and reads the same tokens in place of the model, whose vector remains e of v. z is then as long as before.
+    it, and reads in place of the model, whose vector remains e of v. z is then as long as before. If both cut texts
+    into the same tokens, each has its number in a table; if not, texts are put together from tokens and cut anew.
 
     Args:
         width: d, the dimension of the model's own vector.
@@ -62,7 +65,8 @@ class MeaningBlock(nn.Module):
         code_hidden: Hidden units of the code.
         heads: Heads of the pooling; they divide the transformer's width.
         strength: β; it may be changed at any time, also after training.
-        tokens: Tokens of the model, if another one reads for the block; 0 if the model itself does.
+        tokens: Tokens of the model, if another one reads them for the block; 0 if not.
+        prompts: Prompts of the model, which another one leaves out that cuts its texts anew; None if none does.
     """
 
     center: Tensor
@@ -82,6 +86,7 @@ class MeaningBlock(nn.Module):
         heads: int = 12,
         strength: float = 0.4,
         tokens: int = 0,
+        prompts: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
         if max(code, inner) > width:
@@ -90,7 +95,8 @@ class MeaningBlock(nn.Module):
 
         config: Any = AutoConfig.for_model(**transformer)
         self.reader, own = None, width
-        if tokens:
+        self.tokenizers: tuple[Tokenizer, Tokenizer] | None = None  # of the model and of the reader
+        if tokens or prompts is not None:
             whole = AutoConfig.for_model(**transformer)
             whole.num_hidden_layers += first or 0
             self.reader, own = AutoModel.from_config(whole).float(), whole.hidden_size
@@ -111,6 +117,7 @@ class MeaningBlock(nn.Module):
             "code_hidden": code_hidden,
             "heads": heads,
             "tokens": tokens,
+            "prompts": prompts,
         }
         self.score = nn.Linear(config.hidden_size, heads)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
@@ -157,19 +164,27 @@ class MeaningBlock(nn.Module):
         block.copy.load_state_dict(copied)
         return block.to(model.device)
 
-    def beside_another(self, reader: Any, tokens: Tensor, width: int) -> MeaningBlock:
+    def beside_another(
+        self, reader: Any, width: int, cut: Tensor | tuple[Tokenizer, Tokenizer], prompts: Sequence[str] = ()
+    ) -> MeaningBlock:
         """Return this block beside another model.
 
         Args:
             reader: The transformer of the model that it was trained for, whose vector is the mean of its tokens.
-            tokens: The reader's number of each token of the other model, (tokens,); both cut texts alike.
             width: The dimension of the other model's vector, not below that of the reader.
+            cut: The reader's number of each token of the other model, (tokens,), where both cut texts alike; or the
+                tokenizers of both.
+            prompts: Prompts of the other model, which the reader leaves out where it cuts texts itself.
         """
-        block = MeaningBlock(**self.get_config_dict() | {"width": width, "tokens": len(tokens)})
+        how = {"prompts": list(prompts)} if isinstance(cut, tuple) else {"tokens": len(cut)}
+        block = MeaningBlock(**self.get_config_dict() | how | {"width": width})
         block.load_state_dict(self.state_dict(), strict=False)
         assert block.reader is not None
         block.reader.load_state_dict(reader.state_dict())
-        block.tokens.copy_(tokens)
+        if isinstance(cut, tuple):
+            block.tokenizers = cut
+        else:
+            block.tokens.copy_(cut)
         return block.eval()
 
     def seen(self, features: dict[str, Any]) -> dict[str, Any]:
@@ -177,11 +192,24 @@ class MeaningBlock(nn.Module):
         if self.reader is None:
             return features
         longest = self.reader.config.max_position_embeddings
-        ids, mask = (features[name][:, :longest] for name in ("input_ids", "attention_mask"))
+        ids, mask = features["input_ids"], features["attention_mask"]
+        ids, mask = self._cut_anew(ids, mask) if self.tokenizers else (self.tokens[ids], mask)
+        ids, mask = ids[:, :longest], mask[:, :longest]
         with torch.no_grad():
-            states = self.reader(self.tokens[ids], attention_mask=mask, output_hidden_states=True).hidden_states
+            states = self.reader(ids, attention_mask=mask, output_hidden_states=True).hidden_states
         vector = average(states[-1], mask)
         return {"attention_mask": mask, "all_layer_embeddings": states, "sentence_embedding": vector}
+
+    def _cut_anew(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the reader's tokens of the texts of which the model's tokens are given, and their mask."""
+        assert self.tokenizers is not None
+        own, reader = self.tokenizers
+        texts = own.decode_batch([row[real].tolist() for row, real in zip(ids, mask.bool(), strict=True)])
+        for prompt in self.config["prompts"]:
+            texts = [text.removeprefix(prompt) for text in texts]
+        cut = reader.encode_batch(texts)
+        found, real = [text.ids for text in cut], [text.attention_mask for text in cut]
+        return torch.tensor(found, device=ids.device), torch.tensor(real, device=ids.device)
 
     def read(self, features: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Return e (n, d) and the averages of the untouched transformer (n, averages x width)."""
@@ -275,6 +303,8 @@ class MeaningBlock(nn.Module):
         folder = Path(output_path)
         shutil.copyfile(__file__, folder.parent / "meaning_block.py")
         (folder / _CONFIG).write_text(json.dumps(self.get_config_dict(), indent=2, default=str), encoding="utf-8")
+        for name, tokenizer in zip(_TOKENIZERS, self.tokenizers or (), strict=False):
+            tokenizer.save(str(folder / name))
         half = {name: part.half() if part.is_floating_point() else part for name, part in self.state_dict().items()}
         save_file({name: part.contiguous().cpu() for name, part in half.items()}, folder / _WEIGHTS)
 
@@ -284,6 +314,9 @@ class MeaningBlock(nn.Module):
         folder = Path(input_path)
         block = cls(**json.loads((folder / _CONFIG).read_text(encoding="utf-8")))
         block.load_state_dict(load_file(folder / _WEIGHTS))  # into single precision
+        if block.config["prompts"] is not None:
+            own, reader = (Tokenizer.from_file(str(folder / name)) for name in _TOKENIZERS)
+            block.tokenizers = own, reader
         return block.eval()
 
 

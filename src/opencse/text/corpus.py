@@ -73,9 +73,9 @@ class Corpus:
             if text is not None:
                 yield text
 
-    def first_texts(self, count: int) -> list[str]:
-        """Return the first `count` sentences; none if there is no column `text`."""
-        return list(islice(self.texts(), count)) if "text" in self.columns else []
+    def first_texts(self, count: int, column: str = "text") -> list[str]:
+        """Return the first `count` sentences; none if there is no such column."""
+        return list(islice(self.texts(column), count)) if column in self.columns else []
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """Yield the named columns of every row, in order; a cell is None if it is null, empty or blank.

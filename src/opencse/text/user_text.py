@@ -70,6 +70,12 @@ class UserText:
             return _split(self._documents, wanted, self._name)
         return _distinct(corpus, [wanted, *sorted(columns - {"text", wanted})])
 
+    def first_texts(self, count: int) -> list[str]:
+        """Return the first `count` passages or cells."""
+        if self._table is not None:
+            return self._table.first_texts(count, text_column(self.columns, self._table.path, self._column))
+        return [passage.text for passage in islice(self._documents.passages(column=self._column), count)]
+
 
 def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
     """Return a user's text as the passages that a search index would store.

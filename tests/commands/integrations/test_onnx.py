@@ -177,6 +177,15 @@ def test_a_pooling_without_the_prompt_is_refused(bert, tmp_path):
     assert not (tmp_path / "onnx").exists()
 
 
+def test_a_block_that_cuts_texts_anew_is_refused(bert, tmp_path):
+    model = SentenceTransformer(modules=[bert, Pooling(32, "mean")], device="cpu")
+    own = model.tokenizer.backend_tokenizer
+    append_block(model, MeaningBlock.beside(model).beside_another(bert.auto_model, 32, (own, own)))
+    save_encoder(model, tmp_path / "model")
+    with pytest.raises(OpencseError, match="cut into other tokens, which a graph cannot do"):
+        export_onnx(tmp_path / "model", tmp_path / "onnx")
+
+
 def test_a_missing_package_comes_with_its_remedy(tmp_path, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "onnxscript" else find(name))

@@ -23,6 +23,7 @@ from opencse.commands.options import ExportOptions
 from opencse.commands.reports.page import output_folder
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import pooling_name, weights_hash
+from opencse.encoder.meaning_block import block_of
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced, write_json
 from opencse.foundation.numbers import unit_rows
@@ -169,6 +170,9 @@ def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
         raise OpencseError(problem, "ONNX export is for transformers of plain text with a fast tokenizer.")
     if any(encoder.prompts.values()) and not all(getattr(module, "include_prompt", True) for module in encoder):
         problem = f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot"
+        raise OpencseError(problem, "Use this model with sentence-transformers.")
+    if (block := block_of(encoder)) is not None and block.tokenizers is not None:
+        problem = f"{name}: its meaning block reads text that is cut into other tokens, which a graph cannot do"
         raise OpencseError(problem, "Use this model with sentence-transformers.")
     inputs = [key for key, value in encoder.preprocess(["a"]).items() if isinstance(value, Tensor)]
     if unknown := sorted({*inputs} - {*INPUTS}):
