@@ -347,6 +347,7 @@ def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, know
 def test_a_block_reads_the_english_text_of_a_model_with_other_tokens(tmp_path, known_model) -> None:
     load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").save(str(tmp_path / "other"))
     opencse.run("debias", backbone=tmp_path / "other", out=tmp_path / "out")
+    assert "For texts that are not English" in (tmp_path / "out" / "report.html").read_text()
     model, reader = (load_encoder(path, device="cpu") for path in (tmp_path / "out" / "model", known_model))
     append_block(reader, MeaningBlock.load(str(backbone_module.BLOCKS / "tiny")))
     reader[-1].strength = model[-1].strength = 1.0

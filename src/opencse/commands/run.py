@@ -175,7 +175,7 @@ def add_block(options: RunOptions) -> RunResult:
         write_json(folder / "run.json", {**record, "device": str(backbone.device), "outcome": asdict(outcome)})
         name = Path(backbone.name).name
         scores = dict.fromkeys((name, f"{name} + {recipe.name}"), ProbeScores(sts=()))
-        changed = compare_outcome(scores, curve, [UPGRADE])
+        changed = compare_outcome(scores, curve, [UPGRADE, "For texts that are not English, use truncate_dim."])
         report = write_report(scores, folder, outcome=changed, curve=curve)
     result = RunResult(TrainingRun(folder, recipe, outcome), scores, changed, report, timings.rounded())
     result.save(folder / "results.json")
