@@ -147,9 +147,9 @@ def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path, 
 
 
 def test_a_row_divided_and_multiplied_by_its_largest_number_is_the_same_to_a_linear_layer():
-    layer, x = torch.nn.Linear(5, 3), torch.randn(2, 4, 5) * torch.tensor([1.0, 1e3, 0.0, 1e-9])[:, None]
-    for each in (layer, torch.nn.Linear(5, 3, bias=False)):
-        torch.testing.assert_close(_linear_of_scaled_rows(each, x), each(x))
+    x = torch.randn(2, 4, 5, dtype=torch.float64) * torch.tensor([1.0, 1e3, 0.0, 1e-9])[:, None]
+    for layer in (torch.nn.Linear(5, 3), torch.nn.Linear(5, 3, bias=False)):
+        torch.testing.assert_close(_linear_of_scaled_rows(layer.double(), x), layer(x), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.usefixtures("same_graph")
