@@ -204,7 +204,7 @@ class MeaningBlock(nn.Module):
         """Return the reader's tokens of the texts of which the model's tokens are given, and their mask."""
         assert self.tokenizers is not None
         own, reader = self.tokenizers
-        texts = own.decode_batch([row[real].tolist() for row, real in zip(ids, mask.bool(), strict=True)])
+        texts = own.decode_batch([row[real].tolist() for row, real in zip(ids.cpu(), mask.cpu().bool(), strict=True)])
         for prompt in self.config["prompts"]:
             texts = [text.removeprefix(prompt) for text in texts]
         cut = reader.encode_batch(texts)
