@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 from curve import Encoded
 from measures import Measures
-from rescored import SURE, Similar, pairs
+from wording import Similar, false_hits
 
 from opencse.evaluation.written_sets import TripletSet
 
 
-def false_hits(similar: Similar, rows: list[tuple[str, str, str]]) -> str:
+def hits(similar: Similar, rows: list[tuple[str, str, str]]) -> str:
     """Return both shares, in percent."""
-    threshold = np.quantile(pairs(similar, rows), 1 - SURE)
+    contradictions, threshold = false_hits(similar, rows)
     texts, same, _ = zip(*rows, strict=True)
     other = np.array(same)[None] != np.array(same)[:, None]
     by_others = np.where(other, similar(texts, same), -9).max(axis=1)
-    return f"{100 * (pairs(similar, rows, 2) >= threshold).mean():.0f}, {100 * (by_others >= threshold).mean():.0f}"
+    return f"{contradictions:.0f}, {100 * (by_others >= threshold).mean():.0f}"
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()
-    measures, encoded = Measures(options.data, None, held_out=True), Encoded(options.model)
+    measures, encoded = Measures(options.data, held_out=True), Encoded(options.model)
     sets = {"XNLI dev": measures.development.nli}
     for task in measures.tasks:
         if isinstance(task, TripletSet):
@@ -53,7 +53,7 @@ def main() -> None:
         writer = csv.writer(file)
         writer.writerow(["hits of contradictions, of other texts, %", "texts", *ways])
         for name, rows in sets.items():
-            writer.writerow([name, len(rows), *(false_hits(similar, rows) for similar in ways.values())])
+            writer.writerow([name, len(rows), *(hits(similar, rows) for similar in ways.values())])
 
 
 if __name__ == "__main__":

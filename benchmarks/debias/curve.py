@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
     parser.add_argument("--by-kind", type=Path, metavar="CSV", help="complaints by kind, too")
     options = parser.parse_args()
-    measures = Measures(options.data, None, held_out=options.held_out)
+    measures = Measures(options.data, held_out=options.held_out)
     strengths = [*map(float, options.strengths.split(","))]
     columns: dict[str, list[dict[str, float | None]]] = {}
     for name, paths in (one.split("=", 1) for one in options.models):

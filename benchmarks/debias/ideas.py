@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--backbone", default="minilm")
     parser.add_argument("--seed", default="*", help="score only the models of this seed")
     options = parser.parse_args()
-    measures = Measures(options.data, None)
+    measures = Measures(options.data)
     rows = {"untouched": [scored(options.runs, options.backbone, measures)]}
     for folder in sorted((options.runs / "runs").iterdir()):
         models = sorted(folder.glob(f"seed-{options.seed}/model"))

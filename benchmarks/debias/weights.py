@@ -46,7 +46,7 @@ def main() -> None:
     options = parser.parse_args()
     encoder, trained = (load_encoder(name, device="cpu").float() for name in (options.untouched, options.trained))
     before, after = ({k: v.clone() for k, v in each.state_dict().items()} for each in (encoder, trained))
-    measures, record = Measures(options.data, None, held_out=True), options.out.with_suffix(".json")
+    measures, record = Measures(options.data, held_out=True), options.out.with_suffix(".json")
     found = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     for share in options.shares:
         if str(share) in found:
