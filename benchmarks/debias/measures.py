@@ -19,6 +19,7 @@ MEASURES = {
     "Negated antonyms, affirmed, %": "antonyms, affirmed",
     "Negated antonyms, negated, %": "antonyms, denied",
     "Negated antonyms, verbs, %": "antonyms, verbs",
+    "Negated antonyms, unseen opposites, %": "antonyms, unseen",
     "Word order, reordered against exchanged, area": "order, area",
     "Meaning, near, %": "dev-meaning grade: near",
     "Meaning, middle, %": "dev-meaning grade: middle",

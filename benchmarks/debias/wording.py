@@ -5,7 +5,8 @@ on the number of first hits:
 
 antonyms        of a sentence ("The soup is hot."), its negated antonym ("isn't cold"), its negation ("isn't hot") and
                 its antonym ("is cold"), those that `opencse probe` measures, the first two are the nearest; told
-                affirmed from a predicate that is affirmed, denied from one that is denied, and from verbs
+                affirmed from a predicate that is affirmed, denied from one that is denied, and from verbs; unseen: the
+                first two with opposites (wording/unseen.tsv) that no list, frame or pattern of the training rows has
 order           the area under the curve of rearranged sentences against the same words in other roles
                 (wording/order.tsv)
 XNLI            the entailed sentence is nearer than the contradiction
@@ -49,11 +50,17 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def quads() -> dict[str, list[Quad]]:
-    """The antonym quadruples of `opencse probe`, by what the anchor is."""
+    """The antonym quadruples of `opencse probe`, by what the anchor is, and those with unseen opposites."""
     names, found, triplets = {"negated": "denied"}, dict[str, list[Quad]](), load_probe_data().triplets[-1].triplets
     for one, other in zip(triplets[::2], triplets[1::2], strict=True):
         form = names.get(one.groups["form"], one.groups["form"])
         found.setdefault(form, []).append((one.anchor, one.positive, one.negative, other.negative))
+    for row in table(WRITTEN / "unseen.tsv"):
+        for word, opposite in ((row["word"], row["opposite"]), (row["opposite"], row["word"])):
+            said = {each: f"{row['before']} {each}{row['after']}" for each in (word, opposite)}
+            denied = {each: f"{row['before']} not {each}{row['after']}" for each in said}
+            found.setdefault("unseen", []).append((said[word], denied[opposite], denied[word], said[opposite]))
+            found["unseen"].append((denied[word], said[opposite], said[word], denied[opposite]))
     return found
 
 
