@@ -228,7 +228,7 @@ def hub_score(task: str, data: str, metric: str, points: float) -> EvalResult:
     return EvalResult(
         task_type=task,
         task_name=task.replace("-", " ").title(),
-        dataset_type="unknown",
+        dataset_type=data.replace(" ", "-"),  # results of one type count as one set's
         dataset_name=data,
         metric_type=metric,
         metric_name=metric.replace("_", " ").title(),

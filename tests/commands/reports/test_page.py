@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from huggingface_hub import EvalResult, ModelCardData, metadata_load
+from huggingface_hub import ModelCardData, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +25,7 @@ from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import TransformationCosines, mean_estimate
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
+from opencse.training.session import hub_score
 from opencse.training.strength import StrengthCurve
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, pairs
 
@@ -167,17 +168,17 @@ def test_scores_stand_once_at_the_end_of_a_card(models, tmp_path) -> None:
 
 def test_scores_join_those_in_the_metadata_of_a_card(models, tmp_path) -> None:
     card = tmp_path / "README.md"
-    kept = EvalResult("triplet", "unknown", "mine", "cosine_accuracy", 0.5)
-    metadata = ModelCardData(license="mit", model_name="a", eval_results=[kept])
-    card.write_text(f"---\n{metadata.to_yaml()}\n---\n\n# A model\n")
+    kept = [hub_score("triplet", name, "cosine_accuracy", 50.0) for name in ("mine", "another of mine")]
+    metadata = ModelCardData(license="mit", model_name="a", eval_results=kept).to_yaml()
+    card.write_text(f"---\n{metadata}\n---\n\n# A model\n")
     for _ in range(2):
         add_scores(card, models, made_of="one.txt")
     written = metadata_load(card)
     name, results = model_index_to_eval_results(written["model-index"])
     tasks = [task for task in list(models.values())[-1].sts if task.score is not None]
     assert (name, written["license"]) == ("a", "mit")
-    assert [each.metric_type for each in results] == ["cosine_accuracy", *["spearman_cosine"] * len(tasks)]
-    assert [each.dataset_name for each in results] == ["mine", *(task.task for task in tasks)]
+    assert [each.metric_type for each in results] == ["cosine_accuracy"] * 2 + ["spearman_cosine"] * len(tasks)
+    assert [each.dataset_name for each in results] == ["mine", "another of mine", *(task.task for task in tasks)]
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))  # lone surrogates as well
