@@ -16,7 +16,7 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CompareCommand, CompareOptions
-from opencse.commands.reports.page import output_folder, render_template, write_page
+from opencse.commands.reports.page import output_folder, render_template, short, write_page
 from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
@@ -174,6 +174,10 @@ class SearchPair:
         """Number of hits in both lists."""
         return len({hit.text for hit in self.old} & {hit.text for hit in self.new})
 
+    def changed(self, first: int) -> bool:
+        """Return whether the lists differ in their first hits, which are all that is shown."""
+        return [hit.text for hit in self.old[:first]] != [hit.text for hit in self.new[:first]]
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SearchComparison(JupyterMixin):
@@ -233,12 +237,10 @@ class SearchComparison(JupyterMixin):
 
     def __rich__(self) -> RenderableType:
         lines: list[Text] = []
-        for pair in self.lists[:3]:
+        for pair in [pair for pair in self.lists if pair.changed(2)][:3]:
             lines.append(Text(f"{pair.query}   ({pair.shared} of {len(pair.new)} hits shared)", style="bold"))
-            for name, hits in (("old", pair.old), ("new", pair.new)):
-                lines += [
-                    Text(f"  {name} {i}  {hit.cosine:.2f}  {hit.text[:100]}") for i, hit in enumerate(hits[:2], 1)
-                ]
+            for name, hits in (("old", pair.old[:2]), ("new", pair.new[:2])):
+                lines += [Text(f"  {name} {i}  {h.cosine:.2f}  {short(h.text, 100)}") for i, h in enumerate(hits, 1)]
         return Group(*lines, Text(self.advice()), Text(self.headline(), style="bold"))
 
 
@@ -276,8 +278,7 @@ def compare_search(
     encoders = [load_encoder(source) for source in sources]
     ours, theirs = (Embedder(encoder, precision="auto", progress="encoding") for encoder in encoders)
     (before, after), own = short_names(sources), queries is not None
-    texts, by = [passage.text for passage in searched], similarity_of(encoders[1])
-    result = compare_searches(ours, theirs, texts, searches, by)
+    result = compare_searches(ours, theirs, [p.text for p in searched], searches, similarity_of(encoders[1]))
     result = replace(result, old=before, new=after, own_queries=own)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
@@ -346,6 +347,5 @@ def _hits(
 
 def render_search_comparison(result: SearchComparison) -> str:
     """Return the page, with both lists of the searches whose shown hits differ; texts in it are escaped and clipped."""
-    shown = [(pair, *([hit.text for hit in hits[:_SHOWN]] for hits in (pair.old, pair.new))) for pair in result.lists]
-    changed = [pair for pair, old, new in shown if old != new]
-    return render_template("search.html.j2", result=result, lists=changed[:_LISTED], shown_hits=_SHOWN)
+    changed = [pair for pair in result.lists if pair.changed(_SHOWN)][:_LISTED]
+    return render_template("search.html.j2", result=result, lists=changed, shown_hits=_SHOWN)
