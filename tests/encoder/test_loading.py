@@ -114,13 +114,8 @@ here = pytest.mark.skipif(not FOLDER.is_dir(), reason="mini-mlm does not come wi
 def test_size_and_contents() -> None:
     assert resolve("mini-mlm") == str(FOLDER)
     assert (FOLDER / "model.safetensors").stat().st_size <= 14_000_000
-    assert {f.name for f in FOLDER.iterdir()} == {
-        "README.md",
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    }
+    files = {"README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert {f.name for f in FOLDER.iterdir()} == files
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert "Wikipedia contributors" in card
     assert "CC BY-SA" in card
@@ -163,7 +158,6 @@ class Evil:
         ("modules.json", json.dumps([{**MODULE, "type": "os.system"}]), "not a module of sentence-transformers"),
         ("modules.json", json.dumps([{**MODULE, "path": 3}]), "without a path or a type"),
         ("config.json", "[]", "not a JSON object"),
-        ("tokenizer_config.json", '{"model_max_length": -1}', "not a length"),
         ("tokenizer_config.json", '{"model_max_length": NaN}', "not a length"),
     ],
 )
@@ -199,11 +193,15 @@ def test_weights_that_are_not_finite_are_refused(folder) -> None:
         load_encoder(folder, pooling="cls")
 
 
-def test_a_tokenizer_that_knows_more_tokens_than_the_model_is_refused(folder) -> None:
+def test_a_tokenizer_that_knows_other_tokens_than_the_model_is_refused(folder) -> None:
     change_weights(folder, lambda tensor: tensor[:20].clone())
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 20}))
     with pytest.raises(OpencseError, match="the model only 20"):
+        load_encoder(folder, pooling="cls")
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(OpencseError, match="the tokenizer has no words"):
         load_encoder(folder, pooling="cls")
 
 
@@ -292,13 +290,16 @@ def test_a_cross_encoder_is_said_and_a_sparse_encoder_refused(folder, tmp_path, 
         load_encoder(tmp_path / "sparse")
 
 
-def test_a_width_that_is_not_that_of_the_vectors_is_refused(folder, tmp_path) -> None:
+def test_a_width_or_length_that_cannot_be_is_refused(folder, tmp_path) -> None:
     save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "model")
     (path,) = tmp_path.glob("model/*Pooling/config.json")
     settings = json.loads(path.read_text())
     key = next(name for name in settings if "dimension" in name)
     path.write_text(json.dumps(settings | {key: 64}))
     with pytest.raises(OpencseError, match="says that its vectors have 64 dimensions, they have 32"):
+        load_encoder(tmp_path / "model")
+    (tmp_path / "model" / "sentence_bert_config.json").write_text('{"max_seq_length": "8"}')
+    with pytest.raises(OpencseError, match="maximum length is '8', not a length"):
         load_encoder(tmp_path / "model")
 
 

@@ -116,20 +116,20 @@ def _check_weights(folder: Path) -> None:
 
 
 def check_loaded(name: object, model: Any) -> None:
-    """Check that a model has an embedding for every token, reads at least one, and that its weights are finite.
+    """Check that a model knows words, has an embedding for each, reads at least one, and that its weights are finite.
 
     Raises:
-        OpencseError: It lacks embeddings, its maximum length is not a length, or a weight is not finite.
+        OpencseError: It lacks words or embeddings, its maximum length is not a length, or a weight is not finite.
     """
-    transformer = model[0].auto_model
-    if not model.max_seq_length >= 1:
-        raise OpencseError(f"{name}: its maximum length is {model.max_seq_length!r}, not a length", _REMEDY)
-    embeddings = transformer.get_input_embeddings()
-    rows, tokens = embeddings.weight.shape[0], max(model.tokenizer.get_vocab().values(), default=-1) + 1
+    transformer, length, vocabulary = model[0].auto_model, model.max_seq_length, model.tokenizer.get_vocab()
+    if not (isinstance(length, int | float) and length >= 1):
+        raise OpencseError(f"{name}: its maximum length is {length!r}, not a length", _REMEDY)
+    # Where a folder lacks the tokenizer's file, transformers makes a tokenizer that reads every text as unknown words.
+    if not vocabulary.keys() - model.tokenizer.all_special_tokens:
+        raise OpencseError(f"{name}: the tokenizer has no words", _REMEDY)
+    rows, tokens = transformer.get_input_embeddings().weight.shape[0], max(vocabulary.values()) + 1
     if tokens > rows:
-        raise OpencseError(
-            f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use the tokenizer of this model."
-        )
+        raise OpencseError(f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use its own.")
     require_finite(transformer, str(name))
 
 
