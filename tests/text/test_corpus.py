@@ -62,7 +62,7 @@ def test_every_format_gives_the_same_sentences(tmp_path, kind: str) -> None:
     ("name", "content", "message"),
     [
         ("c.tsv", "text\tnote\na\tb\nc\td\te\n", "line 3: 3 cells"),
-        ("c.jsonl", '{"text": 3}\n', "line 1: column 'text' holds int"),
+        ("c.jsonl", '{"text": 3}\n', "line 1: column 'text' holds int. Give strings"),
         ("c.jsonl", "{oops\n", "line 1: not JSON"),
         ("c.xyz", "x", "unknown corpus format '.xyz'. Known: .md"),
         ("c.rtf", "x", "RTF files are not read. Convert it first"),

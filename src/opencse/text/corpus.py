@@ -165,7 +165,7 @@ def _cell(value: object, path: Path, number: int, column: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise OpencseError(f"{path}, line {number}: column '{column}' holds {type(value).__name__}, not text")
+        raise OpencseError(f"{path}, line {number}: column '{column}' holds {type(value).__name__}", "Give strings.")
     return value if value.strip() else None
 
 
