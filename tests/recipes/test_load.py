@@ -102,7 +102,7 @@ def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_term_that_keeps_its_na
         ('extends = "simcse"\n[encoder]\npooling = "max"', "'backbone' or 'cls' or 'mean'"),
         ('extends = "simcse"\n[[terms]]\nkind = "contrastiv"', r"terms\[0\]: unknown kind 'contrastiv'"),
         ('extends = "simcse"\n[[terms]]\npositive = "twin"', "the key 'kind' is missing"),
-        ('extends = "simcse"\n[[terms]]\nkind = "info_nce"\npositive = "x"', "needs the view 'x', which is not"),
+        ('extends = "simcse"\n[terms.info_nce]\nnegatives = [""]', "needs the view '', which is not"),
         ('extends = "simcse"\n[terms.info_nce]\ntemperature = -1', "temperature must lie in"),
         ('extends = "byop-c"\n[terms.info_nce]\nsigns = "p*"', "must read like 'p"),
         ('extends = "simcse"\n[terms.info_nce]\nkind = "margin_info_nce"\nsigns = "p+"', "the key 'size' is missing"),
@@ -111,7 +111,6 @@ def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_term_that_keeps_its_na
         ('extends = "debias"\n[corpus.parts.swapped]\nkeeps = ["anchor"]', "no view reads the column 'anchor'"),
         ('extends = "debias"\n[views.text]\ntext = "other"', "'other', which no part of the corpus has"),
         ('extends = "simcse"\n[views]\nanchor = 3', "views.anchor: expected a table"),
-        ("[views]\n[[terms]]", "the key 'kind' is missing"),
         ('[views]\na = {}\n[[terms]]\nkind="info_nce"\nanchor="a"\npositive="a"\n[[terms]]\nkind="info_nce"\n'
          'anchor="a"\npositive="a"', "two terms share a name"),
     ],
@@ -124,7 +123,7 @@ def test_mistakes_name_file_key_and_what_is_allowed(tmp_path, text: str, match: 
 
 
 @pytest.mark.parametrize(
-    "override", ["noequals", "a b=1", "optimizer.lrr=1", "terms.other.weight=1", "terms.7.weight=1"]
+    "override", ["noequals", "a b=1", "optimizer.lrr=1", "terms.other.weight=1", "terms.7.weight=1", "variant=faithful"]
 )
 def test_bad_overrides_are_named(override: str) -> None:
     with pytest.raises(OpencseError, match=r"--set|unknown"):

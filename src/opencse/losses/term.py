@@ -224,9 +224,9 @@ class Term:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Yield the names in nested sequences; an empty name is left out."""
+    """Yield the names in nested sequences."""
     if isinstance(value, str):
-        yield from [value] if value else []
+        yield value
     else:
         for item in value:
             yield from _names(item)

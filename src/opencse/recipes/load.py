@@ -37,7 +37,7 @@ from opencse.text.views.registry import CONSTRUCTORS
 
 _LAYERS = ("faithful", "for", "with")
 """The tables that are merged into the others on some condition."""
-_KEYS = set(Recipe.__dataclass_fields__) - {"name"}
+_KEYS = set(Recipe.__dataclass_fields__) - {"name", "variant", "family"}
 _SHIPPED = importlib.resources.files("opencse.recipes") / "systems"
 
 
@@ -123,7 +123,7 @@ class RecipeFile:
             table = merge_tables(table, nested_table(key, value), f"--set {key}")
         if variant == "faithful":
             table.pop("differs", None)  # it says how the default differs from this
-        return _decode_recipe(table | {"variant": variant, "family": family}, label, self.name)
+        return _decode_recipe(table, label, {"name": self.name, "variant": variant, "family": family})
 
     def check(self, overrides: Sequence[str]) -> None:
         """Check the kinds of terms and views and the names of overridden settings, without importing a loss or view.
@@ -194,7 +194,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
     return parse_toml((_SHIPPED / label).read_text(encoding="utf-8"), label), label
 
 
-def _decode_recipe(table: Table, label: str, name: str) -> Recipe:
+def _decode_recipe(table: Table, label: str, known: Table) -> Recipe:
     terms = table.get("terms", [])
     if not isinstance(terms, list):
         raise OpencseError(f"{label}: terms: expected a list of tables, [[terms]]")
@@ -205,7 +205,7 @@ def _decode_recipe(table: Table, label: str, name: str) -> Recipe:
             raise OpencseError(f"{label}: build: expected a table for each column")
         table["build"] = {c: _decode_kind(CONSTRUCTORS, t, f"{label}: build.{c}") for c, t in build.items()}
     check_keys(table, _KEYS, label)
-    return decode(Recipe, table | {"name": name}, label)
+    return decode(Recipe, table | known, label)
 
 
 def _check_kind(kinds: Mapping[str, type], table: object, where: str) -> None:
