@@ -138,7 +138,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         tables[label] = start
         try:
             if specs:
-                folder = folder_of(options, "corpus", label)
+                folder = folder_of(options, "corpus", label) / "views"
                 built = build_views(Corpus(start), specs, folder)
                 tables[label] = add_columns(Corpus(start), built, columns).path
                 made.insert(0, (holds | specs, tables[label]))

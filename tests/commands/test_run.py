@@ -115,7 +115,7 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
     opencse.run("debias", built, backbone=backbone, out=second, overrides=[*SMALL, *more], progress=False)
     before = pq.read_table(sorted(built.glob("part-*.parquet"))).to_pylist()
-    after = pq.read_table(second / "views" / "joined.parquet").to_pylist()
+    after = pq.read_table(second / "joined.parquet").to_pylist()
     assert "passive" in after[0]
     read = [name for name in before[0] if name in after[0]]
     assert {"text", "paraphrase", "related_1", "negation"} <= set(read)

@@ -26,7 +26,7 @@ CONTENTS = (
     "model",
 )
 # Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
-PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "first_stages")
+PREPARED = ("corpus.parquet", "views", "joined.parquet", "mixture.parquet", "first_stages")
 _PACKAGES = "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
 
 

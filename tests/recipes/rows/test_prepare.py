@@ -88,6 +88,7 @@ def test_columns_of_the_corpus_are_put_beside_the_built_ones(tmp_path) -> None:
     joined = pq.read_table(add_columns(Corpus(corpus), built, ["text", "paraphrase", "shorter"]).path).to_pylist()
     assert [row["paraphrase"] for row in joined] == [None, "cat 1", None, "cat 3", None]
     assert all(len(row["shorter"].split()) == 4 for row in joined)
+    assert len([*Corpus(views).texts()]) == 5, "a folder of views that is read holds each row once"
 
 
 def test_a_column_of_the_same_name_does_not_make_a_table_built_views() -> None:

@@ -70,7 +70,7 @@ class StoredRun:
     @property
     def rows(self) -> Corpus | None:
         """The rows that it was trained on: what the run made of the corpus, or the corpus itself."""
-        paths = (self.folder / name for name in ("mixture.parquet", "views", "corpus.parquet"))
+        paths = (self.folder / name for name in ("mixture.parquet", "joined.parquet", "views", "corpus.parquet"))
         return next((Corpus(path) for path in paths if path.exists()), self.corpus)
 
     def with_detail(self, detail: Detail) -> StoredRun:

@@ -102,17 +102,16 @@ def add_columns(corpus: Corpus, built: Corpus, columns: Sequence[str]) -> Corpus
         columns: Columns of the corpus to add; of two with one name, the built one is kept.
 
     Returns:
-        `built` if there is nothing to add, else the file `joined.parquet` in its folder.
+        `built` if there is nothing to add, else the file `joined.parquet` beside its folder, whose files are its rows.
     """
     table = pa.concat_tables([read_parquet(part) for part in sorted(built.path.glob("part-*.parquet"))])
     added = [column for column in columns if column in corpus.columns and column not in table.column_names]
     if not added:
         return built
-    # Blank sentences are left out, as in the builder.
-    rows = [row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None and row[0].strip()]
+    rows = [row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None]  # as in the builder
     for column, cells in zip(added, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
-    joined = built.path / "joined.parquet"
+    joined = built.path.with_name("joined.parquet")
     with replaced(joined) as path:
         pq.write_table(table, path, write_page_checksum=True)
     return Corpus(joined, corpus.name)
@@ -195,7 +194,8 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
     """Return the rows to train on: the corpus itself, or files in `out` that are made from it.
 
     1. `corpus.parquet`: a sample of the sentences, some cut to their main clause (`[corpus]` of the recipe).
-    2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`).
+    2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`); `joined.parquet` has
+       those of the corpus, too.
     3. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
 
     A step is left out if the recipe does not ask for it, or if the corpus already has its result.
@@ -262,7 +262,7 @@ def mix_rows(
     """
     parts = {name: part for name, part in parts.items() if part.rows}
     columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
-    sentences = [row for row in built.rows(("text", *columns)) if row[0] is not None and row[0].strip()]
+    sentences = [row for row in built.rows(("text", *columns)) if row[0] is not None]
     rows: list[Row] = []
     without_rows: list[str] = []
     for name, part in parts.items():

@@ -79,7 +79,7 @@ def sample(
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         paraphrased = _Reservoir(settings.paraphrases, rng)
-        for text in dict.fromkeys(text for (text,) in Corpus(table).rows((text_column,)) if text and text.strip()):
+        for text in dict.fromkeys(Corpus(table).texts(text_column)):
             paraphrased.offer(text)
         texts += paraphrased.kept
     if not texts:
