@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +23,7 @@ from opencse.recipes.settings import Schedule
 from opencse.training import loop
 from opencse.training.folder import read_record
 from opencse.training.loop import rate_factor
+from opencse.training.session import TrainingSession
 from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
 
 
@@ -106,6 +109,20 @@ def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight
     assert (tmp_path / "out" / "checkpoints" / "step-00000005").is_dir()
     run(corpus, backbone, tmp_path / "out", *LONG, dev=FakeDev(), resume=True)
     assert metrics(tmp_path / "out") == metrics(straight)
+
+
+def test_a_step_that_fp16_skips_leaves_numbers_and_a_checkpoint_that_is_read(
+    tmp_path, backbone, corpus, monkeypatch
+) -> None:
+    monkeypatch.setattr(TrainingSession, "settle", lambda self, training, backbone: training)  # fp16 on a CPU, too
+    monkeypatch.setattr(torch.amp, "GradScaler", partial(torch.amp.GradScaler, init_scale=2.0**60))
+    settings = ("training.precision=fp16", "training.log_every=8", "training.max_steps=8")
+    with monkeypatch.context() as patch:
+        crash_at(1, patch, lambda: signal.raise_signal(signal.SIGTERM))
+        with pytest.raises(Interrupted):
+            run(corpus, backbone, tmp_path / "out", *settings)
+    run(corpus, backbone, tmp_path / "out", *settings, resume=True)
+    assert all(math.isfinite(value) for line in metrics(tmp_path / "out") for value in line.values())
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -153,6 +154,13 @@ _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 def autocast(precision: str, device: torch.device) -> torch.autocast:
     """Return the context for the forward passes of training; compute the loss itself in fp32."""
     return torch.autocast(device.type, _DTYPES[precision], enabled=precision != "fp32")
+
+
+def same_random_state(device: torch.device) -> AbstractContextManager[None]:
+    """Return a context that leaves the generators of the CPU and of a device, and of no other one, as they were."""
+    if device.type in ("cpu", "meta"):
+        return torch.random.fork_rng(devices=[])
+    return torch.random.fork_rng(devices=[device], device_type=device.type)
 
 
 def resolve_precision(requested: str, config: Any, device: str | torch.device) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from opencse.encoder.device import same_random_state
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.evaluation.sts import ScoredPairs
 from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score
@@ -188,7 +189,7 @@ class TrainingGeometry:
         """Return the two measures of the current weights."""
         mode = self._encoder.training
         self._encoder.train()
-        with torch.no_grad(), torch.random.fork_rng(enabled=True):
+        with torch.no_grad(), same_random_state(self._encoder.device):
             torch.manual_seed(0)
             first, second = self._encoded(), self._encoded()
         self._encoder.train(mode)

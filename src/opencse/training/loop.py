@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from opencse.encoder.device import autocast
+from opencse.encoder.device import autocast, same_random_state
 from opencse.encoder.meaning_block import block_of
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import write_text
@@ -168,7 +168,12 @@ class TrainingLoop:
             self._check_finite()  # elsewhere it would wait for the device at every step
         self.scaler.unscale_(self.optimizer)
         most = self.recipe.optimizer.max_grad_norm or math.inf
-        self._count({"grad_norm": torch.nn.utils.clip_grad_norm_(self.network.parameters(), most)})
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), most)
+        if self.scaler.is_enabled():
+            norm = norm.nan_to_num(
+                posinf=0.0
+            )  # of a step that is skipped, as fp16 overflowed; a checkpoint needs numbers
+        self._count({"grad_norm": norm})
         factor = rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor
@@ -268,7 +273,7 @@ class TrainingLoop:
         auxiliary = self.network.head.auxiliary  # some terms keep vectors and counts from step to step
         weights = dict(auxiliary.named_parameters())
         memory = {name: value.clone() for name, value in auxiliary.state_dict().items() if name not in weights}
-        with torch.random.fork_rng(devices=[]):
+        with same_random_state(self.accelerator.device):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
             loss, _, _ = self.network(batch)
