@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,17 @@ def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
         Field names and values for `from_pretrained(..., **overrides)`; empty if the configuration knows no dropout.
     """
     return {name: p for name in _CONFIG_FIELDS if isinstance(getattr(config, name, None), float | int)}
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode, without dropout, and restore the mode of every module afterwards."""
+    with ExitStack() as stack:
+        for module in model.modules():
+            if module.training:
+                stack.callback(setattr, module, "training", True)
+                module.training = False
+        yield
 
 
 def set_rates(model: nn.Module, p: float) -> None:

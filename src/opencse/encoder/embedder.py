@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, pairwise
@@ -18,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.device import ChosenPrecision, bfloat16_copy, model_config, resolve_precision
+from opencse.encoder.dropout import evaluation_mode
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
@@ -126,7 +126,7 @@ class Embedder:
         prepared = texts if isinstance(texts, PreparedTexts) else self.prepare(texts)
         if not prepared.texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        with _eval_mode(self.model):
+        with evaluation_mode(self.model):
             if prepared.tokens is None:
                 distinct = self.model.encode(prepared.texts, prompt=self.prompt, show_progress_bar=False)
                 matrix = np.asarray(distinct, dtype=np.float32)
@@ -264,17 +264,6 @@ def _is_plain_text_transformer(model: SentenceTransformer) -> bool:
         and first.tokenizer is first.processor
         and not first.can_flatten_inputs
     )
-
-
-@contextmanager
-def _eval_mode(model: nn.Module) -> Iterator[None]:
-    """Put the model into evaluation mode, and restore the mode of every module afterwards."""
-    with ExitStack() as stack:
-        for module in model.modules():
-            if module.training:
-                stack.callback(setattr, module, "training", True)
-                module.training = False
-        yield
 
 
 _MAX_ROWS = 4096

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from opencse.encoder.device import choose_device
-from opencse.encoder.dropout import checkpoint_contexts, dropout_config_overrides
+from opencse.encoder.dropout import checkpoint_contexts, dropout_config_overrides, evaluation_mode
 from opencse.encoder.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.model_folder import check_loaded, check_model_folder, has_pooling, quiet, transformer_folder
 from opencse.encoder.names import resolve
@@ -24,7 +24,6 @@ from opencse.foundation.progress import note_once
 from opencse.foundation.reading import error_reason
 
 if TYPE_CHECKING:
-    import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense
 
@@ -135,16 +134,13 @@ def pooled(
                 note_once(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
         if model.device.type != "meta":
             # That modules fit together is not in their settings: encode a word.
-            training = {module: module.training for module in model.modules()}
-            with readable_errors(name):
+            with readable_errors(name), evaluation_mode(model):
                 vectors, stated = model.encode(["a"], show_progress_bar=False), model.get_embedding_dimension()
             if model.truncate_dim is None and stated not in (None, vectors.shape[1]):
                 raise OpencseError(
                     f"{name}: says that its vectors have {stated} dimensions, they have {vectors.shape[1]}",
                     "Correct the settings of its modules.",
                 )
-            for module, mode in training.items():
-                module.training = mode
         for module in model:
             if pools_the_mask(module):
                 module.requires_grad_(False)

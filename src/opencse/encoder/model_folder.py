@@ -14,7 +14,7 @@ import torch
 
 from opencse.encoder.meaning_block import BLOCK_TYPES
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced
+from opencse.foundation.files import replaced, write_json
 from opencse.foundation.reading import error_reason, read_json, read_text
 
 if TYPE_CHECKING:
@@ -240,14 +240,10 @@ def _use_old_names(folder: Path, max_length: int | None) -> None:
                 "module_output_name": "",
             }
             settings = {names.get(key, key): value for key, value in settings.items() if names.get(key, key)}
-        _write(path, settings)
-    _write(folder / "modules.json", modules)
+        write_json(path, settings)
+    write_json(folder / "modules.json", modules)
     tokenizer = folder / "tokenizer_config.json"
     if tokenizer.is_file():
         settings = json.loads(tokenizer.read_text(encoding="utf-8"))
         if settings.get("tokenizer_class") == "TokenizersBackend":  # the name that transformers 5 has for it
-            _write(tokenizer, settings | {"tokenizer_class": "PreTrainedTokenizerFast"})
-
-
-def _write(path: Path, settings: Any) -> None:
-    path.write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_json(tokenizer, settings | {"tokenizer_class": "PreTrainedTokenizerFast"})

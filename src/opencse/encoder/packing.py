@@ -21,7 +21,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from opencse.encoder.dropout import fast_dropout, use_fast_dropout
+from opencse.encoder.dropout import evaluation_mode, fast_dropout, use_fast_dropout
 from opencse.foundation.tensors import move
 
 ATTENTION = "opencse_packed"
@@ -283,15 +283,12 @@ def _same_if_packed(model: nn.Module) -> bool:
     words = [i for i in range(7) if i != config.pad_token_id][:6]
     device = next(model.parameters()).device
     ids, mask = torch.tensor(words, device=device).view(2, 3), torch.tensor([[1, 1, 1], [1, 1, 0]], device=device)
-    training = model.training
-    model.eval()
+    packing = Packing.of(mask)
+    positions = packing.positions + first_position(model)
     try:
-        padded = model(input_ids=ids, attention_mask=mask).last_hidden_state
-        packing = Packing.of(mask)
-        positions = packing.positions + first_position(model)
-        row = model(input_ids=packing.pack(ids), position_ids=positions, packing=packing).last_hidden_state
+        with evaluation_mode(model):
+            padded = model(input_ids=ids, attention_mask=mask).last_hidden_state
+            row = model(input_ids=packing.pack(ids), position_ids=positions, packing=packing).last_hidden_state
     except TypeError:  # a forward that passes no further arguments on
         return False
-    finally:
-        model.train(training)
     return torch.allclose(packing.unpack(row)[packing.mask], padded[packing.mask], rtol=1e-3, atol=1e-4)
