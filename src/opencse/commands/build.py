@@ -20,7 +20,7 @@ from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
-from opencse.text.views.builder import build_views, built_columns
+from opencse.text.views.builder import build_views
 
 _SCORES = {"mer": "match error rate", "overlap": "lexical overlap", "cosine": "cosine"}
 
@@ -87,8 +87,8 @@ def command(options: BuildCommand) -> None:
 
 def statistics_table(views: Path) -> Table:
     """Return the share of nulls, the means of the recorded scores and the rules of each column of built views."""
-    files = sorted(views.glob("part-*.parquet"))
-    table, names = pq.read_table(files), built_columns(files[0])
+    table = pq.read_table(sorted(views.glob("part-*.parquet")))
+    names = [name.removesuffix(".rule") for name in table.column_names if name.endswith(".rule")]
     recorded = [score for score in _SCORES if any(f"{name}.{score}" in table.column_names for name in names)]
     rows: list[list[Cell]] = []
     notes = []

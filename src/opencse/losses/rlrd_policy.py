@@ -47,8 +47,8 @@ class PolicyWeights(TermModule):
     def __init__(self, teachers: int, seed: int = 0, *, horizon: int = 125) -> None:
         super().__init__()
         self._seed, self._horizon = seed, horizon
-        self.actor = _small_network(_FEATURES, 1)
-        self.critic = _small_network(teachers * _FEATURES, 1)
+        self.actor = _small_network(_FEATURES)
+        self.critic = _small_network(teachers * _FEATURES)
         self._widths = [teachers * _FEATURES, teachers, 1, 1]  # of states, actions, log-probabilities and rewards
         self.register_buffer("experience", torch.zeros(horizon, sum(self._widths)))
         self.register_buffer("last", torch.zeros(horizon, sum(self._widths)))  # that of the last horizon
@@ -150,9 +150,9 @@ def generalised_advantages(rewards: Tensor, values: Tensor, discount: float, tra
     return advantages
 
 
-def _small_network(inputs: int, outputs: int) -> nn.Sequential:
-    """Return a network of two layers; the last is initialised to 0, so that all teachers start equal."""
-    network = nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, outputs))
+def _small_network(inputs: int) -> nn.Sequential:
+    """Return a network of two layers, the last initialised to 0, so that all teachers start equal, (…, 1)."""
+    network = nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, 1))
     nn.init.zeros_(network[2].weight)  # type: ignore[arg-type]
     nn.init.zeros_(network[2].bias)  # type: ignore[arg-type]
     return network

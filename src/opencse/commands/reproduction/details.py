@@ -167,7 +167,7 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
     for pairs in data.sts or data.pairs:
         if 1 < pairs.gold.max() <= 5 and (not group.task or group.task == pairs.name or not data.sts):
             overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
-            scored = (pairs.gold >= (group.least_score or 0)) & (pairs.gold < group.below_score)
+            scored = (pairs.gold >= group.least_score) & (pairs.gold < group.below_score)
             for row in np.flatnonzero(scored & (overlap < group.below_overlap)).tolist():
                 chosen[pairs.sentence1[row], pairs.sentence2[row]] = pairs.scores[row]
     if not chosen:

@@ -72,7 +72,7 @@ class PairGroup:
 
     name: str
     transformation: str = ""
-    least_score: float | None = None
+    least_score: float = 0.0
     below_score: float = 5.01
     below_overlap: float = 1.01
     task: str = ""
@@ -108,8 +108,8 @@ class Entry:
             while a system trains; the last values stand in the table. `splits`: OssCSE's consistent and opposed pairs;
             with systems, their scores on the parts of each set. `pairs`: cosines and wording of `groups` of sentence
             pairs, such as `negation: cosine`. `training_pairs`: the same of the pairs that a system trains on, by the
-            vectors of the first system. `neighbours`: the rank of the answer to each of the `queries`. `projection`:
-            sentences in two dimensions.
+            vectors of the first system. `cost`: the minutes of a training. `neighbours`: the rank of the answer to each
+            of the `queries`. `projection`: sentences in two dimensions.
         columns: What is measured, in the order of the paper; `Avg.` is the mean of the others, and `Avg. METRIC` of
             those with this metric.
         digits: Digits behind the point.

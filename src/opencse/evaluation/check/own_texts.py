@@ -22,7 +22,7 @@ from opencse.evaluation import Encode, TextEmbeddings
 from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, RewrittenSentence, SentenceRewriter
 from opencse.evaluation.probes.probes import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.numbers import LEAST_ROWS, unit_rows
+from opencse.foundation.numbers import LEAST_ROWS
 from opencse.foundation.result_table import Table
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
@@ -184,20 +184,20 @@ def check_texts(
     ]
     inside = [_in_passage(case, searched) for case in cases if len(searched[case[0].passage].sentences) > 1]
     distinct = list(dict.fromkeys([*texts, *versions, *(text for triple in inside for text in triple[1:])]))
-    vectors = TextEmbeddings(distinct, unit_rows(encode(distinct)))
+    vectors = TextEmbeddings(distinct, np.asarray(encode(distinct)))
     examples = _searches(cases, searched, vectors)
     reworded = {kind: [(s.text, s.rewordings[kind]) for s in both if kind in s.rewordings] for kind in REWORDINGS}
-    same = {kind: _paired(vectors, *zip(*pairs, strict=True)) for kind, pairs in reworded.items() if pairs}
+    same = {kind: vectors.paired(*zip(*pairs, strict=True)) for kind, pairs in reworded.items() if pairs}
     opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
     threshold = _threshold(same)
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
     if threshold is not None:
-        cosines = _paired(vectors, *zip(*opposed, strict=True))
+        cosines = vectors.paired(*zip(*opposed, strict=True))
         accepted = rate_estimate(int((cosines >= threshold).sum()), len(cosines))
     in_passages = None
     if any(len(passage.sentences) > 1 for passage in searched):  # with one version of its passage, or with the other
         sentences, *passages_of = ([triple[side] for triple in inside] for side in range(3))
-        contradicted_first, reworded_first = (_paired(vectors, sentences, variants) for variants in passages_of)
+        contradicted_first, reworded_first = (vectors.paired(sentences, variants) for variants in passages_of)
         in_passages = _per_sentence(sentences, (contradicted_first >= reworded_first).tolist())
     first = [example.contradiction_first for example in examples]
     return TextCheck(
@@ -255,11 +255,6 @@ def _in_passage(case: _Case, searched: Sequence[DocumentPassage]) -> tuple[str, 
     return sentence.text, contradicted, reworded
 
 
-def _paired(vectors: TextEmbeddings, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """Return the cosines of n pairs, (n,)."""
-    return (vectors(first) * vectors(second)).sum(axis=1)
-
-
 def _searches(
     cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: TextEmbeddings
 ) -> list[SearchExample]:
@@ -267,9 +262,9 @@ def _searches(
     sentences = [sentence.text for sentence, *_ in cases]
     contradictions = [sentence.contradictions[kind] for sentence, kind, _ in cases]
     rewordings = [sentence.rewordings[rewording] for sentence, _, rewording in cases]
-    similarity = vectors(sentences) @ vectors([passage.text for passage in searched]).T
+    similarity = vectors.compared(sentences, [passage.text for passage in searched])
     similarity[np.arange(len(cases)), [sentence.passage for sentence, *_ in cases]] = -np.inf
-    contradiction, reworded = (_paired(vectors, sentences, variants) for variants in (contradictions, rewordings))
+    contradiction, reworded = (vectors.paired(sentences, variants) for variants in (contradictions, rewordings))
     nearer = [(similarity > cosines[:, None]).sum(axis=1) for cosines in (contradiction, reworded)]
     ranks = (nearer[0] + 1 + (reworded > contradiction), nearer[1] + 1 + (contradiction >= reworded))
     return [

@@ -17,7 +17,7 @@ from opencse.foundation.files import locked, make_folder, replaced
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.reading import json_object
-from opencse.foundation.tables import parquet_metadata, parquet_schema
+from opencse.foundation.tables import parquet_metadata
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
@@ -298,8 +298,3 @@ def read_header(path: str | Path) -> dict[str, Any]:
         raise OpencseError(
             f"{path} is not a complete file of built views", "Build it again, with --overwrite."
         ) from error
-
-
-def built_columns(path: str | Path) -> list[str]:
-    """Return the names of the built columns in a Parquet file that `build_views` wrote."""
-    return [name.removesuffix(".rule") for name in parquet_schema(path).names if name.endswith(".rule")]
