@@ -108,7 +108,7 @@ def regular_file(path: str | Path) -> Path:
     """Return the path of a regular file, after checking that it exists.
 
     Raises:
-        OpencseError: As `existing`; or the path is a folder.
+        OpencseError: As `existing_path`; or the path is a folder.
     """
     path = existing_path(path)
     if path.is_dir():

@@ -115,7 +115,8 @@ class Block:
 
     Attributes:
         tolerance: How many points (of 100) a guard may lose, a score of search or classification
-            (`opencse.evaluation.load_guard`). The block gets the largest strength at which none loses more.
+            (`opencse.evaluation.written_sets.load_guard`). The block gets the largest strength at which none loses
+            more.
         copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block have the optimizer's.
         dropout: Dropout rate of what code and φ read.
         same_width: Project the vectors to the old length, so that all of them change (`opencse.training.same_width`).

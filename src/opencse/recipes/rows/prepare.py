@@ -145,7 +145,7 @@ def recipe_for_corpus(
     Args:
         name: A name or a TOML file.
         columns: Columns of the corpus.
-        family: The backbone's family (`opencse.encoder.family_of`).
+        family: The backbone's family (`opencse.encoder.names.family_of`).
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         paraphrases: The user's table of paraphrases.
