@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ import typer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 
+from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ExportOptions
 from opencse.commands.reports.page import output_folder
 from opencse.encoder import load_encoder
@@ -42,21 +43,12 @@ _NO_MAXIMUM = 1_000_000_000  # of tokens; transformers says "none" by a larger n
 _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
 
 
-def export_onnx(
-    model: str | Path, out: str | Path, *, precision: Literal["fp32", "int8"] = "fp32", overwrite: bool = False
-) -> tuple[float, float]:
-    """Write an encoder as `model.onnx`, with what running it needs: `tokenizer.json` and `encoder.json`.
+@takes(ExportOptions)
+def export_onnx(options: ExportOptions) -> tuple[float, float]:
+    """Export an encoder.
 
     The graph takes int64 `input_ids`, `attention_mask` and, where the model has them, `token_type_ids`, each (B, L) for
-    any B and L, and gives float32 `sentence_embedding` (B, d). The tokenizer truncates and pads by itself. Before the
-    folder appears, onnxruntime's vectors of a few texts are compared with those of `SentenceTransformer.encode`.
-
-    Args:
-        model: A folder, a hub id or a bundled name.
-        out: The folder to write; new or empty, unless `overwrite`.
-        precision: Number format of the weights: `fp32` or `int8` (a quarter of the size, and faster on a CPU). Vectors
-            are float32 in both.
-        overwrite: Replace an earlier export; a folder that holds anything else is never replaced.
+    any B and L, and gives float32 `sentence_embedding` (B, d). The tokenizer truncates and pads by itself.
 
     Returns:
         Largest absolute difference of a coordinate between onnxruntime's and PyTorch's vectors, and the least cosine.
@@ -65,21 +57,21 @@ def export_onnx(
         OpencseError: A package is missing, `out` is occupied, the model has a part that is not exported, or the vectors
             differ by more than `TOLERANCE` (fp32) or have a cosine below `MIN_COSINE` (int8). Nothing is written then.
     """
-    out = Path(out).resolve()
+    out, name, precision = Path(options.out).resolve(), str(options.model), options.precision
     if precision not in PRECISIONS:
         raise OpencseError(f"there is no precision {precision!r} for ONNX", f"Choose one of {', '.join(PRECISIONS)}.")
-    for name in ("onnx", "onnxscript", "onnxruntime"):
-        if importlib.util.find_spec(name) is None:
-            raise OpencseError(f"the package {name} is not installed", 'pip install "opencse[onnx]"')
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        if importlib.util.find_spec(package) is None:
+            raise OpencseError(f"the package {package} is not installed", 'pip install "opencse[onnx]"')
     held = {path.name for path in output_folder(out).iterdir()} if out.exists() else set()
     if others := sorted(held - {GRAPH, f"{GRAPH}.data", TOKENIZER, SETTINGS}):
         raise OpencseError(f"{out}: already holds other files ({others[0]})", "Choose another output folder.")
-    if held and not overwrite:
+    if held and not options.overwrite:
         raise OpencseError(f"{out}: already holds an export", "Use --overwrite to replace it, or another folder.")
-    encoder = load_encoder(model, device="cpu").float().eval()
-    inputs = _check_model(encoder, str(model))
+    encoder = load_encoder(name, device="cpu").eval()
+    inputs = _check_model(encoder, name)
     with replaced(out, folder=True) as temporary:
-        _write_graph(encoder, inputs, temporary / GRAPH, str(model), int8=precision == "int8")
+        _write_graph(encoder, inputs, temporary / GRAPH, name, int8=precision == "int8")
         encoder.tokenizer.backend_tokenizer.save(str(temporary / TOKENIZER))  # it truncates and pads since it was used
         maximum = encoder.max_seq_length or _NO_MAXIMUM
         settings = {
@@ -98,7 +90,7 @@ def export_onnx(
         if not (difference <= TOLERANCE if precision == "fp32" else cosine >= MIN_COSINE):
             far = f"differ from PyTorch's by {difference:.1e}, and the least cosine is {cosine:.3f}"
             raise OpencseError(
-                f"{model}: in {precision}, onnxruntime's vectors {far}",
+                f"{name}: in {precision}, onnxruntime's vectors {far}",
                 "Nothing was written" + ("; export this model in fp32." if precision == "int8" else "."),
             )
     return difference, cosine
@@ -106,10 +98,8 @@ def export_onnx(
 
 def command(options: ExportOptions) -> None:
     """Export, and print the size and how near the vectors are to PyTorch's."""
-    difference, cosine = export_onnx(
-        options.model, options.out, precision=options.precision, overwrite=options.overwrite
-    )
-    size = sum(file.stat().st_size for file in options.out.glob(f"{GRAPH}*"))
+    difference, cosine = apply(export_onnx, options)
+    size = sum(file.stat().st_size for file in Path(options.out).glob(f"{GRAPH}*"))
     typer.echo(
         f"written to {options.out}: model.onnx in {options.precision}, {size / 1e6:.1f} MB; largest difference "
         f"from PyTorch's vectors {difference:.1e}, least cosine {cosine:.4f}"
