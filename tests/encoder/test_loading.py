@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +186,17 @@ def change_weights(folder, change) -> None:
     tensors = load_file(folder / "model.safetensors")
     name = next(name for name in tensors if "word_embeddings" in name)
     save_file({**tensors, name: change(tensors[name])}, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(("stored", "lacks"), [("bert.", None), ("model.bert.", "lack 21 weights"), ("", "lack 1 w")])
+def test_weights_that_would_be_drawn_at_random_are_refused(folder, stored: str, lacks: str | None) -> None:
+    tensors = {name.removeprefix("bert."): tensor for name, tensor in load_file(folder / "model.safetensors").items()}
+    if not stored:
+        del tensors["encoder.layer.0.output.dense.bias"]
+    renamed = {stored + name.replace("Norm.weight", "Norm.gamma"): tensor for name, tensor in tensors.items()}
+    save_file(renamed, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(OpencseError, match=lacks) if lacks else nullcontext():
+        load_encoder(folder, pooling="cls")
 
 
 def test_weights_that_are_not_finite_are_refused(folder) -> None:

@@ -100,7 +100,7 @@ def open_model(
         model.float()  # transformers keeps the precision of the file
     if hasattr(model[0], "auto_model"):
         transformer: Any = model[0].auto_model
-        check_loaded(name, model)
+        check_loaded(name, model, Path(source))
         if model.tokenizer.pad_token is None:  # of GPT-2 and its like; batches need one, and so do users of the model
             model.tokenizer.pad_token = model.tokenizer.eos_token
         if any(kind.endswith("ForSequenceClassification") for kind in transformer.config.architectures or ()):
@@ -206,9 +206,8 @@ def load_config(source: str) -> Any:
     """Return the transformers configuration in a folder or on the hub."""
     from transformers import AutoConfig
 
-    folder = Path(source)
-    if (folder / "modules.json").is_file():
-        source = str(transformer_folder(folder))
+    if os.path.isdir(source):
+        source = str(transformer_folder(Path(source)))
     with readable_errors(source), quiet():
         return AutoConfig.from_pretrained(source, trust_remote_code=False)
 

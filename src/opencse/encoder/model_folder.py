@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import safe_open
 
 from opencse.encoder.meaning_block import BLOCK_TYPES
 from opencse.foundation.errors import OpencseError
@@ -63,12 +64,14 @@ def check_model_folder(folder: Path) -> None:
 
 
 def transformer_folder(folder: Path) -> Path:
-    """Return the folder of the first module of a sentence-transformers model.
+    """Return the folder of the first module of a sentence-transformers model; of a plain one, its own.
 
     Raises:
         OpencseError: `modules.json` is not a list of modules, or names a folder outside or a module of another package;
             or the first module is no transformer.
     """
+    if not (folder / "modules.json").is_file():
+        return folder
     first = _modules(folder)[0]
     if not first["type"].endswith("Transformer"):
         kind = first["type"].rpartition(".")[2]
@@ -115,11 +118,27 @@ def _check_weights(folder: Path) -> None:
         raise OpencseError(f"{folder}: contains no model.safetensors, or an empty one", _REMEDY)
 
 
-def check_loaded(name: object, model: Any) -> None:
-    """Check that a model knows words, has an embedding for each, reads at least one, and that its weights are finite.
+def _check_complete(name: object, transformer: Any, folder: Path) -> None:
+    """Check that files hold every weight of a transformer but its pooler's; transformers draws others at random."""
+    held: set[str] = set()
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            held |= {key.removeprefix(f"{transformer.base_model_prefix}.") for key in file.keys()}  # noqa: SIM118
+    if all(key in held or "pooler" in key for key, _ in transformer.named_parameters()):
+        return
+    # In files, some weights have other names, which transformers alone knows.
+    settings: Any = {"config": transformer.config, "output_loading_info": True, "local_files_only": True}
+    with quiet():
+        missing = sorted(type(transformer).from_pretrained(folder, **settings)[1]["missing_keys"])
+    if missing := [key for key in missing if "pooler" not in key]:
+        raise OpencseError(f"{name}: its files lack {len(missing)} weights, such as {missing[0]}", _REMEDY)
+
+
+def check_loaded(name: object, model: Any, folder: Path) -> None:
+    """Check that a model has words, their embeddings, a length to read, and all weights (if of a folder), finite ones.
 
     Raises:
-        OpencseError: It lacks words or embeddings, its maximum length is not a length, or a weight is not finite.
+        OpencseError: It lacks one of these.
     """
     transformer, length, vocabulary = model[0].auto_model, model.max_seq_length, model.tokenizer.get_vocab()
     if not (isinstance(length, int | float) and length >= 1):
@@ -130,6 +149,8 @@ def check_loaded(name: object, model: Any) -> None:
     rows, tokens = transformer.get_input_embeddings().weight.shape[0], max(vocabulary.values()) + 1
     if tokens > rows:
         raise OpencseError(f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use its own.")
+    if folder.is_dir():
+        _check_complete(name, transformer, transformer_folder(folder))
     require_finite(transformer, str(name))
 
 
