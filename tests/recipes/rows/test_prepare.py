@@ -215,15 +215,17 @@ def test_a_sample_is_fair_and_the_seed_decides(corpus, tmp_path) -> None:
     assert min(counts) > 0  # 8 on average: each is left out of all with probability 1e-4
     assert draws[0] != draws[1]
     assert draws[3] == list(sample(corpus, CorpusSettings(rows=10), tmp_path / "again.parquet", seed=3).texts())
+    path = tmp_path / "own.tsv"
+    path.write_text("text\tparaphrase\tnote\n" + "".join(f"{text}\t{text} again\t\n" for text in everything))
+    own = sample(Corpus(path), CorpusSettings(rows=3), tmp_path / "own.parquet", columns=("text", "paraphrase"))
+    assert own.columns == ("text", "paraphrase")
+    assert all(paraphrase == f"{text} again" for text, paraphrase in own.rows(own.columns))
 
 
 def test_sentences_are_cut_where_that_works(tmp_path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text(f"{LONG}\nWhat a day\n")
-    assert set(sample(Corpus(path), CorpusSettings(clauses=1.0), tmp_path / "out.parquet").texts()) == {
-        CUT,
-        "What a day",
-    }
+    assert set(sample(Corpus(path), CorpusSettings(clauses=1.0), tmp_path / "o.parquet").texts()) == {CUT, "What a day"}
     assert set(sample(Corpus(path), CorpusSettings(), tmp_path / "raw.parquet").texts()) == {LONG, "What a day"}
 
 

@@ -218,7 +218,7 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
     whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus.columns)
     if not complete and not (whole and sources.paraphrases is None):
         path, table = out / "corpus.parquet", sources.paraphrases
-        corpus = sample(corpus, recipe.corpus, path, table=table, seed=seed, pack=sources.pack)
+        corpus = sample(corpus, recipe.corpus, path, table=table, seed=seed, pack=sources.pack, columns=recipe.columns)
     if missing := missing_specs(recipe.build, recipe.columns, corpus.columns):
         notify(f"building {', '.join(missing)}")
         pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling

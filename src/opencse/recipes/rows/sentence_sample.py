@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ def sample(
     table: str | Path | None = None,
     seed: int = 0,
     pack: LanguagePack = ENGLISH,
+    columns: Iterable[str] = (),
 ) -> Corpus:
     """Write a sample of a corpus, for which the views of a recipe are built.
 
@@ -44,10 +45,11 @@ def sample(
     Args:
         corpus: Raw sentences.
         settings: Size of the sample, and share of the sentences to cut.
-        out: The Parquet file to write, with one column, `text`; not written again if it was made from the same input.
+        out: The Parquet file to write, with the column `text`; not written again if it was made from the same input.
         table: A table of sentences and paraphrases.
         seed: Seed of the sample, of the choice of sentences to cut, and of the order.
         pack: Rules of the language of the sentences.
+        columns: Columns of the corpus to keep, where sentences are only drawn, not cut or chosen by their words.
 
     Returns:
         The sample, opened, under the name of the corpus.
@@ -58,9 +60,10 @@ def sample(
     sources = [corpus.content_hash, content_hash(table) if table is not None else ""]
     words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
     language = [] if pack is ENGLISH else [pack.code, pack.syntax]
+    more = [] if settings.clauses or settings.opposites else [n for n in columns if n in corpus.columns and n != "text"]
     sizes = [settings.rows, settings.opposites, *([] if table is None else [settings.paraphrases])]
     made_from = hashlib.sha256(
-        json.dumps([sources, *sizes, words, settings.clauses, seed, *language]).encode()
+        json.dumps([sources, *sizes, words, settings.clauses, seed, *language, *more]).encode()
     ).hexdigest()
     if is_made_from(out, made_from):
         return Corpus(out, corpus.name)
@@ -85,7 +88,11 @@ def sample(
     if not texts:
         raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
     rng.shuffle(texts)
-    write_texts(out, {"text": texts}, made_from)
+    cells = dict.fromkeys(texts, (None,) * len(more))
+    if more:
+        cells |= {row[0]: row[1:] for row in corpus.rows(["text", *more]) if row[0] in cells}
+    table_rows = zip(*((text, *cells[text]) for text in texts), strict=True)
+    write_texts(out, dict(zip(["text", *more], table_rows, strict=True)), made_from)
     return Corpus(out, corpus.name)
 
 
