@@ -61,14 +61,8 @@ def check(options: CheckOptions) -> TextCheck:
         )
     language = choose_language(options.language, (passage.text for passage in passages[:500]))
     options.notify(language.line(CONTRADICTIONS | REWORDINGS))
-    measured = check_texts(
-        embedder,
-        passages,
-        SentenceRewriter(language=language),
-        limit=limit,
-        documents=documents,
-        deadline=started + 0.45 * 60 * options.minutes,
-    )
+    rewriter, deadline = SentenceRewriter(language=language), started + 0.45 * 60 * options.minutes
+    measured = check_texts(embedder, passages, rewriter, limit=limit, documents=documents, deadline=deadline)
     result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
     if options.out is not None:
         write_page(options.out, "check", render_check(result), asdict(result))

@@ -101,13 +101,9 @@ class ScoredPairs:
 
     def subset(self, name: str, rows: Sequence[int]) -> ScoredPairs:
         """Return the pairs of some rows as a set of their own."""
-        return ScoredPairs(
-            name=name,
-            sentence1=[self.sentence1[row] for row in rows],
-            sentence2=[self.sentence2[row] for row in rows],
-            scores=[self.scores[row] for row in rows],
-            text=self.text,
-        )
+        columns = (self.sentence1, self.sentence2, self.scores)
+        first, second, scores = ([column[row] for row in rows] for column in columns)
+        return ScoredPairs(name=name, sentence1=first, sentence2=second, scores=scores, text=self.text)
 
     @property
     def gold(self) -> np.ndarray:

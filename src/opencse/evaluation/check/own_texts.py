@@ -119,12 +119,8 @@ class TextCheck(JupyterMixin):
             texts = (("contradiction", example.contradiction), ("rewording", example.reworded))
             for cosine, (relation, text) in sorted(zip(example.cosines, texts, strict=True), reverse=True):
                 lines.append(Text(f"  {cosine:.2f}  {relation:<13}  {text}"))
-        return Group(
-            *lines,
-            *self.tables(),
-            *(Text(line) for line in (*self._lines(), *self.notes)),
-            Text(self.headline(), style="bold"),
-        )
+        said = map(Text, (*self._lines(), *self.notes))
+        return Group(*lines, *self.tables(), *said, Text(self.headline(), style="bold"))
 
     def tables(self) -> tuple[Table, Table]:
         """Return how often the contradiction is first, by kind of contradiction and by kind of rewording."""
