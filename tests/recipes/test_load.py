@@ -38,9 +38,8 @@ def test_published_settings_follow_the_family() -> None:
     assert load_recipe("simcse", family="roberta-base").training.batch_size == 512
     assert load_recipe("byop-c", family="roberta-base").training.batch_size == 128
     assert load_recipe("simcse", family="minilm").encoder.pooling == "backbone"
-    faithful = load_recipe("byop-c", family="bert-large", variant="faithful")
-    assert (faithful.terms[0].signs, faithful.terms[0].size) == ("p-n-", 0.04)
-    assert load_recipe("hince", family="roberta-large", variant="faithful").views["negative"].dropout == 0.25
+    transfer = [load_recipe("diffcse-transfer", family=family) for family in PUBLISHED_FAMILIES]
+    assert [(of.optimizer.lr, of.terms[1].ratio) for of in transfer] == [(lr, 0.15) for lr in (2e-6, 2e-6, 3e-6, 3e-6)]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +163,6 @@ def test_what_the_user_brings_adds_terms_and_a_weight_of_zero_leaves_one_out(tmp
     assert recipe.build["paraphrase"].path == "table.tsv"
     with pytest.raises(OpencseError, match="no use for labels"):
         load_recipe(path, having=["labels"])
-    path = tmp_path / "extra.toml"
-    path.write_text(EXTRA)
     recipe = load_recipe(path, having=["paraphrases"], overrides=["terms.info_nce.weight=0"])
     assert [t.name for t in recipe.terms] == ["near"]
     assert list(recipe.used_views) == ["anchor", "paraphrase"]
