@@ -76,7 +76,6 @@ def test_teachers_weights_are_scaled_and_equal_by_default_and_correlations_repor
     assert run(ListNetLoss(teachers=("a", "b"), teacher_weights=(3.0, 3.0)), arrays, teachers=both)[0] == equal
     only = run(ListNetLoss(teachers=("a", "b"), teacher_weights=(0.0, 1.0)), arrays, teachers=both)[0]
     assert only == pytest.approx(run(ListNetLoss(teachers=("b",)), arrays, teachers=both)[0])
-    arrays = draw(VIEWS, 6)
     reports = run(ListMLELoss(), arrays, teachers={"a": arrays})[2].reports
     assert reports["correlation"].item() == pytest.approx(1)
 

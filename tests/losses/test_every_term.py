@@ -75,6 +75,10 @@ def test_tensors_by_position(term: Term) -> None:
     loss = term(*vectors.values(), context=context).value
     assert loss.item() == run(term, arrays, teachers=known)[0]
     assert torch.equal(term(vectors, context=context).value, loss)
+    half = [a.bfloat16() for a in vectors.values()]
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = term(*half, context=context).value
+    assert torch.equal(loss, term(*(a.float() for a in half), context=context).value)
     with pytest.raises(ValueError, match="1 tensors, but the views are anchor"):
         term(vectors["anchor"], context=context)
 

@@ -13,8 +13,6 @@ from torch.distributions import Dirichlet
 from opencse.losses.term import TermModule
 
 _FEATURES = 2  # of each teacher: relative loss, correlation with the student
-
-
 _CLIP = 0.2  # range of the ratio of new to old probability (PPO)
 _DISCOUNT, _TRACE = 0.99, 0.95  # γ, and λ of generalised advantage estimation
 

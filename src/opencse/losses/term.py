@@ -185,7 +185,7 @@ class Term:
     def __call__(
         self, *embeddings: Tensor | Embeddings, present: Embeddings | None = None, context: Context | None = None
     ) -> LossOutput:
-        """Compute the loss of tensors in the order of `views`.
+        """Compute the loss of tensors in the order of `views`, in full precision even in an autocast context.
 
         Args:
             *embeddings: Embeddings (B, d), one tensor for each of `views`, or a mapping by view.
@@ -198,11 +198,13 @@ class Term:
         by_position = not (len(embeddings) == 1 and isinstance(embeddings[0], Mapping))
         if by_position and len(embeddings) != len(self.views):
             raise ValueError(f"{len(embeddings)} tensors, but the views are {', '.join(self.views) or 'none'}")
-        named: Any = dict(zip(self.views, embeddings, strict=True)) if by_position else embeddings[0]
+        given: Any = dict(zip(self.views, embeddings, strict=True)) if by_position else embeddings[0]
+        named = {view: rows if rows.dtype == torch.float64 else rows.float() for view, rows in given.items()}
         masks = {view: torch.ones(len(vectors), dtype=torch.bool) for view, vectors in named.items()}
         masks |= {view: mask.cpu() for view, mask in (present or {}).items()}
         device = next((vectors.device for vectors in named.values()), torch.device("cpu"))
-        return self.compute(named, masks, replace(context or Context(), device=device))
+        with torch.autocast(device.type, enabled=False):
+            return self.compute(named, masks, replace(context or Context(), device=device))
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """Compute the loss of embeddings by view; this is the method that a term implements.
