@@ -83,9 +83,6 @@ def test_each_kind_of_negative_may_have_a_temperature_of_its_own() -> None:
     assert loss == pytest.approx(np.mean(np.log(np.exp(logits).sum(axis=1)) - blocks[0].diagonal()))
 
 
-# --- Reports and the objective ----------------------------------------------------------------------------------------
-
-
 def test_it_reports_what_it_saw() -> None:
     arrays = draw(VIEWS[:3], seed=13)
     same = arrays | {"twin": arrays["anchor"]}

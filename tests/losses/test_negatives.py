@@ -95,10 +95,10 @@ def test_what_enters_the_queue_is_the_slow_encoders_without_dropout(world) -> No
 
 
 def test_it_is_saved_whole_stays_in_evaluation_mode_and_takes_no_absent_rows(world) -> None:
-    module = world[1].modules["momentum_contrastive"]
+    term, context, *_ = world
+    module = context.modules[term.name]
     assert set(module.state_dict()) == {"queue", "_extra_state", "encoder.0.table.weight"}
     assert not any(part.training for part in module.train().modules())
     assert not any(p.requires_grad for p in module.parameters())
-    term, context, _, _ = world
     feed(term, context, 0, 0, np.array([True, False, True, False]))
-    assert len(context.modules[term.name].vectors) == 2
+    assert len(module.vectors) == 2

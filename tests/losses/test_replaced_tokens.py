@@ -371,3 +371,4 @@ def test_what_rows_lack_does_not_count(facts) -> None:
     loss = term.compute(vectors, present, context).value
     loss.backward()
     assert loss == 0
+    assert all(p.grad is not None for p in context.modules[term.name].parameters())

@@ -104,9 +104,8 @@ class MaskedLanguageModelLoss(Term):
 
     .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p_\theta(x_t \mid \tilde{x})
 
-    over the masked content tokens M of the batch. The head is that of the initial model, and is trained with
-    the encoder.
-    Source: Gao et al., SimCSE (EMNLP 2021), §3 and its code, with a weight of 0.1.
+    over the masked content tokens M of the batch. The head is that of the initial model, and is trained with the
+    encoder. Source: Gao et al., SimCSE (EMNLP 2021), §3 and its code, with a weight of 0.1.
 
     Attributes:
         sentences: Views whose tokens are masked and predicted.
@@ -160,7 +159,8 @@ class MaskedLanguageModelLoss(Term):
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
             masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
             nonempty = mask.any(1)
-            if not nonempty.any():
+            if not nonempty.any():  # the head gets a gradient, or it would seem unused
+                total = total + torch.stack([weight.sum() for weight in module.parameters()]).sum() * 0
                 continue
             inputs, attended = (move(x[nonempty], total.device) for x in (masked, mask))
             with context.precision():
