@@ -19,8 +19,8 @@ OUT = ("--out", "-o")
 SET = ("--set",)
 _CORPUS = (
     "Your text: .txt (one sentence per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
-    "files; documents in Markdown or HTML, or a folder of these; or `demo`, sentences that come with opencse. "
-    "In Python also a list of strings."
+    "files; documents in Markdown, HTML, PDF or DOCX, or a folder of these; or `demo`, sentences that come with "
+    "opencse. In Python also a list of strings."
 )
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
 DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream."
@@ -254,8 +254,8 @@ class CheckOptions:
 
     model: Any = option(_MODEL, kw_only=False)
     texts: Any = option(
-        "Your documents: Markdown, HTML, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; or `demo`. In "
-        "Python also a list of strings.",
+        "Your documents: Markdown, HTML, PDF, DOCX, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; or "
+        "`demo`. In Python also a list of strings.",
         default="demo",
         flags=("--texts",),
         kw_only=False,

@@ -9,7 +9,7 @@ _LONGEST = 900
 
 
 class OpencseError(Exception):
-    """A problem that the user can mend.
+    """An invalid input, with a message that says how to fix it.
 
     The command line prints it as one line and exits with code 2; from Python it is raised as it is. Anything that is
     not an `OpencseError` is a defect of this library.
