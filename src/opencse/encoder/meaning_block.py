@@ -276,7 +276,7 @@ class MeaningBlock(nn.Module):
         return vectors[0] @ vectors[1].T - penalty * F.relu(same - z @ its.T) * F.relu(5 * (e @ other.T) - 4)
 
     def standardise(self, copied: Tensor, frozen: Tensor) -> None:
-        """Set the mean and the deviation by which code and φ read their input, from some hundred texts.
+        """Set the mean and the deviation by which code and φ read their input, from some thousand texts.
 
         Opposites differ little in these averages, so without this the code is slow to tell them apart.
 
