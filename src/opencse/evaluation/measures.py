@@ -193,10 +193,9 @@ class TrainingGeometry:
             torch.manual_seed(0)
             first, second = self._encoded(), self._encoded()
         self._encoder.train(mode)
-        distances = torch.pdist(first) ** 2
         return {
             "training alignment": float(((first - second) ** 2).sum(dim=1).mean()),
-            "training uniformity": float(torch.exp(-2 * distances).mean().log()),
+            "training uniformity": _spread(first.double().cpu().numpy())["uniformity"],
         }
 
     def _encoded(self) -> torch.Tensor:
