@@ -101,8 +101,8 @@ class ScoredPairs:
 
     def subset(self, name: str, rows: Sequence[int]) -> ScoredPairs:
         """Return the pairs of some rows as a set of their own."""
-        columns = (self.sentence1, self.sentence2, self.scores)
-        first, second, scores = ([column[row] for row in rows] for column in columns)
+        first, second = ([column[row] for row in rows] for column in (self.sentence1, self.sentence2))
+        scores = [self.scores[row] for row in rows]
         return ScoredPairs(name=name, sentence1=first, sentence2=second, scores=scores, text=self.text)
 
     @property

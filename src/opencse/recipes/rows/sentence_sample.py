@@ -14,7 +14,7 @@ from opencse.foundation.progress import timed
 from opencse.foundation.reading import regular_file
 from opencse.foundation.tables import is_made_from, write_texts
 from opencse.recipes.settings import CorpusSettings
-from opencse.text.corpus import Corpus, chunks, content_hash
+from opencse.text.corpus import Corpus, Row, chunks, content_hash
 from opencse.text.english.clause import MainClause
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.text.english.parse import parse_without_asides
@@ -88,7 +88,7 @@ def sample(
     if not texts:
         raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
     rng.shuffle(texts)
-    cells = dict.fromkeys(texts, (None,) * len(more))
+    cells: dict[str, Row] = dict.fromkeys(texts, (None,) * len(more))
     if more:
         cells |= {row[0]: row[1:] for row in corpus.rows(["text", *more]) if row[0] in cells}
     table_rows = zip(*((text, *cells[text]) for text in texts), strict=True)
