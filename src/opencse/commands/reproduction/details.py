@@ -163,15 +163,15 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
             raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
         (pairs,) = load_sts(source, tasks=[task], split=split)
         return [(pairs.sentence1[row], pairs.sentence2[row], pairs.scores[row])]
-    chosen: dict[tuple[str, str], float] = {}
+    chosen, least = dict[tuple[str, str], float](), group.least_score or 0.0
     for pairs in data.sts or data.pairs:
         if 1 < pairs.gold.max() <= 5 and (not group.task or group.task == pairs.name or not data.sts):
             overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
-            scored = (pairs.gold >= group.least_score) & (pairs.gold < group.below_score)
+            scored = (pairs.gold >= least) & (pairs.gold < group.below_score)
             for row in np.flatnonzero(scored & (overlap < group.below_overlap)).tolist():
                 chosen[pairs.sentence1[row], pairs.sentence2[row]] = pairs.scores[row]
     if not chosen:
-        raise OpencseError(f"no pair has a score of at least {group.least_score:g} and so little overlap")
+        raise OpencseError(f"no pair has a score of at least {least:g} and so little overlap")
     return [(*pair, chosen[pair]) for pair in sorted(chosen, key=lambda pair: -chosen[pair])]
 
 

@@ -72,7 +72,7 @@ class PairGroup:
 
     name: str
     transformation: str = ""
-    least_score: float = 0.0
+    least_score: float | None = None
     below_score: float = 5.01
     below_overlap: float = 1.01
     task: str = ""
