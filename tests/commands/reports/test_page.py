@@ -288,7 +288,7 @@ def test_the_false_hits_of_a_cache_are_counted_above_what_nine_of_ten_paraphrase
     assert found.transformations is not None
     measured = replace(found, transformations=replace(found.transformations, kinds=kinds))
     (line,) = cache_line({"old": measured})
-    assert line.endswith("among negations: old 50 % at cosine 0.80.")
+    assert line.endswith("among negations: old 50 % from 0.80 on.")
     assert not list(cache_line({"old": found}))
 
 

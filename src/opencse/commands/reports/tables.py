@@ -314,11 +314,11 @@ def cache_line(models: Mapping[str, ProbeScores]) -> Iterator[str]:
         if "paraphrase" in kinds and "negation" in kinds:
             threshold = float(np.quantile(kinds["paraphrase"].cosines, 1 - _HIT))
             false = 100 * float((np.array(kinds["negation"].cosines) >= threshold).mean())
-            lines.append(f"{shown(name, 40)} {false:.0f} % at cosine {threshold:.2f}")
+            lines.append(f"{shown(name, 40)} {false:.0f} % from {threshold:.2f} on")
     if lines:
         yield (
-            f"False hits of a semantic cache, whose threshold {_HIT:.0%} of the paraphrases reach, among negations: "
-            f"{', '.join(lines)}."
+            f"False hits of a semantic cache, whose threshold {100 * _HIT:.0f} % of the paraphrases reach, among "
+            f"negations: {', '.join(lines)}."
         )
 
 

@@ -103,10 +103,10 @@ class TextCheck(JupyterMixin):
             return f"{self.model}: not measured ({self.contradiction_first.undefined})."
         share = self.contradiction_first
         if share.rows < LEAST_ROWS:
-            return f"{self.model}: can't say, {share.rows} searches are too few (at least {LEAST_ROWS})."
+            return f"{self.model}: can't say, {share.rows} sentences are too few (at least {LEAST_ROWS})."
         return (
-            f"{self.model} finds the contradiction of a sentence before its rewording in {share.percent().figure} "
-            f"of {share.rows:,} searches (95 % interval {share.interval(0, scale=100)} %)."
+            f"{self.model} finds the contradiction of a sentence before its rewording for {share.percent().figure} "
+            f"of {share.rows:,} sentences (95 % interval {share.interval(0, scale=100)} %)."
         )
 
     def __repr__(self) -> str:
@@ -139,7 +139,7 @@ class TextCheck(JupyterMixin):
             )
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
-            yield f"within passages: {share.percent().figure} of {share.rows:,} sentences"
+            yield f"within passages: for {share.percent().figure} of {share.rows:,} sentences"
 
 
 def check_texts(
