@@ -13,7 +13,6 @@ from opencse.commands.options import TrainCommand, TrainOptions
 from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
-from opencse.encoder.loading import check_pooling
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.evaluation.sts import development_sets
 from opencse.evaluation.written_sets import load_development, load_guard
@@ -123,10 +122,9 @@ def resolve_recipe(
         paraphrases=paraphrases,
         trained_block=lambda: backbone.block is not None,
     )
-    check_pooling(backbone.name, backbone.source, recipe.encoder.pooling)  # all fail now, not after the text is built
     if recipe.encoder.lora is not None:
-        imported("peft", "lora")
-    if recipe.dimensions is not None:
+        imported("peft", "lora")  # fails now, not after the text is built
+    if recipe.dimensions is not None:  # told before any text is built
         recipe.dimensions_within(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
     return recipe
 
