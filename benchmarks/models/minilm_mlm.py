@@ -17,26 +17,22 @@ import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
 from opencse.encoder import load_encoder
+from opencse.encoder.backbone import same_tokens
 
 
 def main(out: str, mpnet: str | None = None) -> None:
     torch.manual_seed(0)
     model = load_encoder("minilm", device="cpu")
-    encoder, tokenizer = model[0].auto_model, model.tokenizer
+    encoder = model[0].auto_model
+    tokenizer = AutoTokenizer.from_pretrained(mpnet) if mpnet else model.tokenizer
     config = copy.deepcopy(encoder.config)
     config.num_hidden_layers //= 2
-    lower = encoder.state_dict()
-    if mpnet:
-        own, tokenizer = tokenizer, AutoTokenizer.from_pretrained(mpnet)
-        names = [f"{kind}_token" for kind in ("cls", "sep", "pad", "unk", "mask")]
-        named = {getattr(tokenizer, name): getattr(own, name) for name in names}
-        pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-        ids = own.convert_tokens_to_ids([named.get(piece, piece) for piece in pieces])
-        lower["embeddings.word_embeddings.weight"] = lower["embeddings.word_embeddings.weight"][ids]
-        config.vocab_size, config.pad_token_id = len(tokenizer), tokenizer.pad_token_id
+    config.vocab_size, config.pad_token_id = len(tokenizer), tokenizer.pad_token_id
     generator = BertForMaskedLM(config)
-    known = generator.bert.state_dict()
-    generator.bert.load_state_dict({name: tensor for name, tensor in lower.items() if name in known})
+    lower = {name: tensor for name, tensor in encoder.state_dict().items() if name in generator.bert.state_dict()}
+    words = "embeddings.word_embeddings.weight"
+    lower[words] = lower[words][same_tokens(tokenizer, model.tokenizer)]
+    generator.bert.load_state_dict(lower)
     generator.save_pretrained(out)
     tokenizer.save_pretrained(out)
 
