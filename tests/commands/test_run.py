@@ -252,6 +252,13 @@ def test_a_run_on_a_list_and_a_model_in_another_thread(tmp_path) -> None:
     assert len(repr(result)) < 500
 
 
+def test_a_model_without_pooling_is_refused_before_anything_is_built(tmp_path, corpus) -> None:
+    heard: list[str] = []
+    with pytest.raises(OpencseError, match="defines no pooling"):
+        opencse.run("debias", corpus, backbone=tiny_bert(tmp_path), out=tmp_path / "out", notify=heard.append)
+    assert not any("building" in line for line in heard)
+
+
 def test_build_says_what_it_wrote(tmp_path) -> None:
     notes = []
     french = ["La maison n'est pas très vieille et nous ne l'avons pas.", "Le retour est possible dans les dix jours."]

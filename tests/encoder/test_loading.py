@@ -83,6 +83,21 @@ def test_unknown_poolings_and_models_are_named(monkeypatch) -> None:
         load_encoder("nobody/no-such-model", pooling="backbone")
 
 
+def test_a_hub_that_cannot_be_reached_is_told_at_once(monkeypatch) -> None:
+    asked: list[str] = []
+
+    class Unreachable:
+        def head(self, url: str, timeout: float) -> None:
+            asked.append(url)
+            raise ConnectionError("no network")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.get_session", Unreachable)
+    with pytest.raises(OpencseError, match=r"out/modle: no such folder, and the hub .*no network.*Pass a folder"):
+        load_encoder("out/modle")
+    assert len(asked) == 1
+
+
 def test_a_panic_of_the_tokenizer_is_one_clear_line() -> None:
     panic = type("PanicException", (BaseException,), {})
     with pytest.raises(OpencseError, match=r"some/model: .*no entry found"), readable_errors("some/model"):

@@ -154,6 +154,8 @@ def test_an_index_is_upgraded_without_embedding_a_text(model, measure) -> None:
         after = ranking(index, as_query(queries))
         scores = np.take_along_axis(queries @ old.T, before, 1)
         np.testing.assert_allclose(np.take_along_axis(queries @ old.T, after, 1), scores, atol=1e-6)
+    for put in (as_query, lambda vectors: upgrade(vectors, strength)):
+        np.testing.assert_array_equal(put(old[0]), put(old)[0])
     assert (ranking(new, new[::9]) != before).any(), "whole queries go by meaning, too"
     back = np.take_along_axis(queries @ old.T, ranking(new[:, :32], queries), 1)
     np.testing.assert_allclose(back, scores, atol=1e-6)

@@ -43,6 +43,9 @@ def test_columns_of_unknown_names_and_of_numbers_are_refused(tmp_path) -> None:
     with pytest.raises(OpencseError, match="no column 'c'"):
         UserText(path, column="c").corpus()
     (tmp_path / "t.csv").write_text("text,remark\n" + "".join(f"{i},The lamp {i} is on.\n" for i in range(9)))
+    (tmp_path / "plain.txt").write_text("\n".join(TEXTS))
+    with pytest.raises(OpencseError, match=r"plain.txt: no column 'c'.*It has: text"):
+        collect_passages(tmp_path / "plain.txt", column="c")
     with pytest.raises(OpencseError, match="no cell of the column 'text' has a letter"):
         UserText(tmp_path / "t.csv").corpus()
     assert len(list(UserText(tmp_path / "t.csv", "remark").corpus().texts())) == 9

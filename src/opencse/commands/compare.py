@@ -90,9 +90,7 @@ def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores) ->
     """
     notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
     if any(len(runs) == 1 for runs in groups.values()):
-        notes.append(
-            "A group with one seed has no standard deviation: its difference may be chance (train with more seeds)."
-        )
+        notes.append("One seed has no standard deviation: a difference may be chance (train with more seeds).")
     names, rows, first = list(next(iter(scores.values()))), list[list[Cell]](), None
     for label, runs in groups.items():
         run_scores = [[scores[run][name] for name in names] for run in runs]

@@ -88,8 +88,7 @@ def run(options: RunOptions) -> RunResult:
         backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
         table = None if options.paraphrases is None else Path(options.paraphrases)
         recipe = resolve_recipe(options, backbone, text.columns, text.first_texts(ENOUGH_TEXTS), table)
-        if options.quick:
-            recipe = shortened(recipe)
+        recipe = shortened(recipe) if options.quick else recipe
         backbone.seed = recipe.training.seed
         # Documents are split into sentences, unless they are a table with columns that the recipe's views read.
         corpus = text.corpus(set(recipe.columns) - {"text"})
@@ -100,6 +99,7 @@ def run(options: RunOptions) -> RunResult:
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
         measures = read_validation(recipe, corpus, options)
+        backbone.encoder(**recipe.pooling)  # a model that cannot be used is refused before any text is built
         missing = missing_specs(recipe.build, recipe.columns, corpus.columns)
         for line in filter(None, [*few, language.line(missing)]):
             notify(line)

@@ -92,8 +92,7 @@ def read_run(folder: str | Path) -> RunRecord:
     recipe = parse_toml(read_text(folder / "recipe.toml", _REMEDY), str(folder / "recipe.toml"))
     results = read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
     try:
-        variant = "" if record["variant"] == "sound" else f" ({record['variant']})"
-        name = f"{record['recipe']}{variant}"
+        name = record["recipe"] + ("" if record["variant"] == "sound" else f" ({record['variant']})")
         fingerprint = record["fingerprint"]
         shared = {key: value for key, value in recipe.items() if key not in ("title", "paper", "differs", "published")}
         shared["training"] = {k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")}

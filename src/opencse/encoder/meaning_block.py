@@ -334,27 +334,27 @@ def similarity_of(model: nn.Module) -> Callable[..., Tensor] | None:
 
 
 def upgrade(vectors: Any, strength: float, length: int | None = None) -> Any:
-    r"""Return old document vectors in the new index: [e ; 0 … 0 ; β] / √(1 + β²), NumPy (n, length).
+    r"""Return old document vectors, one or n, in the new index: [e ; 0 … 0 ; β] / √(1 + β²), NumPy (…, length).
 
     A query [e ; 0 ; 0] (`as_query`) ranks these and new vectors together as the old model ranked all of them, by dot
     product and by cosine: both have length 1 and the same share of e.
 
     Args:
-        vectors: The old model's unit vectors, NumPy (n, d).
+        vectors: The old model's unit vectors, NumPy (…, d).
         strength: β of the new vectors.
         length: Their length; by default 2 d.
     """
     new = as_query(vectors, length)
-    new[:, -1] = strength
+    new[..., -1] = strength
     return new / (1 + strength**2) ** 0.5
 
 
 def as_query(vectors: Any, length: int | None = None) -> Any:
-    """Return old query vectors in the new index: [e ; 0 ; 0], NumPy (n, length), by default 2 d."""
+    """Return old query vectors, one or n, in the new index: [e ; 0 ; 0], NumPy (…, length), by default 2 d."""
     import numpy as np
 
-    d = vectors.shape[1]
-    return np.pad(vectors, ((0, 0), (0, (length or 2 * d) - d)))
+    d = vectors.shape[-1]
+    return np.pad(vectors, [(0, 0)] * (vectors.ndim - 1) + [(0, (length or 2 * d) - d)])
 
 
 def rescale(vectors: Any, strength: float, new: float, width: int) -> Any:

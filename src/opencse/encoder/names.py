@@ -39,12 +39,11 @@ def resolve(name: str | Path) -> str:
             `bert-base-uncased` or `owner/model`. A folder has precedence.
 
     Returns:
-        The path of a folder, or the hub id unchanged. Hub ids are not checked here; with `HF_HUB_OFFLINE=1`
-        or without a network, loading one that is not in the local cache is an error.
+        The path of a folder, or the hub id unchanged: whether the hub has it is seen when it is loaded.
 
     Raises:
-        OpencseError: The folder contains no model, the bundled model is missing or modified, or the name is none of the
-            three.
+        OpencseError: The folder contains no model, the bundled model is missing or modified, the name is none of the
+            three, or a hub id is not in the local cache and the hub cannot be reached.
     """
     path = Path(name)
     if os.path.isdir(path):
@@ -56,13 +55,18 @@ def resolve(name: str | Path) -> str:
                 "Pass a sentence-transformers or transformers folder, or the output folder of a finished run.",
             )
         return str(path)
-    text = str(name)
+    text, remedy = str(name), f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
     if text in BUNDLED:
         return str(_bundled(text))
     if path.is_absolute() or text.startswith(("./", "../")) or not re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text):
-        raise OpencseError(
-            f"{text}: no such model folder", f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
-        )
+        raise OpencseError(f"{text}: no such model folder", remedy)
+    from huggingface_hub import constants, get_session
+
+    if not constants.HF_HUB_OFFLINE and not on_this_machine(text):
+        try:  # without a network, the client of the hub would try for a minute
+            get_session().head(constants.ENDPOINT, timeout=10)
+        except Exception as error:
+            raise OpencseError(f"{text}: no such folder, and the hub cannot be reached ({error})", remedy) from error
     return text
 
 

@@ -122,8 +122,7 @@ def _retrieval(
 
 def _topics(name: str, path: Path) -> Task:
     rows = _rows(path, "topic", "text")
-    texts, topics = [row["text"] for row in rows], [row["topic"] for row in rows]
-    return NeighbourTask(name=name, items=texts, labels=topics)
+    return NeighbourTask(name=name, items=[row["text"] for row in rows], labels=[row["topic"] for row in rows])
 
 
 def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:

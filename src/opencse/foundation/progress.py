@@ -145,10 +145,9 @@ class Phase:
         return f"{self.label}: {', '.join(parts)}"
 
     def _amount(self, *, of_total: bool = False) -> str:
-        done = self.done
         total = f" of {self.total:,}" if of_total and self.total is not None else ""
-        unit = self.unit.removesuffix("s") if done == 1 and not total else self.unit
-        return f"{done:,}{total} {unit}".rstrip()
+        unit = self.unit.removesuffix("s") if self.done == 1 and not total else self.unit
+        return f"{self.done:,}{total} {unit}".rstrip()
 
     def _write_lines(self) -> None:
         while not self._closed.wait(EVERY):

@@ -133,9 +133,10 @@ def text_column(columns: Sequence[str], source: str | Path, wanted: str | None =
     Raises:
         OpencseError: The wanted column is missing, or none of several has a known name.
     """
+    known = ", ".join(columns) or "none"
     if wanted is not None:
         if wanted not in columns:
-            raise OpencseError(f"{source}: no column '{wanted}'", f"It has: {', '.join(columns) or 'none'}.")
+            raise OpencseError(f"{source}: no column '{wanted}'", f"It has: {known}.")
         return wanted
     by_name = {column.lower(): column for column in reversed(columns)}
     for name in TEXT_COLUMNS:
@@ -143,9 +144,7 @@ def text_column(columns: Sequence[str], source: str | Path, wanted: str | None =
             return by_name[name]
     if len(columns) == 1:
         return columns[0]
-    raise OpencseError(
-        f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", "Name it with `--column`."
-    )
+    raise OpencseError(f"{source}: which column holds the text? It has {known}", "Name it with `--column`.")
 
 
 def query_column(columns: Sequence[str], source: str | Path) -> str:

@@ -112,8 +112,10 @@ class Documents:
             words: Maximum number of words in a passage; a longer sentence is a passage of its own.
 
         Raises:
-            OpencseError: A file cannot be read, or the folder has no documents.
+            OpencseError: A file cannot be read or has no such column, or the folder has no documents.
         """
+        if self.path.is_file() and file_extension(self.path) in (*_PROSE, ".txt"):
+            text_column(("text",), self.path, column)  # an error if it is another
         for source, units, joined in _units(self.path, column):
             rest = iter(units)
             first = list(islice(rest, _JUDGED))
