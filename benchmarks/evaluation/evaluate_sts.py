@@ -1,12 +1,12 @@
 """The seven STS tasks: `opencse` against sentence-transformers' `EmbeddingSimilarityEvaluator` with its defaults.
 
-    python benchmarks/evaluation/evaluate_sts.py MODEL DATA [--rounds 2] [--tasks STS16 STS-B]
+    python benchmarks/evaluation/evaluate_sts.py MODEL DATA [--rounds 2] [--tasks STS16 STS-B] [--precisions fp32]
 
-MODEL is a sentence-transformers folder or hub id, DATA a folder that `opencse evaluate --data` accepts. Every run is a
-process of its own (so that peak memory is its own) on the same files; contenders take turns. Timed is what a user waits
-for once model and files are loaded: tokenising, encoding, scoring. A short warm-up comes before the clock. Of several
-rounds the ratio is the median of the rounds' ratios. Threads are used as set by OMP_NUM_THREADS. On a busy
-machine trust the processor seconds (all threads together) more than the wall seconds.
+MODEL is a sentence-transformers folder, a hub id or a bundled name, DATA a folder that `opencse evaluate --data`
+accepts. Every run is a process of its own (so that peak memory is its own) on the same files; contenders take turns.
+Timed is what a user waits for once model and files are loaded: tokenising, encoding, scoring. A short warm-up comes
+before the clock. Of several rounds the ratio is the median of the rounds' ratios. Threads are used as set by
+OMP_NUM_THREADS. On a busy machine trust the processor seconds (all threads together) more than the wall seconds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import subprocess
 import sys
 import time
 
+from opencse.encoder.names import resolve
 from opencse.evaluation import STS_TASKS
 
-CONTENDERS = {"sentence-transformers": "fp32", "opencse fp32": "fp32", "opencse bf16": "bf16"}
+PEER = "sentence-transformers"
 
 
 def child(contender: str, model_name: str, data: str, tasks: list[str]) -> dict:
@@ -33,18 +34,18 @@ def child(contender: str, model_name: str, data: str, tasks: list[str]) -> dict:
     from opencse.evaluation import evaluate_tasks, load_sts
 
     pairs = load_sts(data, tasks=tasks)
-    model = SentenceTransformer(model_name)
+    model = SentenceTransformer(resolve(model_name))
     model.encode(["warm up"] * 64)
     idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started, cpu_started = time.perf_counter(), time.process_time()
-    if contender == "sentence-transformers":
+    if contender == PEER:
         scores = {}
         for each in pairs:
             columns = list(each.sentence1), list(each.sentence2), list(each.scores)
             result = EmbeddingSimilarityEvaluator(*columns, name="sts")(model)
             scores[each.name] = 100 * float(result["sts_spearman_cosine"])
     else:
-        encode = Embedder(model, precision=CONTENDERS[contender])
+        encode = Embedder(model, precision=contender.split()[1])
         results = evaluate_tasks(encode, pairs).results
         scores = {result.task: result.score for result in results}
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu_started
@@ -58,14 +59,16 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--tasks", nargs="+", default=list(STS_TASKS))
+    parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"])
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         print("RESULT " + json.dumps(child(arguments.child, arguments.model, arguments.data, arguments.tasks)))
         return
-    runs: dict[str, list[dict]] = {name: [] for name in CONTENDERS}
+    contenders = [PEER, *(f"opencse {precision}" for precision in arguments.precisions)]
+    runs: dict[str, list[dict]] = {name: [] for name in contenders}
     for round_ in range(arguments.rounds):
-        for name in CONTENDERS:
+        for name in contenders:
             command = [sys.executable, __file__, arguments.model, arguments.data, "--child", name]
             command += ["--tasks", *arguments.tasks]
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -75,7 +78,7 @@ def main() -> None:
                 file=sys.stderr,
                 flush=True,
             )
-    base = runs["sentence-transformers"]
+    base = runs[PEER]
     tasks = list(base[0]["scores"])
     print("| | seconds | times faster | processor seconds | times fewer | peak MiB (before) | largest difference |")
     print("|---|---|---|---|---|---|---|")

@@ -63,7 +63,7 @@ def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe
         places = [None if text is None else texts.setdefault(text, len(texts)) for text in row]
         found = [place for place in places[: len(paired)] if place is not None]
         pairs += [(found[0], other) for other in found[1:]]
-    vectors = Embedder(model).encode(list(texts))
+    vectors = Embedder(model, progress="encoding rows for the projection").encode(list(texts))
     block, apart = block_of(model), np.array(pairs, dtype=int).reshape(-1, 2)
     assert block is not None
     return partial(projection_axes, vectors=vectors, pairs=apart, width=int(block.config["width"]))

@@ -103,7 +103,7 @@ class TextCheck(JupyterMixin):
             return f"{self.model}: not measured ({self.contradiction_first.undefined})."
         share = self.contradiction_first
         if share.rows < LEAST_ROWS:
-            return f"{self.model}: can't say, {share.rows} sentences are too few (at least {LEAST_ROWS})."
+            return f"{self.model}: can't say, too few sentences ({share.rows}; at least {LEAST_ROWS})."
         return (
             f"{self.model} finds the contradiction of a sentence before its rewording for {share.percent().figure} "
             f"of {share.rows:,} sentences (95 % interval {share.interval(0, scale=100)} %)."
