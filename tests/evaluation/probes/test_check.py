@@ -69,7 +69,7 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
     assert denied.value > 0.5
     assert found.examples[0].contradiction_first
     assert found.examples[0].ranks[0] < found.examples[0].ranks[1]
-    assert found.headline().startswith(f"words: can't say, {found.contradiction_first.rows} sentences are too few")
+    assert found.headline().startswith(f"words: can't say, too few sentences ({found.contradiction_first.rows};")
     meaning = checked(by_meaning, single(TEXTS))
     assert meaning.rewordings["negated opposite"].value < denied.value
     enough = replace(found, contradiction_first=replace(found.contradiction_first, rows=20))
