@@ -93,7 +93,7 @@ def test_a_hub_that_cannot_be_reached_is_told_at_once(monkeypatch) -> None:
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.get_session", Unreachable)
-    with pytest.raises(OpencseError, match=r"out/modle: no such folder, and the hub .*no network.*Pass a folder"):
+    with pytest.raises(OpencseError, match=r"out/modle: no such folder, and the hub .*no network.*Check the name"):
         load_encoder("out/modle")
     assert len(asked) == 1
 

@@ -71,10 +71,8 @@ def command(options: CompareCommand) -> None:
         show(apply(compare, options))
         return
     if len(options.runs) != 2:
-        raise OpencseError(
-            f"--texts compares two models, not {len(options.runs)}",
-            "Name the one in use, then the one that may replace it.",
-        )
+        problem = f"--texts compares two models, not {len(options.runs)}"
+        raise OpencseError(problem, "Name the one in use, then the one that may replace it.")
     old, new = options.runs
     show(compare_search(old, new, options.texts, queries=options.queries, column=options.column, out=options.out))
     if options.out is not None:

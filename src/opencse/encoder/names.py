@@ -66,7 +66,8 @@ def resolve(name: str | Path) -> str:
         try:  # without a network, the client of the hub would try for a minute
             get_session().head(constants.ENDPOINT, timeout=10)
         except Exception as error:
-            raise OpencseError(f"{text}: no such folder, and the hub cannot be reached ({error})", remedy) from error
+            problem = f"{text}: no such folder, and the hub cannot be reached ({error})"
+            raise OpencseError(problem, "Check the name and the network.") from error
     return text
 
 
