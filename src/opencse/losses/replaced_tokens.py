@@ -308,7 +308,7 @@ class TokenGenerator(Frozen):
         Args:
             ids: Token ids, (n, L), on the CPU.
             mask: Attention mask, (n, L), on the CPU; real tokens come first.
-            chosen: (n, L) bool, on the CPU; padding stays unchanged.
+            chosen: Which tokens to replace, (n, L) bool, on the CPU.
             temperature: Temperature of the softmax to sample from; 0 for the most probable token.
 
         Returns:

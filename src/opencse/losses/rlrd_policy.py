@@ -21,10 +21,10 @@ class PolicyWeights(TermModule):
     r"""Weights sampled by a policy whose reward is a low loss of the student (RLRD, in a sound form).
 
     An actor maps the features of each teacher to the concentration of a Dirichlet distribution, from which the weights
-    are sampled; a critic estimates the return. The reward is :math:`-\frac12 L`, standardised over a horizon and
-    detached from the student. After each horizon PPO (Schulman et al., 2017) with generalised advantage estimation
-    (2016) improves both. The public code has one policy and a Beta distribution for each teacher, keeps the student's
-    graph in the reward, and multiplies where the temporal difference subtracts.
+    are sampled; a critic estimates the return. The reward is minus half of the list loss, standardised over a horizon
+    and detached. After each horizon PPO (Schulman et al., 2017) with generalised advantage estimation (2016) improves
+    both. The public code has one policy and a Beta distribution for each teacher, minus half of the whole loss as the
+    reward, with the student's graph, and multiplies where the temporal difference subtracts.
 
     The samples depend only on the seed and the number of calls, so that they are the same in all processes and in a
     resumed run.
@@ -37,7 +37,7 @@ class PolicyWeights(TermModule):
 
     learning_rate = 1e-4
     updates = 3
-    """Gradient steps on the experience of each horizon, made in the following training steps."""
+    """Gradient steps on the experience of each horizon, in the training steps that follow; AdamW's momentum outlasts them."""
     concentration = 1250.0
     """That of the Dirichlet distribution: with it and two teachers the weights start at 0.500 ± 0.010, as in the public
     code. Higher values keep them closer to the mean of the policy."""

@@ -180,6 +180,7 @@ def test_negations_keep_spacing_have_scores_and_depend_on_the_sentence_alone(neg
     view, null = negator([SourceRow(id=0, text="The drug is safe."), SourceRow(id=1, text="There is no evidence.")])
     assert (view.rule, view.scores["mer"]) == ("copula", pytest.approx(1 / 5))
     assert (null.text, null.rule, null.scores["mer"]) == (None, "negative words", None)
+    assert negate(negator, "Not all birds can fly.", "How tall is the tower?", "Is there a way?") == [None] * 3
     texts = ["The drug is safe.", "He sang and danced.", "Ann (a singer) left."]
     assert negate(negator, *texts) == [negate(negator, text)[0] for text in texts]
 
@@ -213,6 +214,7 @@ def test_faithful_is_sncse_and_takes_no_options():
         "She will come, he said.",
         "Don't go!",
         "A big house",
+        "Is he ill?",
     ) == [
         "The dog does not like fish .",
         "He is here .",
@@ -220,6 +222,7 @@ def test_faithful_is_sncse_and_takes_no_options():
         "She will not come , he said .",
         "Do not n't go !",
         "Not A big house",
+        "Is not he ill ?",
     ]
     with pytest.raises(ValueError, match="no options"):
         Negation(mode="faithful", remove=False)

@@ -139,6 +139,8 @@ def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contr
     if not _governs(clause, word):
         return None, "verb form"
     place, rule = _past_adverbs(tokens, finite), "copula" if word in BE else "auxiliary"
+    if clause.predicate <= finite < subject and is_question(text):  # "Where are you?", "Is there a problem?"
+        return None, "inverted"
     if finite < subject < clause.predicate:
         place, rule = max(subtree(tokens, subject)), "question"
         if place >= clause.predicate or place - finite > 6 or not is_question(text):
@@ -281,14 +283,16 @@ def _remove(text: str, clause: Clause) -> Negated:
     if len(clause.negators) > 1:
         return None, "negative words"
     place = clause.negators[0]
+    if place == 0:  # "Not all birds can fly"
+        return None, "negative words"
     word = word_at(tokens, place)
     end = next((t.start for t in tokens[place + 1 :] if t.text in (".", "?", "!", ";")), len(text))
     after = [t.text.lower() for t in tokens[place + 1 :] if t.start < end]
     if word_class("polarity items").intersection(after) or "at all" in " ".join(after):
         return None, "hanging on negation"
-    removed: Edit = (tokens[place - 1].end if place else 0, tokens[place].end, "")
+    removed: Edit = (tokens[place - 1].end, tokens[place].end, "")
     if word == "never":
-        return (None, "never") if place == 0 or clause.finite is None else ([removed], "never removed")
+        return (None, "never") if clause.finite is None else ([removed], "never removed")
     if clause.finite is None:  # "Do not go", where the parser has "do" as an auxiliary or as nothing
         return None, "negative imperative"
     helper, verb = tokens[clause.finite], tokens[clause.predicate]
@@ -326,7 +330,7 @@ def _sncse_negation(tokens: Sequence[Token]) -> Rewrite:
     root = next((i for i, token in enumerate(tokens) if token.head == i), 0)
     root = next((i for i, token in enumerate(tokens) if token.head == root and token.relation == "cop"), root)
     auxiliary = next((i for i in range(root) if base_relation(tokens[i]) in ("aux", "auxpass")), None)
-    if auxiliary is not None or words[root] in _DIRECT:
+    if auxiliary is not None or words[root].lower() in _DIRECT:
         place = root if auxiliary is None else auxiliary
         rule = "faithful copula" if auxiliary is None else "faithful auxiliary"
         return " ".join([*words[: place + 1], "not", *words[place + 1 :]]), rule
