@@ -37,7 +37,7 @@ class PolicyWeights(TermModule):
 
     learning_rate = 1e-4
     updates = 3
-    """Gradient steps on the experience of each horizon, in the training steps that follow; AdamW's momentum outlasts them."""
+    """Gradient steps on a horizon's experience, in the training steps that follow; AdamW's momentum outlasts them."""
     concentration = 1250.0
     """That of the Dirichlet distribution: with it and two teachers the weights start at 0.500 ± 0.010, as in the public
     code. Higher values keep them closer to the mean of the policy."""
