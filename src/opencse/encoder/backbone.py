@@ -17,11 +17,12 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from opencse.encoder.device import choose_device
+from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled, pools_the_mask
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.model_folder import has_pooling, save_encoder
 from opencse.encoder.names import family_of, is_installed, resolve
-from opencse.foundation.cache import cache_place
+from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS, read_json
 
@@ -118,7 +119,7 @@ def model_source(given: Any) -> str:
             "Give a folder, a hub id, a bundled name or a SentenceTransformer.",
         )
     base = given.model_card_data.base_model or "model"
-    folder = cache_place("inputs", weights_hash(given)[:32]) / Path(str(base)).name
+    folder = cache_place("inputs", key_hash([weights_hash(given), dropout_rates(given)])) / Path(str(base)).name
     if not (folder / "modules.json").is_file():
         head = "" if base == "model" else f"---\nbase_model: {base}\n---\n"
         save_encoder(given, folder, head)
@@ -202,8 +203,9 @@ def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:
 
 
 # Settings that change the vectors without changing a weight. Few on purpose: a library update that adds keys to a
-# configuration must not change the hash of an unchanged model.
+# configuration must not change the hash of an unchanged model. The second ones count where they are set.
 _CONFIG_KEYS = ("model_type", "num_attention_heads", "hidden_act", "layer_norm_eps", "position_embedding_type")
+_WHERE_SET = ("is_causal", "rms_norm_eps", "norm_eps", "hidden_activation", "rope_parameters", "local_attention")
 
 
 def weights_hash(model: SentenceTransformer) -> str:
@@ -250,6 +252,7 @@ def _settings(module: nn.Module) -> str:
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "model_type"):
         settings = {key: getattr(config, key, None) for key in _CONFIG_KEYS}
+        settings |= {key: value for key in _WHERE_SET if (value := getattr(config, key, None)) is not None}
     elif hasattr(module, "get_config_dict"):
         settings = cast(Any, module).get_config_dict()
     else:

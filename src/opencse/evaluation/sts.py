@@ -82,10 +82,11 @@ class ScoredPairs:
     text: str = "given"
 
     def __post_init__(self) -> None:
-        lengths = {len(self.sentence1), len(self.sentence2), len(self.scores), len(self.subsets or self.scores)}
+        columns = (self.sentence1, self.sentence2, self.scores, self.subsets)
+        lengths = {len(column) for column in columns if column is not None}
         if len(lengths) > 1:
             raise OpencseError(f"{self.name}: columns of unequal length {sorted(lengths)}", "Give one value per pair.")
-        if not self.scores:
+        if not len(self.scores):
             raise OpencseError(f"{self.name} holds no sentence pair", "Give at least two scored pairs.")
         for row, value in enumerate(self.scores):
             if not math.isfinite(value):

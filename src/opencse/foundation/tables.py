@@ -83,7 +83,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
     line, wide = 0, False
     path = regular_file(path)
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
             wide = file.peek(2)[:2] in _UTF16
             lines: Any = io.TextIOWrapper(file, "utf-16", newline="\n") if wide else file
             while raw := lines.readline(LONGEST_LINE + 1):

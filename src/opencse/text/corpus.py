@@ -65,7 +65,7 @@ class Corpus:
         if kind not in ("folder", ".txt", ".parquet", *TABLES):
             raise unknown_format(self.path)
         self.columns = tuple(table_columns(self.path))
-        self.format = kind + (".gz" if kind != "folder" and self.path.suffix == ".gz" else "")
+        self.format = kind + (".gz" if kind != "folder" and self.path.suffix.lower() == ".gz" else "")
 
     def texts(self, column: str = "text") -> Iterator[str]:
         """Yield the non-blank sentences, in order, without reading the corpus into memory."""

@@ -139,7 +139,7 @@ class Checkpoints:
             size = torch.get_rng_state().numel()
             torch.set_rng_state(generators[:size])
             if device.type != "cpu":
-                torch.get_device_module(device).set_rng_state(generators[size:])
+                torch.get_device_module(device).set_rng_state(generators[size:], device)
         return state
 
 
@@ -150,7 +150,7 @@ def all_random_states(accelerator: Accelerator) -> list[Tensor]:
     """
     device, states = accelerator.device, [torch.get_rng_state()]
     if device.type != "cpu":
-        states.append(torch.get_device_module(device).get_rng_state())
+        states.append(torch.get_device_module(device).get_rng_state(device))
     return [state.cpu() for state in accelerator.gather(torch.cat(states).to(device)[None]).unbind()]
 
 

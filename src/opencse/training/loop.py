@@ -170,9 +170,7 @@ class TrainingLoop:
         most = self.recipe.optimizer.max_grad_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), most)
         if self.scaler.is_enabled():
-            norm = norm.nan_to_num(
-                posinf=0.0
-            )  # of a step that is skipped, as fp16 overflowed; a checkpoint needs numbers
+            norm = norm.nan_to_num(posinf=0.0)  # a skipped step, as fp16 overflowed; a checkpoint needs numbers
         self._count({"grad_norm": norm})
         factor = rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
@@ -193,14 +191,13 @@ class TrainingLoop:
             counts[name] = counts.get(name, 0) + 1
 
     def _check_finite(self) -> None:
-        sums = {name: float(value) for name, value in self.state.sums.items()}
-        if math.isfinite(sums.get("loss", 0.0)):
+        wrong = [name for name, value in self.state.sums.items() if not math.isfinite(float(value))]
+        if not (totals := [name for name in ("loss", "grad_norm") if name in wrong]):
             return
-        terms = [n for n, v in sums.items() if not math.isfinite(v) and n not in ("loss", "grad_norm")]
-        latest = self.checkpoints.latest()
+        terms, latest = ", ".join(n for n in wrong if n not in totals), self.checkpoints.latest()
         last_good = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
         raise OpencseError(
-            f"the loss is {sums['loss']} by step {self.state.step} (term {', '.join(terms) or 'sum'}); {last_good}",
+            f"the {totals[0]} is no number by step {self.state.step} (term {terms or 'sum'}); {last_good}",
             "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
         )
 

@@ -60,7 +60,7 @@ class SearchExample:
     @property
     def contradiction_first(self) -> bool:
         """Whether the contradiction ranks above the rewording."""
-        return self.cosines[0] >= self.cosines[1]
+        return self.ranks[0] < self.ranks[1]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
