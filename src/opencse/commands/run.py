@@ -157,7 +157,7 @@ def add_block(options: RunOptions) -> RunResult:
                 "or, for English, pip install 'opencse[minilm]', and try again.",
             )
         append_block(encoder, block)
-        if "curve" in measured:
+        if measured.get("curve", {}).get("tolerance") == recipe.block.tolerance:
             curve = decode(StrengthCurve, measured["curve"], f"{MEASURED}: curve")
             block.strength = curve.chosen
         else:
@@ -274,9 +274,9 @@ def measure_and_report(
             cached["model[-1].similarity, penalty=1,"] = run_probes(only, trained_vectors, caching)
     curve = trained.outcome.curve
     with timed("report"):
-        unguarded = curve is None and trained.outcome.first_score is None
-        remarks = [*few, *[_UNGUARDED] * unguarded, *[_NO_PAIRS] * (not after.sts)]
-        remarks += [*cache_line(cached), EMBED_AGAIN if similarity is None else UPGRADE]
+        first_block = similarity is not None and trained.recipe.block and similarity_of(untouched.model) is None
+        remarks = [*few, *[_UNGUARDED] * (curve is None and trained.outcome.first_score is None)]
+        remarks += [*[_NO_PAIRS] * (not after.sts), *cache_line(cached), UPGRADE if first_block else EMBED_AGAIN]
         outcome = compare_outcome(scores, curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
         family = trained.recipe.family

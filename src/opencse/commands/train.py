@@ -176,7 +176,7 @@ def training_line(run: TrainingRun) -> str:
 
 def model_lines(run: TrainingRun) -> list[Text]:
     """Return the warnings that training gave, where the model is, and how to load it."""
-    trust = "" if run.recipe.block is None else ", trust_remote_code=True"
+    trust = ", trust_remote_code=True" if (run.model / "meaning_block.py").is_file() else ""
     return [
         *(Text(f"warning: {warning}") for warning in score_warnings(run.outcome)),
         path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})'),

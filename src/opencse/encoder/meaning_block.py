@@ -270,7 +270,7 @@ class MeaningBlock(nn.Module):
             penalty: κ; 1 for a cache, which compares a cosine with a threshold, not with others.
         """
         d, device = int(self.config["width"]), self.center.device
-        vectors = [torch.as_tensor(part, dtype=torch.float32, device=device) for part in (first, second)]
+        vectors = [torch.atleast_2d(torch.as_tensor(x, dtype=torch.float32, device=device)) for x in (first, second)]
         (e, z), (other, its) = ([F.normalize(part, dim=-1) for part in (v[:, :d], v[:, d:-1])] for v in vectors)
         same = 0.45 * torch.outer(z.norm(dim=-1), its.norm(dim=-1))
         return vectors[0] @ vectors[1].T - penalty * F.relu(same - z @ its.T) * F.relu(5 * (e @ other.T) - 4)
