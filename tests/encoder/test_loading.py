@@ -27,7 +27,8 @@ from sentence_transformers.sentence_transformer.modules import (
 from transformers import AutoTokenizer, BertForSequenceClassification, GPT2Config, GPT2Model
 
 from opencse.encoder import load_encoder, names, save_encoder
-from opencse.encoder.backbone import Backbone, pooling_name, weights_hash
+from opencse.encoder.backbone import Backbone, model_source, pooling_name, weights_hash
+from opencse.encoder.dropout import set_rates
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import readable_errors
 from opencse.encoder.model_folder import check_model_folder
@@ -341,7 +342,7 @@ def test_survives_use_saving_and_the_random_head(tiny_model, tmp_path):
     assert hashes == {before}
 
 
-@pytest.mark.parametrize("change", ["weight", "pooling", "length", "prompt", "vocabulary", "dtype", "width"])
+@pytest.mark.parametrize("change", ["weight", "pooling", "length", "prompt", "vocabulary", "dtype", "width", "causal"])
 def test_sees_every_change(tiny_model, change):
     before = weights_hash(tiny_model)
     model = copy.deepcopy(tiny_model)
@@ -361,7 +362,15 @@ def test_sees_every_change(tiny_model, change):
             model.half()
         case "width":
             model.truncate_dim = 8
+        case "causal":
+            model[0].auto_model.config.is_causal = True
     assert weights_hash(model) != before
+
+
+def test_models_that_differ_in_dropout_have_copies_of_their_own(tiny_model):
+    other = copy.deepcopy(tiny_model)
+    set_rates(other, 0.3)
+    assert model_source(other) != model_source(tiny_model)
 
 
 def test_pooling_names(tiny_model, tmp_path):

@@ -279,6 +279,7 @@ def test_similarity_falls_where_texts_are_nearly_alike_and_do_not_say_the_same(m
     assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.2, "the nearer they are, the less the opposite counts"
     assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "they say the same"
     np.testing.assert_allclose(block.similarity(v, v, penalty=2), cosine - 2 * lowered, atol=1e-5)
+    np.testing.assert_allclose(block.similarity(v[0], v)[0], found[0], atol=1e-6)  # one query
     other = block.similarity(rescale(v, 0.4, 0.2, 32), rescale(v, 0.4, 0.2, 32)).numpy()
     np.testing.assert_allclose(other - rescale(v, 0.4, 0.2, 32) @ rescale(v, 0.4, 0.2, 32).T, found - cosine, atol=1e-5)
     old = upgrade(e, 0.4)

@@ -21,8 +21,8 @@ class RecallLoss(Term):
     .. math:: L = \frac{\gamma}{2} \sum_k (\theta_k - \theta^*_k)^2
 
     over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but not those of the
-    pooler, which these systems do not use, nor of terms and of a projector that is not kept. Source: OssCSE eq. 4, a
-    Laplace approximation of the pre-training posterior with an isotropic Fisher matrix. It is a sum, because the mean
+    pooler, which these systems do not use, nor those of terms or of a projector that is not kept. Source: OssCSE eq. 4,
+    a Laplace approximation of the pre-training posterior with an isotropic Fisher matrix. It is a sum, because the mean
     over so many weights would be negligible.
 
     The gradient γ(θ − θ*) is computed for each weight directly, so that no tensor of the size of the encoder enters the

@@ -192,12 +192,12 @@ class TrainingLoop:
 
     def _check_finite(self) -> None:
         wrong = [name for name, value in self.state.sums.items() if not math.isfinite(float(value))]
-        if not (totals := [name for name in ("loss", "grad_norm") if name in wrong]):
+        if not (failed := [name for name in ("loss", "grad_norm") if name in wrong]):
             return
-        terms, latest = ", ".join(n for n in wrong if n not in totals), self.checkpoints.latest()
+        terms, latest = ", ".join(n for n in wrong if n not in failed), self.checkpoints.latest()
         last_good = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
         raise OpencseError(
-            f"the {totals[0]} is no number by step {self.state.step} (term {terms or 'sum'}); {last_good}",
+            f"the {failed[0]} is not finite by step {self.state.step} (term {terms or 'sum'}); {last_good}",
             "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
         )
 
