@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from measures import Measures, cell, write_table
 
+from opencse.debias.meaning_block import block_of, rescale
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import block_of, rescale
 from opencse.evaluation.task import Encode
 
 RESCORED = "rescored"

@@ -32,10 +32,10 @@ import pyarrow.parquet as pq
 import torch
 from measures import Measures, cranfield, write_table
 
+from opencse.debias.meaning_block import MeaningBlock, as_query, upgrade
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone, append_block
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import MeaningBlock, as_query, upgrade
 from opencse.evaluation.task import Encode, evaluate_tasks
 
 Row = tuple[str, str, str]

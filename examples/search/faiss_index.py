@@ -7,8 +7,8 @@ import sys
 
 import faiss
 
+from opencse.debias.meaning_block import MeaningBlock
 from opencse.encoder import load_encoder
-from opencse.encoder.meaning_block import MeaningBlock
 from opencse.text.corpus import Corpus, demo_path
 
 if __name__ == "__main__":

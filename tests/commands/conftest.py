@@ -1,7 +1,7 @@
 import pytest
 
+from opencse.debias import strength
 from opencse.evaluation.probes import probes
-from opencse.training import strength
 from tests.evaluation.conftest import some_pairs as some_pairs
 
 

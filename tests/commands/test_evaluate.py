@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 import opencse
 from opencse.commands.main import app as APP
+from opencse.debias.meaning_block import MeaningBlock
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import append_block
-from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences

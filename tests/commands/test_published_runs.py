@@ -11,13 +11,13 @@ import pytest
 from opencse.commands.options import ReproduceOptions
 from opencse.commands.recipes import published_names, published_settings, values_of
 from opencse.commands.reproduce import FULL, reproduce
-from opencse.commands.reproduction import runs as reproduced_runs
-from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
-from opencse.commands.reproduction.runs import Reproduction, Start, StoredRun
 from opencse.commands.train import train
 from opencse.evaluation.probes import load_probe_data, read_sentences
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.toml_tables import parse_override
+from opencse.papers import runs as reproduced_runs
+from opencse.papers.entries import Entry, System, entry_names, load_entry
+from opencse.papers.runs import Reproduction, Start, StoredRun
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 from tests.tiny import WORDS, tiny_bert, tiny_roberta

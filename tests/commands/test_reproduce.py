@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 from opencse.commands import reproduce as module
 from opencse.commands.main import app
 from opencse.commands.reproduce import reproduce
-from opencse.commands.reproduction import runs as reproduced_runs
-from opencse.commands.reproduction.entries import entry_names, load_entry
-from opencse.commands.reproduction.runs import StoredRun
 from opencse.evaluation import ScoredPairs, TaskResult, sts
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.suites import Evaluation
 from opencse.evaluation.task import Results
 from opencse.foundation.errors import OpencseError
+from opencse.papers import runs as reproduced_runs
+from opencse.papers.entries import entry_names, load_entry
+from opencse.papers.runs import StoredRun
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
 

@@ -18,14 +18,14 @@ from sentence_transformers import SentenceTransformer
 import opencse
 from opencse.commands.options import RunOptions
 from opencse.commands.train import resolve_recipe
+from opencse.debias.meaning_block import MeaningBlock, block_of
+from opencse.debias.strength import StrengthCurve
 from opencse.encoder import backbone as backbone_module
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import Backbone, append_block, weights_hash
-from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.foundation.errors import OpencseError
 from opencse.recipes.load import RecipeFile
 from opencse.text.views.builder import read_header
-from opencse.training.strength import StrengthCurve
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
 SENTENCES = """The old bridge is safe because it was repaired.

@@ -30,8 +30,8 @@ from torch import Tensor, nn
 sys.path.append(str(Path(__file__).parents[1]))
 from measures import MEASURES, cell, complaints
 
+from opencse.debias.meaning_block import MeaningBlock
 from opencse.encoder.backbone import BLOCKS
-from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
 from opencse.evaluation.written_sets import load_development, load_guard
 

@@ -16,14 +16,14 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.strength import find_strength
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import BLOCKS, MEASURED, append_block, block_key
-from opencse.encoder.meaning_block import MeaningBlock
 from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.written_sets import load_development, load_guard
 from opencse.foundation.measure import Measures
 from opencse.recipes import load_recipe
-from opencse.training.strength import find_strength
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -31,9 +31,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.meaning_loss import MeaningLoss, expected, relations
 from opencse.encoder import load_encoder
-from opencse.encoder.meaning_block import MeaningBlock
-from opencse.losses.meaning import MeaningLoss, expected, relations
 
 LOSS = MeaningLoss(
     same=(

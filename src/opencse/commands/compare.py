@@ -18,10 +18,10 @@ from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CompareCommand, CompareOptions
 from opencse.commands.reports.page import output_folder, render_template, short, write_page
 from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
+from opencse.debias.meaning_block import similarity_of, upgrade
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
-from opencse.encoder.meaning_block import similarity_of, upgrade
 from opencse.evaluation import Encode, ScoredPairs, evaluate_tasks, load_sts, read_pairs
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.probes.probes import Estimate, mean_estimate
@@ -221,7 +221,7 @@ class SearchComparison(JupyterMixin):
         if self.strength is None or self.new_hits is None:
             return EMBED_AGAIN
         return (
-            f"Stored vectors stay in use: append numbers to them (opencse.encoder.meaning_block.upgrade, strength "
+            f"Stored vectors stay in use: append numbers to them (opencse.debias.meaning_block.upgrade, strength "
             f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
             f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
             "the first ten hits are among the new ones. The new model's hits are sorted by model[-1].similarity of the "

@@ -13,11 +13,11 @@ import numpy as np
 
 from opencse.commands.command_line import takes
 from opencse.commands.options import EvaluateCommand, EvaluateOptions
+from opencse.debias.meaning_block import similarity_of
 from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
-from opencse.encoder.meaning_block import similarity_of
 from opencse.evaluation import read_pairs
 from opencse.evaluation.labelled import LabelledSet
 from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table

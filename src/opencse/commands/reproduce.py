@@ -12,22 +12,15 @@ import typer
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ReproduceOptions
 from opencse.commands.reports.page import NO_FIGURES, can_draw, draw_curves, save
-from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
-from opencse.commands.reproduction.entries import (
-    Entry,
-    ReproducedTable,
-    entry_names,
-    load_entry,
-    scores_table,
-    splits_table,
-)
-from opencse.commands.reproduction.runs import Reproduction, Start, StoredRun, entry_measure
 from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced, write_json, write_text
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.toml_tables import unknown_name_error
+from opencse.papers.details import Detail, detail_figures, detail_listing
+from opencse.papers.entries import Entry, ReproducedTable, entry_names, load_entry, scores_table, splits_table
+from opencse.papers.runs import Reproduction, Start, StoredRun, entry_measure
 from opencse.text.corpus import Corpus, demo_path
 
 FULL = {

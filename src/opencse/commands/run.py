@@ -28,10 +28,11 @@ from opencse.commands.train import (
     train_on_rows,
     training_line,
 )
+from opencse.debias.meaning_block import similarity_of
+from opencse.debias.strength import StrengthCurve, find_strength
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
-from opencse.encoder.meaning_block import similarity_of
 from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
@@ -51,7 +52,6 @@ from opencse.text.user_text import UserText
 from opencse.text.views.registry import texts_hash
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
 from opencse.training.session import TrainingOutcome, encoder_card, hub_score, run_record
-from opencse.training.strength import StrengthCurve, find_strength
 from opencse.training.train import TrainingRun, train_first_stages
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")

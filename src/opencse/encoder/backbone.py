@@ -16,10 +16,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
+from opencse.debias.meaning_block import MeaningBlock, block_of
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled, pools_the_mask
-from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.model_folder import has_pooling, save_encoder
 from opencse.encoder.names import family_of, is_installed, resolve
 from opencse.foundation.cache import cache_place, key_hash

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from opencse.debias.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import checkpoint_contexts, dropout_config_overrides, evaluation_mode
-from opencse.encoder.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.model_folder import check_loaded, check_model_folder, has_pooling, quiet, transformer_folder
 from opencse.encoder.names import resolve
 from opencse.encoder.prompts import bake_template

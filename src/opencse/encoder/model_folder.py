@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors import safe_open
 
-from opencse.encoder.meaning_block import BLOCK_TYPES
+from opencse.debias.meaning_block import BLOCK_TYPES
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced, write_json
 from opencse.foundation.reading import error_reason, read_json, read_text

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
+    from opencse.debias.meaning_loss import MeaningLoss
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
     from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss, RankingConsistencyLoss
     from opencse.losses.forgetting import MaskedLanguageModelLoss, RecallLoss
     from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss, MarginInfoNCELoss, TwoWayMarginLoss
-    from opencse.losses.meaning import MeaningLoss
     from opencse.losses.negatives import DCLRLoss, FalseNegatives, MomentumContrastiveLoss, NoiseNegatives
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
     from opencse.losses.term import (
@@ -38,7 +38,7 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
         "recall": "opencse.losses.forgetting:RecallLoss",
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
         "masked_language_model": "opencse.losses.forgetting:MaskedLanguageModelLoss",
-        "meaning": "opencse.losses.meaning:MeaningLoss",
+        "meaning": "opencse.debias.meaning_loss:MeaningLoss",
         "ranking_consistency": "opencse.losses.distillation:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",
         "list_mle": "opencse.losses.distillation:ListMLELoss",

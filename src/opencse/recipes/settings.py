@@ -111,7 +111,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A meaning block beside the untouched model (`opencse.encoder.meaning_block`): nothing but the block is trained.
+    """A meaning block beside the untouched model (`opencse.debias.meaning_block`): nothing but the block is trained.
 
     Attributes:
         tolerance: How many points (of 100) a guard may lose, a score of search or classification
@@ -119,7 +119,7 @@ class Block:
             more.
         copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block have the optimizer's.
         dropout: Dropout rate of what code and φ read.
-        same_width: Project the vectors to the old length, so that all of them change (`opencse.training.same_width`).
+        same_width: Project the vectors to the old length, so that all of them change (`opencse.debias.same_width`).
     """
 
     tolerance: float = 0.3

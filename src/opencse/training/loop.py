@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
+from opencse.debias.meaning_block import block_of
 from opencse.encoder.device import autocast, same_random_state
-from opencse.encoder.meaning_block import block_of
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import write_text
 from opencse.foundation.measure import Measures

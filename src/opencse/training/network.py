@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from opencse.debias.meaning_block import block_of
 from opencse.encoder.device import world_size
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.loading import load_masked_lm
-from opencse.encoder.meaning_block import block_of
 from opencse.encoder.packing import Packing, use_packed_attention
 from opencse.encoder.prompts import TemplateDenoising
 from opencse.foundation.errors import OpencseError
@@ -165,7 +165,7 @@ def encode(
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 
     Those of an encoder with a meaning block are [e ; z ; code ; φ], each of these with zeros behind it as long as e
-    (`opencse.losses.meaning`).
+    (`opencse.debias.meaning_loss`).
 
     Args:
         encoder: The sentence encoder, or a wrapper of it.

@@ -18,6 +18,7 @@ from accelerate.utils import broadcast_object_list
 from huggingface_hub import EvalResult, ModelCardData, metadata_load
 from jinja2 import StrictUndefined, Template
 
+from opencse.debias.strength import StrengthCurve
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
 from opencse.encoder.model_folder import OLDEST
@@ -28,7 +29,6 @@ from opencse.foundation.toml_tables import decode
 from opencse.recipes import Recipe
 from opencse.recipes.settings import Training
 from opencse.training.folder import check_folder, describe_environment, prepare_folder, read_record
-from opencse.training.strength import StrengthCurve
 
 _PATIENCE = timedelta(days=1)
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from accelerate.utils import set_seed
 
+from opencse.debias.meaning_block import MeaningBlock, block_of
+from opencse.debias.same_width import append_projection, fit_projection
+from opencse.debias.strength import find_strength, standardise_block
 from opencse.encoder import save_encoder
 from opencse.encoder.backbone import Backbone, append_block, weights_hash
 from opencse.encoder.device import join_processes
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.embedder import cut_note
 from opencse.encoder.loading import add_lora, build_projector, exported_projector, keep_inputs_only
-from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
 from opencse.foundation.cache import key_hash
@@ -39,9 +41,7 @@ from opencse.text.mined.vectors import MinedSpec
 from opencse.training.batches import Assembler, ViewTokens, load_teachers, teacher_vectors
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network, term_modules
-from opencse.training.same_width import append_projection, fit_projection
 from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card, run_record
-from opencse.training.strength import find_strength, standardise_block
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from opencse.commands.reports.page import short, write_report
 from opencse.commands.reports.tables import cache_line, compare_outcome, shown, triplet_rows
 from opencse.commands.run import add_scores, card_table
+from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, Transformations, run_probes
 from opencse.evaluation.probes.probe_suite import TripletResult
@@ -26,7 +27,6 @@ from opencse.evaluation.probes.probes import TransformationCosines, mean_estimat
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
 from opencse.training.session import hub_score
-from opencse.training.strength import StrengthCurve
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, pairs
 
 

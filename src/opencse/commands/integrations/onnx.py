@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ExportOptions
 from opencse.commands.reports.page import output_folder
+from opencse.debias.meaning_block import block_of
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import pooling_name, weights_hash
-from opencse.encoder.meaning_block import block_of
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced, write_json
 from opencse.foundation.numbers import unit_rows

@@ -17,12 +17,12 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from opencse.commands.reports.tables import Outcome, headline_rows, shown, tables
+from opencse.debias.strength import StrengthCurve
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.probes import RetrievedText
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Table
-from opencse.training.strength import StrengthCurve
 from opencse.version import __version__
 
 if TYPE_CHECKING:

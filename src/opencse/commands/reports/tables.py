@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED, mean_estimate
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.result_table import Cell, Number, Table
-from opencse.training.strength import StrengthCurve
 
 Row = tuple[Cell, ...]
 _SIDES = ("consistent", "opposed")

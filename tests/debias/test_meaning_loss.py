@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from opencse.debias.meaning_loss import relations
 from opencse.losses import MeaningLoss
-from opencse.losses.meaning import relations
 
 TERM = MeaningLoss(
     same=("text", "same_paraphrase", "paraphrase"),

@@ -25,8 +25,12 @@ _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _TOKENIZERS = "model-tokenizer.json", "reader-tokenizer.json"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
-BLOCK_TYPES = ("meaning_block.MeaningBlock", "opencse.encoder.meaning_block.MeaningBlock")
-"""Type of the block in a model's `modules.json`: this class in the folder's copy of this file, or in the package."""
+BLOCK_TYPES = (
+    "meaning_block.MeaningBlock",
+    "opencse.debias.meaning_block.MeaningBlock",
+    "opencse.encoder.meaning_block.MeaningBlock",
+)
+"""Types of the block in a model's `modules.json`: the copy in its folder, or the package, also as of 0.3."""
 
 
 class MeaningBlock(nn.Module):

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from opencse.debias.meaning_block import MeaningBlock, block_of, rescale
 from opencse.encoder.device import autocast
-from opencse.encoder.meaning_block import MeaningBlock, block_of, rescale
 from opencse.foundation.measure import Measures, VectorMeasure
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.result_table import Cell, Number, Table

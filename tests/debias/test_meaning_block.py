@@ -11,10 +11,10 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from tokenizers import Tokenizer, decoders
 from transformers import PreTrainedTokenizerFast
 
+from opencse.debias.meaning_block import MeaningBlock, as_query, average, rescale, similarity_of, upgrade
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import append_block, both_tokenizers, same_tokens, weights_hash
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, similarity_of, upgrade
 from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch
 from tests.tiny import tiny_bert, tiny_roberta

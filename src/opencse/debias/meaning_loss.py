@@ -1,7 +1,7 @@
 """What the similarities of meaning vectors should be, given how the texts of a training row are related.
 
 Texts that say the same are near, contradictions opposite, texts with exchanged roles or numbers unrelated; of all
-others only what the untouched model says is known. `opencse.encoder.meaning_block` has the formula of the vectors.
+others only what the untouched model says is known. `opencse.debias.meaning_block` has the formula of the vectors.
 """
 
 from __future__ import annotations

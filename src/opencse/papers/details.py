@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opencse.commands.reports.page import WIDTH, Draw, draw_histogram, draw_scatter, short
-from opencse.commands.reproduction.entries import Entry, Listing, PairGroup, Query
 from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.probes import ProbeData
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
+from opencse.papers.entries import Entry, Listing, PairGroup, Query
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
 from opencse.text.surface import lexical_overlap, match_error_rate

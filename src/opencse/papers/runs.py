@@ -16,15 +16,6 @@ import numpy as np
 from opencse.commands.evaluate import evaluate
 from opencse.commands.options import ReproduceOptions
 from opencse.commands.reports.page import Curve
-from opencse.commands.reproduction.details import (
-    Detail,
-    find_neighbours,
-    load_group,
-    pair_cosines,
-    project,
-    training_pairs,
-)
-from opencse.commands.reproduction.entries import Entry, System
 from opencse.commands.run import run
 from opencse.commands.run_groups import read_run
 from opencse.encoder import load_encoder
@@ -34,6 +25,8 @@ from opencse.evaluation import Encode, ScoredPairs, load_sts
 from opencse.evaluation.probes import ProbeData, ProbeScores, run_probes
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
+from opencse.papers.details import Detail, find_neighbours, load_group, pair_cosines, project, training_pairs
+from opencse.papers.entries import Entry, System
 from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from opencse.debias.strength import find_strength
 from opencse.foundation.measure import Measures
-from opencse.training.strength import find_strength
 
 
 class Given:

@@ -14,12 +14,12 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
+from opencse.debias.meaning_block import block_of
+from opencse.debias.strength import Axes
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import block_of
 from opencse.losses import MeaningLoss
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
-from opencse.training.strength import Axes
 
 _ROWS = 3_000
 _OLD = 0.3  # γ

@@ -6,23 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.reproduction.details import pair_cosines, project
-from opencse.commands.reproduction.entries import (
-    PARTS,
-    Cell,
-    Entry,
-    System,
-    entry_names,
-    load_entry,
-    scores_table,
-    splits_table,
-)
 from opencse.encoder.names import FAMILIES
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.probes.probes import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
+from opencse.papers.details import pair_cosines, project
+from opencse.papers.entries import PARTS, Cell, Entry, System, entry_names, load_entry, scores_table, splits_table
 from opencse.recipes import load_recipe
 
 # Tasks of SAN that opencse does not name itself, and that a user may have as folders of these names.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.training.same_width import projection_axes
+from opencse.debias.same_width import projection_axes
 
 D = 6
 

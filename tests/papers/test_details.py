@@ -5,7 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.reproduction.details import (
+from opencse.evaluation import ScoredPairs
+from opencse.evaluation.probes import ProbeData, load_probe_data
+from opencse.foundation.errors import OpencseError
+from opencse.papers.details import (
     PairGroup,
     detail_figures,
     detail_listing,
@@ -15,10 +18,7 @@ from opencse.commands.reproduction.details import (
     project,
     training_pairs,
 )
-from opencse.commands.reproduction.entries import Entry, Query, System
-from opencse.evaluation import ScoredPairs
-from opencse.evaluation.probes import ProbeData, load_probe_data
-from opencse.foundation.errors import OpencseError
+from opencse.papers.entries import Entry, Query, System
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 
@@ -145,7 +145,7 @@ def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
 
 
 def test_a_pair_is_looked_up_by_its_place(monkeypatch) -> None:
-    monkeypatch.setattr("opencse.commands.reproduction.details.load_sts", lambda *_, **options: [PAIRS])
+    monkeypatch.setattr("opencse.papers.details.load_sts", lambda *_, **options: [PAIRS])
     group = PairGroup(name="x", place=("STS12", "test", 3))
     assert load_group(group, ProbeData(), "data") == [("e f g h", "e x y z", 4.8)]
     with pytest.raises(OpencseError, match="a pair of STS12"):
