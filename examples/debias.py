@@ -1,6 +1,7 @@
 """Debias all-MiniLM-L6-v2 on the sample sentences: python examples/debias.py [OUT] [STEPS]
 
-The sample only shows that it works. Text of your own, 100,000 sentences or more, is what teaches the model.
+The sample only shows that it works. Text of your own, 100,000 sentences or more, is what teaches
+the model.
 """
 
 import sys
@@ -21,10 +22,16 @@ if __name__ == "__main__":
         overwrite=True,
         overrides=[f"training.max_steps={steps}"],
     )
-    sentence, negation, antonym = "The road is safe.", "The road is not safe.", "The road is dangerous."
+    sentence, negation, antonym = (
+        "The road is safe.",
+        "The road is not safe.",
+        "The road is dangerous.",
+    )
     for label, folder in (("before", "minilm"), ("after", result.run.model)):
         model = load_encoder(folder)
         a, b, c = model.encode([negation, sentence, antonym])
         near, right = model.similarity(a, b).item(), model.similarity(a, c).item()
-        print(f"{label}: '{negation}' has cosine {near:.2f} with '{sentence}', {right:.2f} with '{antonym}'")
+        print(
+            f"{label}: '{negation}' has cosine {near:.2f} with '{sentence}', {right:.2f} with '{antonym}'"
+        )
     print("report:", result.report)

@@ -1,7 +1,7 @@
 """HiNCE with hard negatives of your own: python examples/hard_negatives.py [OUT] [STEPS]
 
-The corpus has two columns: each sentence, and one that is close in wording and means something else. Here the negation
-rules write it; a file with a column `negative` serves as well.
+The corpus has two columns: each sentence, and one that is close in wording and means something
+else. Here the negation rules write it; a file with a column `negative` serves as well.
 """
 
 import sys
@@ -16,8 +16,12 @@ if __name__ == "__main__":
     out, steps = Path(arguments.get(1, "hard-negatives-out")), int(arguments.get(2, 30))
     corpus = Corpus(demo_path("demo", "sentences.txt"))
     views = build_views(corpus, {"negative": CONSTRUCTORS["negation"]()}, out / "columns")
-    recipe = opencse.load_recipe("hince", family="minilm", overrides=[f"training.max_steps={steps}"])
-    result = opencse.run(recipe, views.path, backbone="minilm", out=out / "run", pairs="demo", overwrite=True)
+    recipe = opencse.load_recipe(
+        "hince", family="minilm", overrides=[f"training.max_steps={steps}"]
+    )
+    result = opencse.run(
+        recipe, views.path, backbone="minilm", out=out / "run", pairs="demo", overwrite=True
+    )
     for label, suite in (("before", result.before), ("after", result.after)):
         kinds = suite["pairs"].results[0].details["subsets"]
         print(label, {kind: round(values["cosine_mean"], 2) for kind, values in kinds.items()})

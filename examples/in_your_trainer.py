@@ -4,7 +4,11 @@ import sys
 from pathlib import Path
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 
 import opencse
 from opencse.encoder.names import resolve
@@ -25,7 +29,9 @@ if __name__ == "__main__":
         report_to="none",
     )
     data = Dataset.from_dict({"text": sentences}).select_columns(loss.columns)
-    trainer = SentenceTransformerTrainer(model, settings, data, loss=loss, callbacks=[loss.callback()])
+    trainer = SentenceTransformerTrainer(
+        model, settings, data, loss=loss, callbacks=[loss.callback()]
+    )
     trainer.train()
     model.save_pretrained(str(out / "model"))
     print({name: round(float(value), 3) for name, value in loss.reports.items()})

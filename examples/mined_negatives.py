@@ -41,4 +41,6 @@ if __name__ == "__main__":
         overwrite=True,
         overrides=[f"training.max_steps={steps}"],
     )
-    print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)
+    print(
+        "Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average
+    )

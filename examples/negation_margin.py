@@ -1,6 +1,7 @@
 """SNCSE, a margin between paraphrase and negation: python examples/negation_margin.py [OUT] [STEPS]
 
-The grammar rules build a negation of each sentence; the loss keeps it less similar than the positive, by a margin.
+The grammar rules build a negation of each sentence; the loss keeps it less similar than the
+positive, by a margin.
 """
 
 import sys
@@ -20,4 +21,6 @@ if __name__ == "__main__":
         overwrite=True,
         overrides=[f"training.max_steps={steps}"],
     )
-    print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)
+    print(
+        "Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average
+    )

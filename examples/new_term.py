@@ -51,6 +51,11 @@ if __name__ == "__main__":
     (out / "uniform.toml").write_text(RECIPE, encoding="utf-8")
     settings = [f"training.max_steps={steps}"]
     run = opencse.train(
-        out / "uniform.toml", "demo", backbone="minilm", out=out / "run", overwrite=True, overrides=settings
+        out / "uniform.toml",
+        "demo",
+        backbone="minilm",
+        out=out / "run",
+        overwrite=True,
+        overrides=settings,
     )
     print((run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])

@@ -12,7 +12,9 @@ from opencse.losses import InfoNCELoss
 from opencse.text.corpus import demo_path
 
 
-def train(model: SentenceTransformer, sentences: list[str], steps: int, batch: int = 16) -> dict[str, float]:
+def train(
+    model: SentenceTransformer, sentences: list[str], steps: int, batch: int = 16
+) -> dict[str, float]:
     """Train a model on sentences; return the loss and the reports of the last step."""
     loss = InfoNCELoss(temperature=0.05)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5)
@@ -26,7 +28,9 @@ def train(model: SentenceTransformer, sentences: list[str], steps: int, batch: i
         optimizer.zero_grad()
         output.value.backward()
         optimizer.step()
-        last = {"loss": output.value.item()} | {name: report.item() for name, report in output.reports.items()}
+        last = {"loss": output.value.item()} | {
+            name: report.item() for name, report in output.reports.items()
+        }
     return last
 
 
@@ -35,5 +39,11 @@ if __name__ == "__main__":
     out, steps = Path(arguments.get(1, "plain-loop-out")), int(arguments.get(2, 30))
     torch.manual_seed(1)
     model = load_encoder("mini-mlm", pooling="mean")
-    print(train(model, demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines(), steps))
+    print(
+        train(
+            model,
+            demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines(),
+            steps,
+        )
+    )
     model.save(str(out))

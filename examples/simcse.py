@@ -1,7 +1,7 @@
 """SimCSE on the sample sentences: python examples/simcse.py [OUT] [STEPS]
 
-Two dropout masks of one sentence are a positive pair; the other sentences of the batch are its negatives. The sample is
-small and the model is good already: expect a run, not a gain.
+Two dropout masks of one sentence are a positive pair; the other sentences of the batch are its
+negatives. The sample is small and the model is good already: expect a run, not a gain.
 """
 
 import sys
@@ -23,7 +23,9 @@ if __name__ == "__main__":
         overwrite=True,
         overrides=[f"training.max_steps={steps}", "training.seed=1"],
     )
-    print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)
+    print(
+        "Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average
+    )
 
     model = SentenceTransformer(str(result.run.model))
     valve, paraphrase, contradiction = model.encode(

@@ -1,6 +1,7 @@
 """RankCSE, ranking the batch as a teacher does: python examples/teacher_ranking.py [OUT] [STEPS]
 
-The teacher's vectors are computed once, before training. Any sentence-transformers model can be the teacher.
+The teacher's vectors are computed once, before training. Any sentence-transformers model can be the
+teacher.
 """
 
 import sys

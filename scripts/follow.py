@@ -2,14 +2,15 @@
 
     python scripts/follow.py opencse.commands.run:run:corpus [CHECKOUT]
 
-The argument is followed from call to call in the order of the source, branches one after another and each function
-once. A *stop* is a call into another file; a return is none, for whoever reads the caller is there already. A *climb*
-is a call into a package further up: of a function, or a closure over the argument, that a caller handed down. A package
-stands above all packages that it imports. Stops in the package where the walk starts are counted apart.
+The argument is followed from call to call in the order of the source, branches one after another
+and each function once. A *stop* is a call into another file; a return is none, for whoever reads
+the caller is there already. A *climb* is a call into a package further up: of a function, or a
+closure over the argument, that a caller handed down. A package stands above all packages that it
+imports. Stops in the package where the walk starts are counted apart.
 
-Followed are the argument itself, under whatever name, its `path`, an attribute of its name, and a path or an object of
-its kind that a function makes of it (`rows = prepare_rows(recipe, corpus)`). Methods of objects are not followed: who
-reads `corpus.texts()` need not open the class.
+Followed are the argument itself, under whatever name, its `path`, an attribute of its name, and a
+path or an object of its kind that a function makes of it (`rows = prepare_rows(recipe, corpus)`).
+Methods of objects are not followed: who reads `corpus.texts()` need not open the class.
 """
 
 from __future__ import annotations
@@ -51,10 +52,14 @@ def read(path: Path) -> Module:
             module.functions[node.name] = node
         elif isinstance(node, ast.ClassDef):
             module.classes.add(node.name)
-            module.functions |= {f"{node.name}.{each.name}": each for each in node.body if isinstance(each, Function)}
+            module.functions |= {
+                f"{node.name}.{each.name}": each for each in node.body if isinstance(each, Function)
+            }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            module.origins |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+            module.origins |= {
+                alias.asname or alias.name: (node.module, alias.name) for alias in node.names
+            }
     return module
 
 
@@ -93,7 +98,9 @@ class Walk:
         self.stops: list[Stop] = []
         self._seen: set[tuple[str, str, frozenset[str]]] = set()
 
-    def enter(self, module: str, name: str, names: frozenset[str], handed: Mapping[str, Target]) -> None:
+    def enter(
+        self, module: str, name: str, names: frozenset[str], handed: Mapping[str, Target]
+    ) -> None:
         """Visit a function that has the argument under some names, and what it calls with it.
 
         Args:
@@ -124,14 +131,19 @@ class Walk:
             case ast.Name(id=name):
                 return name in known
             case ast.Attribute(value=value, attr=name):
-                return name == self.argument or (name == "path" and self._is(value, known, module, caller))
+                return name == self.argument or (
+                    name == "path" and self._is(value, known, module, caller)
+                )
             case ast.Call(func=func, args=args, keywords=keywords):
                 given = any(
-                    self._is(each, known, module, caller) for each in (*args, *(each.value for each in keywords))
+                    self._is(each, known, module, caller)
+                    for each in (*args, *(each.value for each in keywords))
                 )
                 return given and self._keeps(module, caller, func)
             case ast.IfExp(body=first, orelse=second) | ast.BoolOp(values=[first, second]):
-                return self._is(first, known, module, caller) or self._is(second, known, module, caller)
+                return self._is(first, known, module, caller) or self._is(
+                    second, known, module, caller
+                )
         return False
 
     def _keeps(self, module: str, caller: str, func: ast.expr) -> bool:
@@ -142,7 +154,9 @@ class Walk:
         returns = self.modules[found[0]].functions[found[1]].returns if found else None
         return isinstance(returns, ast.Name) and returns.id in ("Path", self.argument.capitalize())
 
-    def _call(self, here: Target, call: ast.Call, known: set[str], handed: Mapping[str, Target]) -> None:
+    def _call(
+        self, here: Target, call: ast.Call, known: set[str], handed: Mapping[str, Target]
+    ) -> None:
         target = self._function(here, call.func, handed)
         if target is None:
             return
@@ -151,10 +165,16 @@ class Walk:
             return
         parameters = self.modules[target.module].functions[target.name].args
         positional = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
-        positional = positional[1:] if "." in target.name and positional[:1] in (["self"], ["cls"]) else positional
+        positional = (
+            positional[1:]
+            if "." in target.name and positional[:1] in (["self"], ["cls"])
+            else positional
+        )
         values = dict(zip(positional, call.args, strict=False))
         values |= {each.arg: each.value for each in call.keywords if each.arg}
-        names = {name for name, value in values.items() if self._is(value, known, here.module, here.name)}
+        names = {
+            name for name, value in values.items() if self._is(value, known, here.module, here.name)
+        }
         functions = {name: self._function(here, value, handed) for name, value in values.items()}
         down = {name: function for name, function in functions.items() if function is not None}
         if names or any(function.closure for function in down.values()):
@@ -165,7 +185,9 @@ class Walk:
         if module != caller:
             self.stops.append(Stop(module, caller))
 
-    def _function(self, here: Target, func: ast.expr, handed: Mapping[str, Target]) -> Target | None:
+    def _function(
+        self, here: Target, func: ast.expr, handed: Mapping[str, Target]
+    ) -> Target | None:
         """Return the function that an expression names: handed down, a closure, or one of a module."""
         if isinstance(func, ast.Name) and func.id in handed:
             return handed[func.id]

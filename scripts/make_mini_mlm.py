@@ -4,16 +4,17 @@
     python scripts/make_mini_mlm.py domain.txt -o adapted/ --model bert-base-uncased
     opencse run simcse domain.txt --backbone adapted/ -o out/
 
-CORPUS has one sentence per line, or a column `text` (JSONL, CSV, Parquet). OUT/model is the trained model, which
+CORPUS has one sentence per line, or a column `text` (JSONL, CSV, Parquet). OUT/model is the trained
+model, which
 opencse takes as a backbone. A new model has the architecture and the settings of the bundled `mini-mlm`: a BERT of 4
-layers of 256, and 12,000 lower-cased word pieces. That one saw 1.3 million sentences, in 20,000 steps and 3.3 hours on
-one core.
-A continued model keeps its architecture and its vocabulary.
+layers of 256, and 12,000 lower-cased word pieces. That one saw 1.3 million sentences, in 20,000
+steps and 3.3 hours on one core. A continued model keeps its architecture and its vocabulary.
 
-Whole words are masked, so that a word's other pieces do not give it away. One line in a hundred (2,000 at most) is held
-out; the perplexity of its masked tokens is printed. OUT/checkpoints is written every 250 steps, and --resume continues
-from the last one. Its weights are safetensors, but transformers writes the optimizer's state and the random state as
-pickles, and reads them without running code in them; resume in folders of your own only.
+Whole words are masked, so that a word's other pieces do not give it away. One line in a hundred
+(2,000 at most) is held out; the perplexity of its masked tokens is printed. OUT/checkpoints is
+written every 250 steps, and --resume continues from the last one. Its weights are safetensors, but
+transformers writes the optimizer's state and the random state as pickles, and reads them without
+running code in them; resume in folders of your own only.
 """
 
 from __future__ import annotations
@@ -47,7 +48,12 @@ from opencse.text.corpus import Corpus
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ALPHABET = 400  # words with rarer characters become [UNK]
-SHAPE = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
+SHAPE = {
+    "hidden_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 1024,
+}
 POSITIONS = 256
 DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 NEW = {"learning_rate": 1.5e-3, "adam_beta2": 0.98, "lr_scheduler_type": "warmup_stable_decay"}
@@ -57,11 +63,14 @@ CONTINUED = {"learning_rate": 1e-4, "lr_scheduler_type": "linear"}
 def learn_vocabulary(texts: list[str], size: int) -> BertTokenizer:
     """Learn a lower-cased WordPiece vocabulary; the same texts give the same one.
 
-    The trainer numbers the characters that continue a word in the order of a hash table, and breaks ties by these
-    numbers. It gets them in a fixed order instead.
+    The trainer numbers the characters that continue a word in the order of a hash table, and breaks
+    ties by these numbers. It gets them in a fixed order instead.
     """
     raw = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    raw.normalizer, raw.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    raw.normalizer, raw.pre_tokenizer = (
+        normalizers.BertNormalizer(),
+        pre_tokenizers.BertPreTokenizer(),
+    )
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update("".join(raw.normalizer.normalize_str(text).split()))
@@ -72,7 +81,9 @@ def learn_vocabulary(texts: list[str], size: int) -> BertTokenizer:
     )
     raw.train_from_iterator(texts, trainer)
     if raw.get_vocab_size() != size:
-        raise OpencseError(f"the text yields {raw.get_vocab_size()} word pieces, not {size}", "Pass more text.")
+        raise OpencseError(
+            f"the text yields {raw.get_vocab_size()} word pieces, not {size}", "Pass more text."
+        )
     return BertTokenizer(vocab=raw.get_vocab(), model_max_length=POSITIONS)
 
 
@@ -90,15 +101,23 @@ class WholeWordCollator:
     def __init__(self, tokenizer: Any, max_length: int, rate: float) -> None:
         self.tokenizer, self.max_length = tokenizer, max_length
         self.mask = DataCollatorForLanguageModeling(
-            tokenizer, mlm_probability=rate, whole_word_mask=True, mask_replace_prob=1, random_replace_prob=0
+            tokenizer,
+            mlm_probability=rate,
+            whole_word_mask=True,
+            mask_replace_prob=1,
+            random_replace_prob=0,
         )
 
     def __call__(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Return ids, attention mask and labels (-100 where nothing is predicted), each (rows, longest)."""
         options = {"return_special_tokens_mask": True, "return_offsets_mapping": True}
         texts = [row["text"] for row in rows]
-        batch = self.tokenizer(texts, truncation=True, max_length=self.max_length, padding=True, **options)
-        return self.mask([dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)])
+        batch = self.tokenizer(
+            texts, truncation=True, max_length=self.max_length, padding=True, **options
+        )
+        return self.mask(
+            [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
+        )
 
 
 def dataset(texts: list[str]) -> Dataset:
@@ -126,14 +145,20 @@ def train(args: argparse.Namespace) -> None:
     if args.resume and last is None:
         raise OpencseError(f"{args.out}: holds no checkpoint to resume", "Leave out --resume.")
     if not args.resume and args.out.exists() and any(args.out.iterdir()):
-        raise OpencseError(f"{args.out}: is not empty", "Use --resume to continue, or another folder.")
+        raise OpencseError(
+            f"{args.out}: is not empty", "Use --resume to continue, or another folder."
+        )
     texts = [text for (text,) in Corpus(args.corpus).rows(("text",)) if text]
     held_out = texts[::100][:2000]
     texts = [text for i, text in enumerate(texts) if i % 100 or i >= 200_000]
     set_seed(args.seed)
     new = args.model is None
     if new:
-        tokenizer = AutoTokenizer.from_pretrained(last) if last else learn_vocabulary(texts, args.vocabulary)
+        tokenizer = (
+            AutoTokenizer.from_pretrained(last)
+            if last
+            else learn_vocabulary(texts, args.vocabulary)
+        )
         model, batch, rate, length = new_model(tokenizer), 64, 0.25, POSITIONS
         # Encoders see single sentences; longer inputs train the later positions.
         texts += [" ".join(texts[i : i + 8]) for i in range(0, len(texts), 80)]
@@ -141,11 +166,16 @@ def train(args: argparse.Namespace) -> None:
         model, tokenizer = load_masked_lm(args.model)
         batch, rate, length = 32, 0.2, min(128, tokenizer.model_max_length)
     if len(texts) < batch:
-        raise OpencseError(f"{args.corpus}: {len(texts)} sentences are too few for a batch of {batch}")
+        raise OpencseError(
+            f"{args.corpus}: {len(texts)} sentences are too few for a batch of {batch}"
+        )
     steps = args.steps or math.ceil(len(texts) / batch)
     settings: dict[str, Any] = dict(NEW if new else CONTINUED)
     if new:
-        settings["lr_scheduler_kwargs"] = {"num_decay_steps": math.ceil(steps / 4), "decay_type": "linear"}
+        settings["lr_scheduler_kwargs"] = {
+            "num_decay_steps": math.ceil(steps / 4),
+            "decay_type": "linear",
+        }
     trainer = Trainer(
         model,
         TrainingArguments(
@@ -181,15 +211,33 @@ def train(args: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Read the command line; bad input is one line and exit code 2."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path, help="the text: one sentence per line, or a table with a column `text`")
-    parser.add_argument("-o", "--out", type=Path, required=True, help="a new folder for checkpoints and model")
-    parser.add_argument("--model", help="continue this masked language model (folder, hub id, or mini-mlm)")
-    parser.add_argument("--steps", type=int, help="optimiser steps (default: one pass over the text)")
-    parser.add_argument("--vocabulary", type=int, default=12_000, help="word pieces of a new model (default: 12000)")
-    parser.add_argument("--seed", type=int, default=42, help="seed of all random choices (default: 42)")
-    parser.add_argument("--bf16", action="store_true", help="multiply in bf16: faster on hardware that has it")
-    parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint in OUT")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "corpus", type=Path, help="the text: one sentence per line, or a table with a column `text`"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, help="a new folder for checkpoints and model"
+    )
+    parser.add_argument(
+        "--model", help="continue this masked language model (folder, hub id, or mini-mlm)"
+    )
+    parser.add_argument(
+        "--steps", type=int, help="optimiser steps (default: one pass over the text)"
+    )
+    parser.add_argument(
+        "--vocabulary", type=int, default=12_000, help="word pieces of a new model (default: 12000)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=42, help="seed of all random choices (default: 42)"
+    )
+    parser.add_argument(
+        "--bf16", action="store_true", help="multiply in bf16: faster on hardware that has it"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="continue from the last checkpoint in OUT"
+    )
     try:
         train(parser.parse_args(arguments))
     except OpencseError as error:

@@ -19,23 +19,38 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FAULTS: dict[str, dict[str, str]] = tomllib.loads((ROOT / "scripts" / "faults.toml").read_text(encoding="utf-8"))
+FAULTS: dict[str, dict[str, str]] = tomllib.loads(
+    (ROOT / "scripts" / "faults.toml").read_text(encoding="utf-8")
+)
 """By name: the file below `src/opencse`, the text to replace, its replacement, and the test that must fail."""
 
 
 def faulty(code: str, fault: dict[str, str]) -> str:
     """Return the code of a file with a fault in it."""
     if code.count(fault["old"]) != 1:
-        sys.exit(f"{fault['file']} has {fault['old']!r} {code.count(fault['old'])} times: correct scripts/faults.toml")
+        sys.exit(
+            f"{fault['file']} has {fault['old']!r} {code.count(fault['old'])} times: correct scripts/faults.toml"
+        )
     return code.replace(fault["old"], fault["new"])
 
 
 def run(source: Path, *tests: str) -> tuple[int, list[str]]:
     """Run tests on a copy of `src`; return the exit code of pytest and the names of the tests that failed."""
     path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
-    # Without compiled files, which Python takes for current if a fault leaves size and second of a file as they were.
+    # Without compiled files, which Python takes for current if a fault leaves size and second of a
+    # file as they were.
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "--tb=no", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "--tb=no",
+        *tests,
+    ]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     return done.returncode, re.findall(r"^FAILED (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
 
@@ -57,7 +72,10 @@ def main(names: list[str]) -> int:
             place.write_text(whole, encoding="utf-8")
             missed += not failed
             found = failed[0].partition("::")[2] if failed else f"none (pytest ended with {code})"
-            print(f"| {name} | {fault['file']} | {found} | {time.perf_counter() - started:.0f} |", flush=True)
+            print(
+                f"| {name} | {fault['file']} | {found} | {time.perf_counter() - started:.0f} |",
+                flush=True,
+            )
     print(f"{len(chosen) - missed} of {len(chosen)} faults noticed")
     return int(missed > 0)
 

@@ -57,7 +57,10 @@ def check(archive: Path, tracked: set[str], version: str) -> None:
             "empty environment": [sys.executable, "-m", "venv", python.parents[1]],
             "torch": [*pip, torch[0] if torch else "torch"],
             "install": [*pip, f"{archive.resolve()}[minilm]"],
-            "opencse run debias": [python.with_name("opencse"), *"run debias --backbone minilm -o out".split()],
+            "opencse run debias": [
+                python.with_name("opencse"),
+                *"run debias --backbone minilm -o out".split(),
+            ],
             "use of the model": [python, "-c", USE],
         }
         for name, command in steps.items():
@@ -67,7 +70,9 @@ def check(archive: Path, tracked: set[str], version: str) -> None:
 
 
 def main(archives: list[Path]) -> None:
-    files = subprocess.check_output(["git", "ls-files", "src/opencse"], cwd=ROOT, text=True).splitlines()
+    files = subprocess.check_output(
+        ["git", "ls-files", "src/opencse"], cwd=ROOT, text=True
+    ).splitlines()
     version = re.search(r'"(.+)"$', (ROOT / "src/opencse/version.py").read_text().strip())
     assert version is not None
     tag = os.environ.get("GITHUB_REF", "")

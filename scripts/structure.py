@@ -2,8 +2,9 @@
 
     python scripts/structure.py [CHECKOUT]
 
-A circle is a set of files, or of packages, that import each other, be it in a function or for type checking only.
-`tests/test_architecture.py` keeps the layers of the packages, and fails on a circle of files.
+A circle is a set of files, or of packages, that import each other, be it in a function or for type
+checking only. `tests/test_architecture.py` keeps the layers of the packages, and fails on a circle
+of files.
 """
 
 from __future__ import annotations
@@ -25,10 +26,19 @@ def main(checkout: Path) -> None:
     for name, used in files.items():
         packages.setdefault(package_of(name), set()).update(package_of(other) for other in used)
     packages = {name: used - {name, "opencse"} for name, used in packages.items()}
-    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules.items()}
+    lines = {
+        name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules.items()
+    }
     functions = [found for name, path in modules.items() for found in functions_of(name, path)]
-    flat = {name: len(list(path.parent.glob("*.py"))) for name, path in modules.items() if path.name == "__init__.py"}
-    largest_folder, longest_file = max(flat, key=flat.__getitem__), max(lines, key=lines.__getitem__)
+    flat = {
+        name: len(list(path.parent.glob("*.py")))
+        for name, path in modules.items()
+        if path.name == "__init__.py"
+    }
+    largest_folder, longest_file = (
+        max(flat, key=flat.__getitem__),
+        max(lines, key=lines.__getitem__),
+    )
     longest_function = max(functions, key=lambda found: found[1])
     print(f"files                 {len(modules)}")
     print(f"imports               {sum(map(len, files.values()))}")
@@ -62,7 +72,11 @@ def package_of(name: str) -> str:
 def imports(path: Path, modules: dict[str, Path]) -> Iterator[str]:
     """Yield the modules of opencse that a file imports, anywhere in it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "opencse":
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.split(".")[0] == "opencse"
+        ):
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in modules else node.module
@@ -86,7 +100,9 @@ def parameters_of(modules: dict[str, Path]) -> str:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-                lists.append((sum(each.arg not in ("self", "cls") for each in given), f"{name}.{node.name}"))
+                lists.append(
+                    (sum(each.arg not in ("self", "cls") for each in given), f"{name}.{node.name}")
+                )
     return ", ".join(f"{count} ({name})" for count, name in sorted(lists, reverse=True)[:5])
 
 
@@ -105,17 +121,24 @@ def print_lines(modules: dict[str, Path]) -> None:
 def line_kinds(path: Path) -> Counter[str]:
     """Count the lines of a file by kind; a line with code and a comment is code."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    kinds = ["blank" if not line.strip() else "comment" if line.lstrip().startswith("#") else "code" for line in lines]
+    kinds = [
+        "blank" if not line.strip() else "comment" if line.lstrip().startswith("#") else "code"
+        for line in lines
+    ]
     tree = ast.parse("\n".join(lines))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            kinds[node.lineno - 1 : node.end_lineno] = ["import"] * (node.end_lineno - node.lineno + 1)
+            kinds[node.lineno - 1 : node.end_lineno] = ["import"] * (
+                node.end_lineno - node.lineno + 1
+            )
         body = getattr(node, "body", None)
         # Strings as statements: docstrings, and those below a constant or a field.
         for each in body if isinstance(body, list) else ():
             text = each.value if isinstance(each, ast.Expr) else None
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                kinds[each.lineno - 1 : each.end_lineno] = ["docstring"] * (each.end_lineno - each.lineno + 1)
+                kinds[each.lineno - 1 : each.end_lineno] = ["docstring"] * (
+                    each.end_lineno - each.lineno + 1
+                )
     return Counter(kinds)
 
 

@@ -3,11 +3,11 @@
     python scripts/train_syntax.py --data FOLDER --out FOLDER [--set section.key=value ...]
     python scripts/train_syntax.py --data FOLDER --evaluate FOLDER
 
-`--data` holds `en_ewt-ud-{train,dev,test}.conllu[.gz]`. The pipeline is spaCy's small convolutional one: hash
-embeddings, a shared window encoder, and a tagger (XPOS), a morphologizer (UPOS only), a dependency parser and an
-edit-tree lemmatizer on top. Sentences are shown as raw text cut by spaCy's own English tokenizer, since that is what
-the pipeline meets in use; a share of them is lower-cased or loses its final punctuation, since training text often
-has.
+`--data` holds `en_ewt-ud-{train,dev,test}.conllu[.gz]`. The pipeline is spaCy's small convolutional
+one: hash embeddings, a shared window encoder, and a tagger (XPOS), a morphologizer (UPOS only), a
+dependency parser and an edit-tree lemmatizer on top. Sentences are shown as raw text cut by spaCy's
+own English tokenizer, since that is what the pipeline meets in use; a share of them is lower-cased
+or loses its final punctuation, since training text often has.
 """
 
 from __future__ import annotations
@@ -185,14 +185,22 @@ def read_sentences(folder: str, split: str) -> list[Doc]:
             docs = list(conllu_to_docs(text, n_sents=1, no_print=True))
             for doc in docs:
                 for token in doc:
-                    token.set_morph("")  # only the coarse tag is learned: 17 labels in place of several hundred
+                    token.set_morph(
+                        ""
+                    )  # only the coarse tag is learned: 17 labels in place of several hundred
             return docs
-    sys.exit(f"{folder} has no en_ewt-ud-{split}.conllu[.gz]; --data names the folder that holds the treebank")
+    sys.exit(
+        f"{folder} has no en_ewt-ud-{split}.conllu[.gz]; --data names the folder that holds the treebank"
+    )
 
 
 def without_final_punctuation(doc: Doc) -> Doc:
     """Drop the last token where it is punctuation that nothing depends on."""
-    if len(doc) < 3 or doc[-1].pos_ != "PUNCT" or any(token.head.i == len(doc) - 1 for token in doc[:-1]):
+    if (
+        len(doc) < 3
+        or doc[-1].pos_ != "PUNCT"
+        or any(token.head.i == len(doc) - 1 for token in doc[:-1])
+    ):
         return doc
     return rebuild(list(doc[:-1]), doc)
 
@@ -212,7 +220,9 @@ def rebuild(tokens: list, doc: Doc, lower: bool = False) -> Doc:
 
 
 @registry.readers("opencse.ewt.v1")
-def reader(path: str, split: str, lower: float = 0.0, bare: float = 0.0, joined: float = 0.0) -> object:
+def reader(
+    path: str, split: str, lower: float = 0.0, bare: float = 0.0, joined: float = 0.0
+) -> object:
     """Yield training examples; `lower`, `bare`, `joined`: shares lower-cased, without final mark, or two in a row."""
     gold = read_sentences(path, split)
     chance = random.Random(0)
@@ -245,9 +255,20 @@ def evaluate(nlp: Language, data: str, split: str = "test") -> dict[str, float]:
     docs = list(nlp.pipe(texts))
     seconds = time.perf_counter() - begin
     raw = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in gold])
-    blank = [Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in gold]
-    cut = nlp.evaluate([Example(predicted, doc) for predicted, doc in zip(blank, gold, strict=True)])
-    names = {"tag": "tag_acc", "upos": "pos_acc", "lemma": "lemma_acc", "uas": "dep_uas", "las": "dep_las"}
+    blank = [
+        Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        for doc in gold
+    ]
+    cut = nlp.evaluate(
+        [Example(predicted, doc) for predicted, doc in zip(blank, gold, strict=True)]
+    )
+    names = {
+        "tag": "tag_acc",
+        "upos": "pos_acc",
+        "lemma": "lemma_acc",
+        "uas": "dep_uas",
+        "las": "dep_las",
+    }
     scores = {f"{name} (raw text)": 100 * raw[key] for name, key in names.items()}
     scores |= {f"{name} (gold tokens)": 100 * cut[key] for name, key in names.items()}
     right = sum(sum(1 for t in doc if t.head.i == t.i) == 1 for doc in docs)
@@ -268,25 +289,35 @@ def publish(trained: str, folder: Path, scores: dict[str, float]) -> None:
         "version": "1.0.0",
         "description": "Tagger, parser and lemmatizer for English, trained by scripts/train_syntax.py",
         "license": "CC BY-SA 4.0",
-        "sources": ["Universal Dependencies English-EWT (https://github.com/UniversalDependencies/UD_English-EWT)"],
+        "sources": [
+            "Universal Dependencies English-EWT (https://github.com/UniversalDependencies/UD_English-EWT)"
+        ],
         "performance": {name: score for name, score in scores.items() if name != "sentences/s"},
     }
     nlp.to_disk(folder)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True)
     parser.add_argument("--out")
     parser.add_argument("--evaluate", help="score this pipeline on the test set, train nothing")
-    parser.add_argument("--set", nargs="*", default=[], help="section.key=value: override the configuration")
+    parser.add_argument(
+        "--set", nargs="*", default=[], help="section.key=value: override the configuration"
+    )
     args = parser.parse_args()
     if args.evaluate:
         print(json.dumps(evaluate(spacy.load(args.evaluate), args.data), indent=1))
         return
     overrides = {key: json.loads(value) for key, value in (item.split("=", 1) for item in args.set)}
-    config = load_config_from_str(CONFIG, overrides={"paths.data": args.data, **overrides}, interpolate=False)
-    config = spacy.util.load_model_from_config(config, auto_fill=True).config  # the defaults of every section
+    config = load_config_from_str(
+        CONFIG, overrides={"paths.data": args.data, **overrides}, interpolate=False
+    )
+    config = spacy.util.load_model_from_config(
+        config, auto_fill=True
+    ).config  # the defaults of every section
     nlp = init_nlp(config)
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)

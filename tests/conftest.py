@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a test that calls a hub fails
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers with two threads each wait for each other on two cores
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # two workers with two threads each wait for each other on two cores
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +24,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Real data, which is not part of the project: `$OPENCSE_DATA`, or `shared/data` beside the checkout."""
-    found = os.environ.get("OPENCSE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+    found = (
+        os.environ.get("OPENCSE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+    )
     if not (Path(found) / "eval").is_dir():
         pytest.skip("no real data: set OPENCSE_DATA to a folder that has eval/")
     return Path(found)

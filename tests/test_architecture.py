@@ -24,8 +24,14 @@ FLOORS = (
     ("commands",),
     ("__main__",),
 )
-# Files of lower floors that still know the meaning block; each entry goes when its file uses hooks instead.
-STILL_TO_GO = {("losses", "debias"), ("encoder", "debias"), ("training", "debias"), ("papers", "commands")}
+# Files of lower floors that still know the meaning block; each entry goes when its file uses hooks
+# instead.
+STILL_TO_GO = {
+    ("losses", "debias"),
+    ("encoder", "debias"),
+    ("training", "debias"),
+    ("papers", "commands"),
+}
 FLOOR = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
 
 
@@ -41,10 +47,16 @@ def imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == "opencse":
             yield from (alias.name for alias in node.names if not alias.name.startswith("__"))
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("opencse."):
+        elif (
+            isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("opencse.")
+        ):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("opencse."))
+            yield from (
+                alias.name.split(".")[1]
+                for alias in node.names
+                if alias.name.startswith("opencse.")
+            )
 
 
 def test_every_package_has_a_floor() -> None:
@@ -56,7 +68,9 @@ def test_packages_import_only_packages_of_lower_floors() -> None:
         f"{path.relative_to(SOURCE)} ({package}) imports {other}"
         for path, package in modules()
         for other in imported(path)
-        if other != package and FLOOR[other] >= FLOOR[package] and (package, other) not in STILL_TO_GO
+        if other != package
+        and FLOOR[other] >= FLOOR[package]
+        and (package, other) not in STILL_TO_GO
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -80,8 +94,13 @@ def test_a_circle_is_found_in_functions_and_in_imports_for_type_checking(tmp_pat
     assert circles(file_graph(files)) == [["opencse.one", "opencse.three", "opencse.two"]]
 
 
-# Within text: a part imports only parts to its left, or its own; the registry of views imports all of them.
-TEXT = (("", "syntax", "surface", "views"), ("english", "generated", "perturbed"), ("mined", "languages"))
+# Within text: a part imports only parts to its left, or its own; the registry of views imports all
+# of them.
+TEXT = (
+    ("", "syntax", "surface", "views"),
+    ("english", "generated", "perturbed"),
+    ("mined", "languages"),
+)
 
 
 def test_parts_of_text_import_only_parts_of_lower_layers() -> None:
@@ -101,6 +120,8 @@ def test_parts_of_text_import_only_parts_of_lower_layers() -> None:
 
 def test_the_architecture_page_shows_these_floors() -> None:
     page = next(path for path in (SOURCE.parent / "docs").rglob("architecture.md"))
-    rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    rows = re.findall(
+        r"^\| (\d+) \| ([^|]+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     shown = [tuple(re.findall(r"`(\w+)`", cells)) for _, cells in rows]
     assert [set(floor) for floor in shown] == [set(floor) for floor in FLOORS]

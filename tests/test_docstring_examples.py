@@ -22,7 +22,9 @@ MODULES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_in_docstrings_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
     assert not doctest.testmod(importlib.import_module(name)).failed

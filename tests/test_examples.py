@@ -24,7 +24,10 @@ EXAMPLES = sorted(FOLDER.glob("*.py"))
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_runs_for_three_steps(example, tmp_path):
     done = subprocess.run(
-        [sys.executable, str(example), str(tmp_path / "out"), "3"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, str(example), str(tmp_path / "out"), "3"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
@@ -46,7 +49,9 @@ def test_a_loss_of_the_package_trains_in_a_plain_loop(monkeypatch):
 def test_is_short_and_says_how_to_run_it(example):
     text = example.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
-    assert f"python examples/{example.relative_to(FOLDER)}" in (ast.get_docstring(ast.parse(text)) or "")
+    assert f"python examples/{example.relative_to(FOLDER)}" in (
+        ast.get_docstring(ast.parse(text)) or ""
+    )
 
 
 SEARCH = Path(__file__).parent.parent / "examples" / "search"
@@ -67,7 +72,10 @@ def test_every_example_is_listed() -> None:
 @pytest.fixture(scope="module")
 def nearest() -> list[str]:
     """The three nearest sample sentences, by numpy."""
-    model, texts = SentenceTransformer(resolve("minilm")), list(Corpus(demo_path("demo", "sentences.txt")).texts())
+    model, texts = (
+        SentenceTransformer(resolve("minilm")),
+        list(Corpus(demo_path("demo", "sentences.txt")).texts()),
+    )
     vectors = model.encode([*texts, QUERY], normalize_embeddings=True)
     return [texts[row] for row in np.argsort(-vectors[:-1] @ vectors[-1])[:3]]
 

@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[1]
 CHECK = ROOT / "benchmarks" / "check"
 JUDGED = ROOT / "benchmarks" / "results" / "check-judged-texts.tsv"
 
-_spec = importlib.util.spec_from_file_location("contradictions_sample", CHECK / "contradictions_sample.py")
+_spec = importlib.util.spec_from_file_location(
+    "contradictions_sample", CHECK / "contradictions_sample.py"
+)
 assert _spec is not None
 assert _spec.loader is not None
 sample = importlib.util.module_from_spec(_spec)
@@ -19,7 +21,9 @@ _spec.loader.exec_module(sample)
 
 
 def test_the_stored_sample_is_of_our_texts_and_the_page_shows_its_figure() -> None:
-    texts = {path.name: " ".join(path.read_text().split()) for path in (CHECK / "texts").glob("*.md")}
+    texts = {
+        path.name: " ".join(path.read_text().split()) for path in (CHECK / "texts").glob("*.md")
+    }
     rows = [row for _, row in read_table(JUDGED) if row]
     assert all(str(row["sentence"]) in texts[str(row["source"])] for row in rows)
     last = sample.score(list(sample.read_judged(JUDGED)))[-1].removeprefix("all: ")

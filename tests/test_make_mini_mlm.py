@@ -28,7 +28,9 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_new_model_is_a_backbone_and_continues(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_model_is_a_backbone_and_continues(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     new, further = corpus.parent / "new", corpus.parent / "further"
     make = [str(corpus), "-o", str(new), "--vocabulary", "70", "--steps"]
     make_mini_mlm.main([*make, "2"])
@@ -56,10 +58,14 @@ def test_whole_words_are_masked(corpus: Path) -> None:
     texts = corpus.read_text(encoding="utf-8").splitlines()
     tokenizer = make_mini_mlm.learn_vocabulary(texts, 70)
     assert tokenizer.get_vocab() == make_mini_mlm.learn_vocabulary(texts, 70).get_vocab()
-    batch = make_mini_mlm.WholeWordCollator(tokenizer, 64, 0.3)([{"text": text} for text in texts[:50]])
+    batch = make_mini_mlm.WholeWordCollator(tokenizer, 64, 0.3)(
+        [{"text": text} for text in texts[:50]]
+    )
     chosen = batch["labels"] != -100
     assert (batch["input_ids"][chosen] == tokenizer.mask_token_id).all()
     ids = torch.where(chosen, batch["labels"], batch["input_ids"])
-    inner = torch.tensor([token.startswith("##") for token in tokenizer.convert_ids_to_tokens(list(range(70)))])[ids]
+    inner = torch.tensor(
+        [token.startswith("##") for token in tokenizer.convert_ids_to_tokens(list(range(70)))]
+    )[ids]
     assert inner.any()
     assert (chosen[:, 1:] == chosen[:, :-1])[inner[:, 1:]].all()

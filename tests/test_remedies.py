@@ -46,7 +46,10 @@ def test_a_model_without_pooling_is_saved_with_one(tmp_path) -> None:
 def test_a_cache_that_cannot_be_written_names_its_variable(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(OpencseError, match="OPENCSE_CACHE=FOLDER"), new_store(store_folder("tokens", "0"), {}):
+    with (
+        pytest.raises(OpencseError, match="OPENCSE_CACHE=FOLDER"),
+        new_store(store_folder("tokens", "0"), {}),
+    ):
         pass
 
 
@@ -70,13 +73,26 @@ def texts_of_the_source() -> list[tuple[str, str]]:
     found = []
     for path in sorted((SOURCE / "opencse").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
-        parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        parts = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.JoinedStr)
+            for part in ast.walk(node)
+        }
+        parts |= {
+            id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+        }  # docstrings
         for node in ast.walk(tree):
             if isinstance(node, ast.JoinedStr):
-                pieces = (str(p.value) if isinstance(p, ast.Constant) else "{}" for p in node.values)
+                pieces = (
+                    str(p.value) if isinstance(p, ast.Constant) else "{}" for p in node.values
+                )
                 found.append((str(path.relative_to(SOURCE / "opencse")), "".join(pieces)))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            elif (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and id(node) not in parts
+            ):
                 found.append((str(path.relative_to(SOURCE / "opencse")), node.value))
     return found
 
@@ -84,31 +100,45 @@ def texts_of_the_source() -> list[tuple[str, str]]:
 TEXTS = texts_of_the_source()
 COMMANDS = typer.main.get_command(app).commands
 PARTS = {name: [each, *getattr(each, "commands", {}).values()] for name, each in COMMANDS.items()}
-OPTIONS = {name: {o for c in parts for p in c.params for o in p.opts} | {"--help"} for name, parts in PARTS.items()}
-OTHERS_OPTIONS = {"--version"}  # of opencse without a command
-ONE_COMMAND = {"comparison/compare": "compare", "reproduc": "reproduce", "integrations/onnx": "export"} | {
-    f"{name}.py": name for name in COMMANDS
+OPTIONS = {
+    name: {o for c in parts for p in c.params for o in p.opts} | {"--help"}
+    for name, parts in PARTS.items()
 }
+OTHERS_OPTIONS = {"--version"}  # of opencse without a command
+ONE_COMMAND = {
+    "comparison/compare": "compare",
+    "reproduc": "reproduce",
+    "integrations/onnx": "export",
+} | {f"{name}.py": name for name in COMMANDS}
 """Files of which one command alone tells what they say."""
-BACKTICKED = sorted({(where, code) for where, text in TEXTS for code in re.findall("`([^`]+)`", text)})
+BACKTICKED = sorted(
+    {(where, code) for where, text in TEXTS for code in re.findall("`([^`]+)`", text)}
+)
 
 
 def test_each_option_that_is_named_is_one_of_the_command_at_hand() -> None:
     every = set.union(*OPTIONS.values()) | OTHERS_OPTIONS
     named = 0
     for where, text in TEXTS:
-        own = next((name for part, name in ONE_COMMAND.items() if where.startswith(f"commands/{part}")), None)
+        own = next(
+            (name for part, name in ONE_COMMAND.items() if where.startswith(f"commands/{part}")),
+            None,
+        )
         if said := re.match(r" *opencse (\w+) ", text):
             own = said[1]
         own_words = re.sub("`(accelerate|torchrun|ray) [^`]*`|pip install .*", "", text)
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w{-])", own_words):
             named += 1
-            assert option in (every if own is None else OPTIONS[own] | OTHERS_OPTIONS), f"{where}: {text}"
+            assert option in (every if own is None else OPTIONS[own] | OTHERS_OPTIONS), (
+                f"{where}: {text}"
+            )
     assert named > 50
 
 
 def test_each_setting_that_is_named_exists() -> None:
-    found = {(where, key) for where, text in TEXTS for key in re.findall(r"--set ([\w.{}]+)=", text)}
+    found = {
+        (where, key) for where, text in TEXTS for key in re.findall(r"--set ([\w.{}]+)=", text)
+    }
     assert len(found) > 5
     tables = {each.name: each.type for each in fields(Recipe)}
     for where, key in found:
@@ -124,12 +154,20 @@ def test_each_command_that_is_named_works() -> None:
     for where, code in BACKTICKED:
         program, *rest = code.split()
         if program in ("opencse", "torchrun") and rest:
-            command = rest[rest.index("opencse") + 1] if program == "torchrun" and len(rest) > 1 else rest[0]
+            command = (
+                rest[rest.index("opencse") + 1]
+                if program == "torchrun" and len(rest) > 1
+                else rest[0]
+            )
             assert command in COMMANDS or command.startswith(("-", "{")), f"{where}: {code}"
         elif program in ("unset", "ulimit"):
-            subprocess.run(code, shell=True, check=True, executable="/bin/bash", capture_output=True)
+            subprocess.run(
+                code, shell=True, check=True, executable="/bin/bash", capture_output=True
+            )
         elif program in ("hf", "pip", "accelerate"):
-            assert importlib.util.find_spec({"hf": "huggingface_hub"}.get(program, program)), f"{where}: {code}"
+            assert importlib.util.find_spec({"hf": "huggingface_hub"}.get(program, program)), (
+                f"{where}: {code}"
+            )
         else:
             continue
         ran.add(program)
@@ -137,7 +175,9 @@ def test_each_command_that_is_named_works() -> None:
 
 
 def test_each_extra_that_is_named_exists() -> None:
-    extras = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     named = {extra for _, text in TEXTS for extra in re.findall(r"opencse\[([\w-]+)\]", text)}
     assert named
     assert named <= set(extras)

@@ -3,10 +3,11 @@
     python benchmarks/check/contradictions_sample.py draw FOLDER [--count 200] [--seed 1] [--language de] > sample.tsv
     python benchmarks/check/contradictions_sample.py score sample.tsv [more.tsv …]
 
-`draw` takes a file or a folder of documents, as `opencse check --texts` does, and writes a random sample of what a
-check uses: sentences that have both a contradiction and a rewording, each with every contradiction that a rule makes of
-it, in the mix in which they occur. The last column, `contradicts`, is empty: fill it with `yes` or `no`. Two draws from
-the same texts with the same seed and the same rules are equal.
+`draw` takes a file or a folder of documents, as `opencse check --texts` does, and writes a random
+sample of what a check uses: sentences that have both a contradiction and a rewording, each with
+every contradiction that a rule makes of it, in the mix in which they occur. The last column,
+`contradicts`, is empty: fill it with `yes` or `no`. Two draws from the same texts with the same
+seed and the same rules are equal.
 
 `score` prints the share of `yes` with a 95 % Wilson interval, for each kind and over all.
 """
@@ -35,7 +36,9 @@ OVERSAMPLED = 5  # contradictions made for each one that is drawn
 Row = tuple[str, str, str, str]
 
 
-def draw(passages: Sequence[DocumentPassage], count: int, seed: int, language: str = AUTO) -> list[Row]:
+def draw(
+    passages: Sequence[DocumentPassage], count: int, seed: int, language: str = AUTO
+) -> list[Row]:
     """Return a random sample of contradictions: kind, source, sentence and contradiction.
 
     Args:
@@ -50,7 +53,9 @@ def draw(passages: Sequence[DocumentPassage], count: int, seed: int, language: s
         for each in chunk:
             if each.rewordings:
                 source = passages[each.passage].source
-                found += [(kind, source, each.text, new) for kind, new in each.contradictions.items()]
+                found += [
+                    (kind, source, each.text, new) for kind, new in each.contradictions.items()
+                ]
         if len(found) >= OVERSAMPLED * count:
             break
     return random.Random(seed).sample(found, min(count, len(found)))
@@ -67,7 +72,9 @@ def read_judged(path: Path) -> Iterator[tuple[str, bool]]:
             continue
         judgement = str(row.get("contradicts") or "").strip().lower()
         if judgement not in JUDGEMENTS:
-            raise OpencseError(f"{path}, line {line}: contradicts is {judgement!r}", "Write yes or no.")
+            raise OpencseError(
+                f"{path}, line {line}: contradicts is {judgement!r}", "Write yes or no."
+            )
         yield str(row["kind"]), JUDGEMENTS[judgement]
 
 
@@ -80,12 +87,16 @@ def score(judged: Sequence[tuple[str, bool]]) -> list[str]:
         share = rate_estimate(sum(rights), len(rights))
         if share.value is not None and share.low is not None and share.high is not None:
             spread = f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
-            lines.append(f"{name}: {sum(rights)} of {len(rights)}, {100 * share.value:.1f} % ({spread})")
+            lines.append(
+                f"{name}: {sum(rights)} of {len(rights)}, {100 * share.value:.1f} % ({spread})"
+            )
     return lines
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     modes = parser.add_subparsers(dest="mode", required=True)
     drawing = modes.add_parser("draw")
     drawing.add_argument("texts")

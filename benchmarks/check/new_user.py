@@ -50,7 +50,10 @@ def measured(folder: Path) -> Cells:
     """All measures of one corpus."""
     states = [dict(found_by_check(read(folder / name / "check.json"))) for name in STATES]
     cells: Cells = {name: tuple(state.get(name, "–") for state in states) for name in states[0]}
-    run, timings = read(folder / "run" / "run.json"), read(folder / "run" / "results.json")["timings"]
+    run, timings = (
+        read(folder / "run" / "run.json"),
+        read(folder / "run" / "results.json")["timings"],
+    )
     cells["training steps"] = ("", "", f"{run['outcome']['steps']:,}")
     cells["minutes of the run"] = ("", "", f"{sum(timings.values()) / 60:.0f}")
     return cells
@@ -61,7 +64,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpora", nargs="+", metavar="TITLE=FOLDER")
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     options = parser.parse_args()
@@ -69,7 +74,10 @@ def main() -> None:
     columns = [measured(Path(folder)) for folder in folders]
     names = list(dict.fromkeys(name for cells in columns for name in cells))
     rows = [["", *(f"{title}, {when}" for title in titles for when in STATES)]]
-    rows += [[name, *(cell for cells in columns for cell in cells.get(name, ("–",) * len(STATES)))] for name in names]
+    rows += [
+        [name, *(cell for cells in columns for cell in cells.get(name, ("–",) * len(STATES)))]
+        for name in names
+    ]
     for row in rows:
         print("| " + " | ".join(row) + " |")
     if options.table:

@@ -21,8 +21,12 @@ def reference(library: Path) -> Iterator[tuple[str, list[str]]]:
     for path in sorted([*library.glob("*.py"), *library.glob("*/__init__.py")]):
         if {"site-packages", "test", "idlelib"} & {*path.parts}:
             continue
-        nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, DOCUMENTED)]
-        texts = [text for text in map(ast.get_docstring, nodes) if text and len(text.split()) >= WORDS]
+        nodes = [
+            node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, DOCUMENTED)
+        ]
+        texts = [
+            text for text in map(ast.get_docstring, nodes) if text and len(text.split()) >= WORDS
+        ]
         if sum(len(text.split()) for text in texts) > 150:
             yield "_".join(path.relative_to(library).with_suffix("").parts), texts
 
@@ -34,8 +38,14 @@ def licences(*folders: Path) -> Iterator[tuple[str, list[str]]]:
     for number, path in enumerate(files):
         if "LICEN" not in path.name and folders[0] not in path.parents:
             continue
-        paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", path.read_text(errors="ignore"))]
-        new = [each for each in dict.fromkeys(paragraphs) if len(each.split()) >= WORDS and each not in seen]
+        paragraphs = [
+            " ".join(each.split()) for each in re.split(r"\n\s*\n", path.read_text(errors="ignore"))
+        ]
+        new = [
+            each
+            for each in dict.fromkeys(paragraphs)
+            if len(each.split()) >= WORDS and each not in seen
+        ]
         seen.update(new)
         if new:
             yield f"{number:05}", new

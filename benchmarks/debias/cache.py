@@ -2,8 +2,9 @@
 
     python benchmarks/debias/cache.py DATA OUT/model -o benchmarks/results/debias-cache.csv
 
-A stored text is a hit if its similarity reaches the threshold that 90 % of the rewordings reach. A cell has two shares:
-of the contradictions that hit, and of the texts that a rewording of something else hits.
+A stored text is a hit if its similarity reaches the threshold that 90 % of the rewordings reach. A
+cell has two shares: of the contradictions that hit, and of the texts that a rewording of something
+else hits.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def hits(similar: Similar, rows: list[tuple[str, str, str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("model")
     parser.add_argument("-o", "--out", type=Path, required=True)
@@ -39,13 +42,17 @@ def main() -> None:
     sets = {"XNLI dev": measures.development.nli}
     for task in measures.tasks:
         if isinstance(task, TripletSet):
-            sets[task.name.removeprefix("dev-")] = [(one.anchor, one.positive, one.negative) for one in task.triplets]
+            sets[task.name.removeprefix("dev-")] = [
+                (one.anchor, one.positive, one.negative) for one in task.triplets
+            ]
     old, new = encoded.at(0.0), encoded.at(encoded.chosen)
     ways: dict[str, Similar] = {
         "untouched": lambda a, b: old(a) @ old(b).T,
         "block": lambda a, b: new(a) @ new(b).T,
         **{
-            f"its similarity, penalty {k}": lambda a, b, k=k: encoded.block.similarity(new(a), new(b), k).numpy()
+            f"its similarity, penalty {k}": lambda a, b, k=k: encoded.block.similarity(
+                new(a), new(b), k
+            ).numpy()
             for k in (0.55, 1.0)
         },
     }

@@ -2,8 +2,9 @@
 
     python benchmarks/debias/cost.py -o benchmarks/results/debias-cost.csv "NAME=ARGUMENTS"...
 
-ARGUMENTS are those of the command, such as "TEXTS --backbone minilm --seed 1". Each command is a process of its own
-with an empty cache; its model is thrown away. Lines of NAMEs that the file has already are written anew, others stay.
+ARGUMENTS are those of the command, such as "TEXTS --backbone minilm --seed 1". Each command is a
+process of its own with an empty cache; its model is thrown away. Lines of NAMEs that the file has
+already are written anew, others stay.
 """
 
 from __future__ import annotations
@@ -26,7 +27,17 @@ def measured(arguments: str) -> tuple[str, ...]:
     """Run a command, and return the cells of its line."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        command = [sys.executable, "-m", "opencse", "run", "debias", *shlex.split(arguments), "-o", str(out), "-q"]
+        command = [
+            sys.executable,
+            "-m",
+            "opencse",
+            "run",
+            "debias",
+            *shlex.split(arguments),
+            "-o",
+            str(out),
+            "-q",
+        ]
         begun = time.perf_counter()
         process = subprocess.Popen(command, env=os.environ | {"OPENCSE_CACHE": f"{folder}/cache"})
         _, status, used = os.wait4(process.pid, 0)  # of this child alone, with its own children
@@ -41,7 +52,9 @@ def measured(arguments: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("commands", nargs="+", metavar="NAME=ARGUMENTS")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()

@@ -2,18 +2,23 @@
 
     python benchmarks/debias/curve.py DATA NAME=MODEL[,MODEL...]... -o OUT.csv [--strengths 0,0.5] [--final]
 
-MODEL is a folder with a block (OUT/model of `opencse run debias`); of several, one for each seed, a cell has mean and
-standard deviation. DATA is the folder of the evaluation sets. Columns are the strengths that are asked for and the
-model's own, which is the only one of a model of `--same-width`; what a model scored is kept beside it (`curve.json`).
-Rows are measures of measures.py, with `--final` those on test sets too, and:
+MODEL is a folder with a block (OUT/model of `opencse run debias`); of several, one for each seed, a
+cell has mean and standard deviation. DATA is the folder of the evaluation sets. Columns are the
+strengths that are asked for and the model's own, which is the only one of a model of
+`--same-width`; what a model scored is kept beside it (`curve.json`). Rows are measures of
+measures.py, with `--final` those on test sets too, and:
 
-complaints      block/complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent
-false hits      of the contradictions of XNLI dev, the share above the threshold that 90 % of the entailed pairs pass
-CondaQA         human edits of sentences with a negation: the paraphrase edit above the affirmative one (`--held-out`)
+complaints      block/complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in
+percent
+false hits      of the contradictions of XNLI dev, the share above the threshold that 90 % of the
+entailed pairs pass
+CondaQA         human edits of sentences with a negation: the paraphrase edit above the affirmative
+one (`--held-out`)
 Cranfield       nDCG@10 (`--held-out`)
 
-`--rescored` adds a column by `MeaningBlock.similarity`, by which the first hits of a search are sorted. `--by-kind`
-writes a second table: complaints by kind, in percent. Nothing is tuned on what `--held-out` measures.
+`--rescored` adds a column by `MeaningBlock.similarity`, by which the first hits of a search are
+sorted. `--by-kind` writes a second table: complaints by kind, in percent. Nothing is tuned on what
+`--held-out` measures.
 """
 
 from __future__ import annotations
@@ -79,30 +84,41 @@ def scored(
         similarity = encoded.block.similarity
         found[RESCORED] = measures(encoded.at(encoded.chosen), final=final, similarity=similarity)
         known.write_text(json.dumps(found), encoding="utf-8")
-    return encoded.chosen, {key if key == RESCORED else float(key): values for key, values in found.items()}
+    return encoded.chosen, {
+        key if key == RESCORED else float(key): values for key, values in found.items()
+    }
 
 
 def write_kinds(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
     """Write complaints by kind: triplets and searches."""
     mark = "complaints, meaning kind: "
-    kinds = [key.removeprefix(mark) for key in next(iter(columns.values()))[0] if key.startswith(mark)]
+    kinds = [
+        key.removeprefix(mark) for key in next(iter(columns.values()))[0] if key.startswith(mark)
+    ]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["meaning, searches, %", *columns])
         for kind in kinds:
             keys = [f"complaints, {name} kind: {kind}" for name in ("meaning", "search")]
-            cells = (", ".join(cell([one.get(key) for one in runs], 0) for key in keys) for runs in columns.values())
+            cells = (
+                ", ".join(cell([one.get(key) for one in runs], 0) for key in keys)
+                for runs in columns.values()
+            )
             writer.writerow([kind, *cells])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("models", nargs="+", metavar="NAME=MODEL[,MODEL...]")
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--strengths", default="0,0.5", help="beside that of the model")
     parser.add_argument("--final", action="store_true", help="test sets, too")
-    parser.add_argument("--rescored", action="store_true", help="by the block's own similarity, too")
+    parser.add_argument(
+        "--rescored", action="store_true", help="by the block's own similarity, too"
+    )
     parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
     parser.add_argument("--by-kind", type=Path, metavar="CSV", help="complaints by kind, too")
     options = parser.parse_args()
@@ -115,7 +131,9 @@ def main() -> None:
         if 0.0 in runs[0][1] and (untouched := [runs[0][1][0.0]]) not in columns.values():
             columns[f"{name}, untouched"] = untouched
         own = sorted({chosen for chosen, _ in runs})
-        columns[f"{name}, β {' to '.join(f'{each:g}' for each in own)} (chosen)"] = [found[at] for at, found in runs]
+        columns[f"{name}, β {' to '.join(f'{each:g}' for each in own)} (chosen)"] = [
+            found[at] for at, found in runs
+        ]
         if options.rescored and all(RESCORED in found for _, found in runs):
             columns[f"{name}, reranked"] = [found[RESCORED] for _, found in runs]
         for strength in strengths:

@@ -12,7 +12,13 @@ from wording import Development, table
 from opencse.evaluation.probes import ProbeData, load_probe_data, run_probes
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Encode, Similarity, Task, evaluate_tasks
-from opencse.evaluation.written_sets import Triplet, TripletSet, load_development, load_guard, read_triplets
+from opencse.evaluation.written_sets import (
+    Triplet,
+    TripletSet,
+    load_development,
+    load_guard,
+    read_triplets,
+)
 
 COMPLAINTS = Path(__file__).parent / "block" / "complaints"
 MEASURES = {
@@ -75,13 +81,18 @@ class Measures:
 def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
     """Write measures by column; those that the first column lacks are left out."""
     present = next(iter(columns.values()))[0]
-    measures = {name: (key, 1) for name, key in MEASURES.items()} | {name: (name, n) for name, n in FINAL.items()}
+    measures = {name: (key, 1) for name, key in MEASURES.items()} | {
+        name: (name, n) for name, n in FINAL.items()
+    }
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["", *columns])
         for name, (key, digits) in measures.items():
             if key in present:
-                cells = (cell([found.get(key) for found in values], digits) for values in columns.values())
+                cells = (
+                    cell([found.get(key) for found in values], digits)
+                    for values in columns.values()
+                )
                 writer.writerow([name, *cells])
 
 
@@ -93,7 +104,13 @@ def complaints() -> list[TripletSet]:
 
 def condaqa(data: Path) -> TripletSet:
     rows = [
-        Triplet(id=str(i), anchor=row["sentence"], positive=row["paraphrase"], negative=row["affirmative"], groups={})
+        Triplet(
+            id=str(i),
+            anchor=row["sentence"],
+            positive=row["paraphrase"],
+            negative=row["affirmative"],
+            groups={},
+        )
         for i, row in enumerate(table(data / "eval" / "CondaQA" / "dev.tsv.gz"))
     ]
     return TripletSet(name="CondaQA", triplets=tuple(rows))
@@ -126,7 +143,9 @@ def cell(values: list[float | None], digits: int) -> str:
     return f"{statistics.mean(known):.{digits}f}{spread}"
 
 
-def test_sets(data: ProbeData, encode: Encode, similarity: Similarity | None) -> dict[str, float | None]:
+def test_sets(
+    data: ProbeData, encode: Encode, similarity: Similarity | None
+) -> dict[str, float | None]:
     """The measures of `FINAL`."""
     found = run_probes(data, encode, similarity)
     assert found.transformations is not None

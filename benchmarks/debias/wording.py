@@ -1,16 +1,20 @@
 """Does a model go by meaning where wording misleads, and what did it forget? The development sets of measures.py.
 
-In percent, by the cosine of vectors or by another similarity of them; all texts are compared, so that nothing depends
-on the number of first hits:
+In percent, by the cosine of vectors or by another similarity of them; all texts are compared, so
+that nothing depends on the number of first hits:
 
-antonyms        of a sentence ("The soup is hot."), its negated antonym ("isn't cold"), its negation ("isn't hot") and
-                its antonym ("is cold"), those that `opencse probe` measures, the first two are the nearest; told
-                affirmed from a predicate that is affirmed, denied from one that is denied, and from verbs; unseen: the
-                first two with opposites (wording/unseen.tsv) that no list, frame or pattern of the training rows has
-order           the area under the curve of rearranged sentences against the same words in other roles
+antonyms        of a sentence ("The soup is hot."), its negated antonym ("isn't cold"), its negation
+("isn't hot") and
+                its antonym ("is cold"), those that `opencse probe` measures, the first two are the
+                nearest; told affirmed from a predicate that is affirmed, denied from one that is
+                denied, and from verbs; unseen: the first two with opposites (wording/unseen.tsv)
+                that no list, frame or pattern of the training rows has
+order           the area under the curve of rearranged sentences against the same words in other
+roles
                 (wording/order.tsv)
 XNLI            the entailed sentence is nearer than the contradiction
-false hits      of its contradictions, those above the threshold that nine of ten entailed sentences pass
+false hits      of its contradictions, those above the threshold that nine of ten entailed sentences
+pass
 SICK            area under the curve of entailment against contradiction (train)
 STS-B, SICK-R   Spearman x 100 on STS-B dev and SICK-R train
 CLINC           nearest neighbour has the same intent (dev among train)
@@ -45,13 +49,19 @@ CHUNK = 64
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as file:
+    with (gzip.open if path.suffix == ".gz" else open)(
+        path, "rt", encoding="utf-8", newline=""
+    ) as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples of `opencse probe`, by what the anchor is, and those with unseen opposites."""
-    names, found, triplets = {"negated": "denied"}, dict[str, list[Quad]](), load_probe_data().triplets[-1].triplets
+    names, found, triplets = (
+        {"negated": "denied"},
+        dict[str, list[Quad]](),
+        load_probe_data().triplets[-1].triplets,
+    )
     for one, other in zip(triplets[::2], triplets[1::2], strict=True):
         form = names.get(one.groups["form"], one.groups["form"])
         found.setdefault(form, []).append((one.anchor, one.positive, one.negative, other.negative))
@@ -59,20 +69,26 @@ def quads() -> dict[str, list[Quad]]:
         for word, opposite in ((row["word"], row["opposite"]), (row["opposite"], row["word"])):
             said = {each: f"{row['before']} {each}{row['after']}" for each in (word, opposite)}
             denied = {each: f"{row['before']} not {each}{row['after']}" for each in said}
-            found.setdefault("unseen", []).append((said[word], denied[opposite], denied[word], said[opposite]))
+            found.setdefault("unseen", []).append(
+                (said[word], denied[opposite], denied[word], said[opposite])
+            )
             found["unseen"].append((denied[word], said[opposite], said[word], denied[opposite]))
     return found
 
 
 def area(above: np.ndarray, below: np.ndarray) -> float:
     """Area under the curve, in percent."""
-    return 100 * roc_auc_score(np.r_[np.ones(len(above)), np.zeros(len(below))], np.r_[above, below])
+    return 100 * roc_auc_score(
+        np.r_[np.ones(len(above)), np.zeros(len(below))], np.r_[above, below]
+    )
 
 
 def pairs(similar: Similar, rows: Sequence[Any], side: int = 1) -> np.ndarray:
     """Return the similarities of the first texts of rows with another one, (n,)."""
     chunks = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
-    return np.concatenate([np.diagonal(similar([r[0] for r in c], [r[side] for r in c])) for c in chunks])
+    return np.concatenate(
+        [np.diagonal(similar([r[0] for r in c], [r[side] for r in c])) for c in chunks]
+    )
 
 
 def right(similar: Similar, rows: Sequence[Any]) -> float:
@@ -97,27 +113,44 @@ class Development:
     def __init__(self, data: Path) -> None:
         evaluation = data / "eval"
         self.quads = quads()
-        self.order = [(r["sentence"], r["reordered"], r["swapped"]) for r in table(WRITTEN / "order.tsv")]
+        self.order = [
+            (r["sentence"], r["reordered"], r["swapped"]) for r in table(WRITTEN / "order.tsv")
+        ]
         nli = table(evaluation / "NLI" / "xnli_dev_en_triplets.tsv.gz")
         self.nli = [(r["sent0"], r["sent1"], r["hard_neg"]) for r in nli]
         sick = table(evaluation / "SICKR" / "train.tsv.gz")
         self.sick = {
-            kind: [(r["sentence1"], r["sentence2"]) for r in sick if r["entailment"].upper().startswith(kind)]
+            kind: [
+                (r["sentence1"], r["sentence2"])
+                for r in sick
+                if r["entailment"].upper().startswith(kind)
+            ]
             for kind in ("ENT", "CON")
         }
         self.sts = {"STS-B": table(evaluation / "STSB" / "dev.tsv.gz"), "SICK-R": sick}
         rng = random.Random(1)
-        known, asked = (table(evaluation / "CLINC150" / f"{part}.tsv.gz") for part in ("train", "dev"))
+        known, asked = (
+            table(evaluation / "CLINC150" / f"{part}.tsv.gz") for part in ("train", "dev")
+        )
         self.known, self.asked = rng.sample(known, 3000), rng.sample(asked, 800)
         mrpc = [r for r in table(evaluation / "MRPC" / "train.tsv.gz") if r["label"] == "1"]
         self.same = [(r["sentence1"], r["sentence2"]) for r in mrpc[:700]]
-        rows = [*self.order, *self.nli, *self.same, *(row for some in self.sick.values() for row in some)]
+        rows = [
+            *self.order,
+            *self.nli,
+            *self.same,
+            *(row for some in self.sick.values() for row in some),
+        ]
         rows += [quad for some in self.quads.values() for quad in some]
         rows += [(r["sentence1"], r["sentence2"]) for some in self.sts.values() for r in some]
-        texts = [text for row in rows for text in row] + [r["text"] for r in (*self.known, *self.asked)]
+        texts = [text for row in rows for text in row] + [
+            r["text"] for r in (*self.known, *self.asked)
+        ]
         self.texts = list(dict.fromkeys(texts))
 
-    def measure(self, encode: Encode, similarity: Similarity | None = None) -> dict[str, float | None]:
+    def measure(
+        self, encode: Encode, similarity: Similarity | None = None
+    ) -> dict[str, float | None]:
         """Return all figures of one model by name, by the cosine or another similarity of its vectors."""
         vectors = encode(self.texts) if similarity else unit_rows(encode(self.texts))
         place = {text: i for i, text in enumerate(self.texts)}
@@ -135,11 +168,18 @@ class Development:
         found["SICK, area"] = area(*(pairs(similar, self.sick[kind]) for kind in ("ENT", "CON")))
         for name, rows in self.sts.items():
             scored = [(row["sentence1"], row["sentence2"]) for row in rows]
-            found[name] = 100 * spearman(np.array([float(row["score"]) for row in rows]), pairs(similar, scored))
+            found[name] = 100 * spearman(
+                np.array([float(row["score"]) for row in rows]), pairs(similar, scored)
+            )
         asked, known = ([row["text"] for row in part] for part in (self.asked, self.known))
         nearest = similar(asked, known).argmax(axis=1)
-        same = [self.known[n]["label"] == row["label"] for n, row in zip(nearest, self.asked, strict=True)]
+        same = [
+            self.known[n]["label"] == row["label"]
+            for n, row in zip(nearest, self.asked, strict=True)
+        ]
         found["CLINC"] = 100 * float(np.mean(same))
         first, second = zip(*self.same, strict=True)
-        found["MRPC"] = 100 * float((similar(first, second).argmax(axis=1) == np.arange(len(first))).mean())
+        found["MRPC"] = 100 * float(
+            (similar(first, second).argmax(axis=1) == np.arange(len(first))).mean()
+        )
         return found

@@ -3,7 +3,8 @@
     OMP_NUM_THREADS=2 python benchmarks/evaluation/evaluate_all.py MODEL DATA
         [--tasks sts,transfer,classification,geometry] [--precision bf16]
 
-One process; the clock starts with model and data loaded. Encoding and the scoring of each suite are timed apart.
+One process; the clock starts with model and data loaded. Encoding and the scoring of each suite are
+timed apart.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ def peak_mib() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("data")
     parser.add_argument("--tasks", default="sts,transfer,classification,geometry")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="bf16")
     arguments = parser.parse_args()
     suites = load_suites(arguments.tasks.split(","), arguments.data)
-    embedder = Embedder(load_encoder(arguments.model), precision=arguments.precision, progress="encode")
+    embedder = Embedder(
+        load_encoder(arguments.model), precision=arguments.precision, progress="encode"
+    )
     embedder(["warm up"] * 64)
     tasks = [task for members in suites.values() for task in members]
     asked, idle, spent = sum(1 for task in tasks for _ in task.texts()), peak_mib(), {}
@@ -49,12 +54,19 @@ def main() -> None:
     whole = time.perf_counter() - started, time.process_time() - cpu
 
     for suite, members in suites.items():
-        print(f"\n{suite}: " + ", ".join(f"{task.name} {results[task.name].score}" for task in members))
-    print(f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}")
+        print(
+            f"\n{suite}: "
+            + ", ".join(f"{task.name} {results[task.name].score}" for task in members)
+        )
+    print(
+        f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}"
+    )
     print("\n| | seconds | processor seconds |\n|---|---|---|")
     print(f"| encoding | {spent['encoding'][0]:.0f} | {spent['encoding'][1]:.0f} |")
     print(f"| all | {whole[0]:.0f} | {whole[1]:.0f} |")
-    print(f"\npeak memory {peak_mib():.0f} MiB ({spent['encoded']:.0f} after encoding, {idle:.0f} before)")
+    print(
+        f"\npeak memory {peak_mib():.0f} MiB ({spent['encoded']:.0f} after encoding, {idle:.0f} before)"
+    )
     sys.stdout.flush()
 
 

@@ -2,8 +2,9 @@
 
     python benchmarks/evaluation/mteb_sts.py MODEL DATA [--tasks STS16 STS-B]
 
-DATA as for `opencse evaluate`; the raw text, which is `mteb`'s. `mteb` scores twice: by the model's own similarity
-(`spearman`), and by scikit-learn's float32 cosine (`cosine_spearman`, its main score).
+DATA as for `opencse evaluate`; the raw text, which is `mteb`'s. `mteb` scores twice: by the model's
+own similarity (`spearman`), and by scikit-learn's float32 cosine (`cosine_spearman`, its main
+score).
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ NAMES = {"STS-B": "STSBenchmark"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("data")
     parser.add_argument("--tasks", nargs="+", default=list(STS_TASKS))
@@ -37,7 +40,9 @@ def main() -> None:
         return np.stack([rows[text] for text in wanted])
 
     adapter = VectorEncoder(encode)
-    print("| task | spearman | mteb's spearman | difference | mteb's cosine_spearman | difference |")
+    print(
+        "| task | spearman | mteb's spearman | difference | mteb's cosine_spearman | difference |"
+    )
     print("|---" * 6 + "|")
     for task in tasks:
         compare(task, encode, adapter)
@@ -46,9 +51,15 @@ def main() -> None:
 def compare(pairs: ScoredPairs, encode, adapter: VectorEncoder) -> None:
     columns = {"sentence1": pairs.sentence1, "sentence2": pairs.sentence2, "score": pairs.scores}
     local = mteb.get_task(NAMES.get(pairs.name, pairs.name))
-    local.dataset = DatasetDict({"test": Dataset.from_dict({name: list(each) for name, each in columns.items()})})
+    local.dataset = DatasetDict(
+        {"test": Dataset.from_dict({name: list(each) for name, each in columns.items()})}
+    )
     local.data_loaded = True
-    found = mteb.evaluate(adapter, local, cache=None, show_progress_bar=False).task_results[0].scores["test"][0]
+    found = (
+        mteb.evaluate(adapter, local, cache=None, show_progress_bar=False)
+        .task_results[0]
+        .scores["test"][0]
+    )
     ours = evaluate_tasks(encode, [pairs])[pairs.name].score / 100
     theirs = found["spearman"], found["cosine_spearman"]
     cells = [cell for value in theirs for cell in (f"{value:.6f}", f"{abs(value - ours):.1e}")]

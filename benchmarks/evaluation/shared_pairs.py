@@ -2,8 +2,8 @@
 
     python benchmarks/evaluation/shared_pairs.py DATA --corpus TEXT [--paraphrases TABLE] [--table OUT.csv]
 
-A pair counts as shared whatever the order of its sentences, their case and their spaces. Scored development sets and
-triplets are pairs; of a corpus only single sentences can be shared.
+A pair counts as shared whatever the order of its sentences, their case and their spaces. Scored
+development sets and triplets are pairs; of a corpus only single sentences can be shared.
 """
 
 from __future__ import annotations
@@ -22,23 +22,47 @@ Pair = frozenset[str]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("--corpus", type=Path, nargs="+", required=True)
     parser.add_argument("--paraphrases", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
-    tests = {task.name: pairs_of(zip(task.sentence1, task.sentence2, strict=True)) for task in load_sts(options.data)}
+    tests = {
+        task.name: pairs_of(zip(task.sentence1, task.sentence2, strict=True))
+        for task in load_sts(options.data)
+    }
     groups = {"STS12 to 16": set().union(*(tests[name] for name in STS_TASKS[:5]))}
     groups |= {f"{name} test": tests[name] for name in STS_TASKS[5:]}
     known = set().union(*set().union(*groups.values()))
     rows = [["used", "pairs", *(f"in {name}" for name in groups), "sentences of tests"]]
-    for name, found in (*scored(options.data), *triplets(options.data), *paraphrased(options.paraphrases)):
+    for name, found in (
+        *scored(options.data),
+        *triplets(options.data),
+        *paraphrased(options.paraphrases),
+    ):
         sentences = set().union(*found)
-        rows.append([name, *(f"{count:,}" for count in (len(found), *(len(found & test) for test in groups.values())))])
+        rows.append(
+            [
+                name,
+                *(
+                    f"{count:,}"
+                    for count in (len(found), *(len(found & test) for test in groups.values()))
+                ),
+            ]
+        )
         rows[-1].append(f"{len(sentences & known):,}")
     texts = {plain(text) for path in options.corpus for text in Corpus(path).texts()}
-    rows.append([f"training text, {len(texts):,} sentences", "", *[""] * len(groups), f"{len(texts & known):,}"])
+    rows.append(
+        [
+            f"training text, {len(texts):,} sentences",
+            "",
+            *[""] * len(groups),
+            f"{len(texts & known):,}",
+        ]
+    )
     for row in rows:
         print(" | ".join(row))
     if options.table:

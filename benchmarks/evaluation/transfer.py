@@ -1,11 +1,13 @@
 """Transfer scores: folds and penalties trained together, against SentEval's protocol written out as loops.
 
-    OMP_NUM_THREADS=1 python benchmarks/evaluation/transfer.py MODEL DATA [--tasks CR TREC MRPC] [--outer 1]
+    OMP_NUM_THREADS=1 python benchmarks/evaluation/transfer.py MODEL DATA [--tasks CR TREC MRPC]
+    [--outer 1]
 
-Both get the same vectors, features and folds. The loops (tests/reference/senteval.py) train one classifier after
-another as SentEval does; `--outer` limits them to the first folds of the nested tasks, and their time is then scaled
-to all ten. Compared are test accuracies on the folds that both did, and processor seconds (all threads together). With
-more than one thread opencse is faster still by the clock, the loops are not.
+Both get the same vectors, features and folds. The loops (tests/reference/senteval.py) train one
+classifier after another as SentEval does; `--outer` limits them to the first folds of the nested
+tasks, and their time is then scaled to all ten. Compared are test accuracies on the folds that both
+did, and processor seconds (all threads together). With more than one thread opencse is faster still
+by the clock, the loops are not.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from reference import senteval
 from reference.senteval import SEED
 
 
-def literal(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tuple[list[float], float]:
+def literal(
+    task: TransferTask, embeddings: TextEmbeddings, outer: int
+) -> tuple[list[float], float]:
     """Accuracy of each fold that was done (or of the test part), and processor seconds for the whole task."""
     parts = [(features(embeddings, part), task.indices(part)) for part in task.parts.values()]
     started, classes = time.process_time(), len(task.classes)
@@ -41,7 +45,9 @@ def literal(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tuple
     return [100 * float((predicted == parts[-1][1]).mean())], time.process_time() - started
 
 
-def together(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tuple[list[float], float]:
+def together(
+    task: TransferTask, embeddings: TextEmbeddings, outer: int
+) -> tuple[list[float], float]:
     """The same by opencse."""
     started = time.process_time()
     found, tested = task.predict(embeddings)
@@ -50,19 +56,27 @@ def together(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tupl
         return [found.accuracy], seconds
     y = task.indices(tested)
     folds = list(senteval.folds(np.zeros((len(y), 1)), y, 10))[:outer]
-    return [round(100 * float((found.classes[rows] == y[rows]).mean()), 2) for _, rows in folds], seconds
+    return [
+        round(100 * float((found.classes[rows] == y[rows]).mean()), 2) for _, rows in folds
+    ], seconds
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("data")
     parser.add_argument("--tasks", nargs="+", default=["CR", "TREC", "MRPC"])
-    parser.add_argument("--outer", type=int, default=1, help=f"outer folds (seed {SEED}) for the loops to do")
+    parser.add_argument(
+        "--outer", type=int, default=1, help=f"outer folds (seed {SEED}) for the loops to do"
+    )
     arguments = parser.parse_args()
     tasks = [load_labelled(arguments.data, name) for name in arguments.tasks]
     texts = distinct_texts(tasks)
-    embeddings = TextEmbeddings(texts, Embedder(load_encoder(arguments.model), precision="bf16")(texts))
+    embeddings = TextEmbeddings(
+        texts, Embedder(load_encoder(arguments.model), precision="bf16")(texts)
+    )
     print("| task | loops | together | difference | loops, s | together, s | times fewer |")
     print("|---|---|---|---|---|---|---|")
     for task in tasks:

@@ -2,9 +2,9 @@
 
     OMP_NUM_THREADS=1 python benchmarks/export/onnx_export.py MODEL [--rounds 5] [--texts 200]
 
-The texts are the first of the sample sentences that come with opencse. Both encode them in batches of 32, sorted by
-length, on one thread, and take turns; the ratio is the median of the rounds' ratios. On a busy machine trust the
-processor seconds.
+The texts are the first of the sample sentences that come with opencse. Both encode them in batches
+of 32, sorted by length, on one thread, and take turns; the ratio is the median of the rounds'
+ratios. On a busy machine trust the processor seconds.
 """
 
 from __future__ import annotations
@@ -33,12 +33,18 @@ def timed(encode: Callable[[list[str]], np.ndarray], texts: list[str]) -> tuple[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--texts", type=int, default=200)
     arguments = parser.parse_args()
-    texts = demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines()[: arguments.texts]
+    texts = (
+        demo_path("demo", "sentences.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()[: arguments.texts]
+    )
     torch.set_num_threads(1)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -50,10 +56,14 @@ def main() -> None:
         print(f"export {wall:.0f} s, {cpu:.0f} processor seconds; {size / 1e6:.1f} MB", flush=True)
         exported = OnnxEncoder(Path(folder) / "onnx", options)
     model = load_encoder(arguments.model)
-    print(f"weights in PyTorch {sum(p.numel() * p.element_size() for p in model.parameters()) / 1e6:.1f} MB")
+    print(
+        f"weights in PyTorch {sum(p.numel() * p.element_size() for p in model.parameters()) / 1e6:.1f} MB"
+    )
     difference = np.abs(exported.encode(texts) - model.encode(texts)).max()  # also the warm-up
     print(f"{len(texts)} texts, largest difference of a coordinate {difference:.1e}", flush=True)
-    rounds = [(timed(model.encode, texts), timed(exported.encode, texts)) for _ in range(arguments.rounds)]
+    rounds = [
+        (timed(model.encode, texts), timed(exported.encode, texts)) for _ in range(arguments.rounds)
+    ]
     for i, name in enumerate(("wall", "processor")):
         ratio = statistics.median(theirs[i] / ours[i] for theirs, ours in rounds)
         ours = statistics.median(ours[i] for _, ours in rounds)

@@ -1,11 +1,12 @@
 """Size, speed and quality of models in PyTorch and as exported graphs, in fp32 and int8.
 
-    OMP_NUM_THREADS=1 python benchmarks/export/onnx_precision.py DATA MODEL[=NAME]... [--out CSV] [--figure SVG]
+    OMP_NUM_THREADS=1 python benchmarks/export/onnx_precision.py DATA MODEL[=NAME]... [--out CSV]
+    [--figure SVG]
 
-DATA holds the STS files. The speed is that of 400 sentences of STS-B dev in batches of 32, sorted by length, on one
-thread; the ways take turns, and the median of the processor seconds counts. Cosines are with the vectors of
-`SentenceTransformer.encode`, over all texts. Meaning is the mean of the three development sets that
-come with opencse. The figure shows meaning against speed.
+DATA holds the STS files. The speed is that of 400 sentences of STS-B dev in batches of 32, sorted
+by length, on one thread; the ways take turns, and the median of the processor seconds counts.
+Cosines are with the vectors of `SentenceTransformer.encode`, over all texts. Meaning is the mean of
+the three development sets that come with opencse. The figure shows meaning against speed.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def measure(model: str, name: str, tasks: Sequence[Task], rounds: int) -> list[R
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     loaded = load_encoder(model, device="cpu")
-    encoders: dict[str, Encode] = {"PyTorch": lambda texts: loaded.encode(list(texts), show_progress_bar=False)}
+    encoders: dict[str, Encode] = {
+        "PyTorch": lambda texts: loaded.encode(list(texts), show_progress_bar=False)
+    }
     sizes = {"PyTorch": sum(p.numel() * p.element_size() for p in loaded.parameters()) / 1e6}
     for precision in PRECISIONS:
         with tempfile.TemporaryDirectory() as folder:
@@ -56,11 +59,15 @@ def measure(model: str, name: str, tasks: Sequence[Task], rounds: int) -> list[R
             except OpencseError as error:  # the export's own check: the vectors differ too much
                 print(error, flush=True)
                 continue
-            sizes[f"ONNX, {precision}"] = sum(file.stat().st_size for file in out.glob("model.onnx*")) / 1e6
+            sizes[f"ONNX, {precision}"] = (
+                sum(file.stat().st_size for file in out.glob("model.onnx*")) / 1e6
+            )
             encoders[f"ONNX, {precision}"] = OnnxEncoder(out, options).encode
     texts = distinct_texts(tasks)
     timed = list(dict.fromkeys(tasks[0].texts()))[:TIMED]
-    vectors = {way: np.asarray(encode(texts)) for way, encode in encoders.items()}  # also the warm-up
+    vectors = {
+        way: np.asarray(encode(texts)) for way, encode in encoders.items()
+    }  # also the warm-up
     seconds: dict[str, list[float]] = {way: [] for way in encoders}
     for _ in range(rounds):
         for way, encode in encoders.items():
@@ -70,11 +77,17 @@ def measure(model: str, name: str, tasks: Sequence[Task], rounds: int) -> list[R
     for way, found in vectors.items():
         norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
         cosines = (found * expected).sum(axis=1) / norms
-        scores = [float(result.score or 0.0) for result in score(tasks, TextEmbeddings(texts, found)).results]
+        scores = [
+            float(result.score or 0.0)
+            for result in score(tasks, TextEmbeddings(texts, found)).results
+        ]
         row: Row = {"": f"{name}, {way}", "size, MB": f"{sizes[way]:.0f}"}
         row |= {"sentences/s": f"{TIMED / statistics.median(seconds[way]):.0f}"}
         row |= {"mean cosine": f"{cosines.mean():.4f}", "least cosine": f"{cosines.min():.4f}"}
-        rows.append(row | {"STS-B dev": f"{scores[0]:.2f}", "meaning, %": f"{statistics.mean(scores[1:]):.1f}"})
+        rows.append(
+            row
+            | {"STS-B dev": f"{scores[0]:.2f}", "meaning, %": f"{statistics.mean(scores[1:]):.1f}"}
+        )
     return rows
 
 
@@ -86,15 +99,26 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     axes = (figure := Figure(figsize=(6.4, 3.6), layout="constrained")).subplots()
     models = dict.fromkeys(str(row[""]).partition(", ")[0] for row in rows)
     for model, marker in zip(models, "osD^v", strict=False):
-        own = [(float(row["sentences/s"]), row) for row in rows if str(row[""]).startswith(f"{model}, ")]
+        own = [
+            (float(row["sentences/s"]), row)
+            for row in rows
+            if str(row[""]).startswith(f"{model}, ")
+        ]
         own.sort(key=lambda pair: pair[0])
-        axes.plot([x for x, _ in own], [float(row["meaning, %"]) for _, row in own], marker=marker, label=model)
+        axes.plot(
+            [x for x, _ in own],
+            [float(row["meaning, %"]) for _, row in own],
+            marker=marker,
+            label=model,
+        )
         for x, row in own:
             way = str(row[""]).partition(", ")[2]
             place, side = ((0, -12), "right") if way == "PyTorch" else ((0, 6), "center")
             at = (x, float(row["meaning, %"]))
             axes.annotate(way, at, place, textcoords="offset points", fontsize=7, ha=side)
-    axes.set(xlabel="sentences per second, one thread", ylabel="same meaning nearer, %", xscale="log")
+    axes.set(
+        xlabel="sentences per second, one thread", ylabel="same meaning nearer, %", xscale="log"
+    )
     axes.xaxis.set_major_locator(FixedLocator([25, 50, 100, 200, 400, 800]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:.0f}")
@@ -104,7 +128,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data")
     parser.add_argument("models", nargs="+", metavar="MODEL[=NAME]")
     parser.add_argument("--rounds", type=int, default=5)
@@ -112,7 +138,10 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    tasks: list[Task] = [*load_sts(arguments.data, tasks=["STS-B"], split="dev"), *load_development()]
+    tasks: list[Task] = [
+        *load_sts(arguments.data, tasks=["STS-B"], split="dev"),
+        *load_development(),
+    ]
     rows: list[Row] = []
     for path, _, name in (each.partition("=") for each in arguments.models):
         measured = measure(path, name or path, tasks, arguments.rounds)

@@ -2,19 +2,23 @@
 
     python benchmarks/mining/mining.py --data FOLDER [--size 100000] [--rounds 3] [--grow 50000 100000 200000 400000]
 
-FOLDER holds `corpus/wiki_sentences_0*.txt.gz`. Vectors of all-MiniLM-L6-v2 are made once, in the cache of opencse
-(`OPENCSE_CACHE`), before anything is timed. Contestants, each in a process of its own, in turn:
+FOLDER holds `corpus/wiki_sentences_0*.txt.gz`. Vectors of all-MiniLM-L6-v2 are made once, in the
+cache of opencse (`OPENCSE_CACHE`), before anything is timed. Contestants, each in a process of its
+own, in turn:
 
-- `debiased`: `opencse build` of `debiased_negatives`, two negatives a sentence from random blocks, written as Parquet;
+- `debiased`: `opencse build` of `debiased_negatives`, two negatives a sentence from random blocks,
+written as Parquet;
 - `exact`: `hard_negatives` with the whole corpus as `block`: the two nearest of the whole corpus;
 - `peer top`: `mine_hard_negatives` on the columns (sentence, the same sentence): the two nearest;
-- `peer window`: the same with `min_score=0.25, max_score=0.75, sampling_strategy="random", range_max=200`;
+- `peer window`: the same with `min_score=0.25, max_score=0.75, sampling_strategy="random",
+range_max=200`;
 - `peer faiss`: `peer top` with `use_faiss=True` (a flat index).
 
-Contestants of sentence-transformers get the same vectors instead of running the model. The time of embedding is
-measured apart, on `--sample` sentences, since it is linear: opencse embeds each sentence once, `mine_hard_negatives`
-embeds the corpus and the queries. Memory is the peak of the process and of those that it starts, pages of mapped files
-included. `--grow` runs `debiased` on these sizes and fits the exponent of growth.
+Contestants of sentence-transformers get the same vectors instead of running the model. The time of
+embedding is measured apart, on `--sample` sentences, since it is linear: opencse embeds each
+sentence once, `mine_hard_negatives` embeds the corpus and the queries. Memory is the peak of the
+process and of those that it starts, pages of mapped files included. `--grow` runs `debiased` on
+these sizes and fits the exponent of growth.
 """
 
 from __future__ import annotations
@@ -58,7 +62,9 @@ def prepared(data: Path, size: int, largest: int):
     path = cache_root() / f"benchmark-{size}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_file():
-        path.write_text("".join(f"{line}\n" for line in islice(sentences(data), size)), encoding="utf-8")
+        path.write_text(
+            "".join(f"{line}\n" for line in islice(sentences(data), size)), encoding="utf-8"
+        )
     store = open_sentence_store(Corpus(path).texts(), texts_hash(Corpus(path).texts())[0])
     spec = EmbeddingSpec(model=MODEL, precision="bf16")
     embedder = spec.embedder()
@@ -75,7 +81,11 @@ def ours(name: str, path: Path, out: str) -> None:
     from opencse.text.corpus import Corpus
     from opencse.text.views.registry import DebiasedNegatives, HardNegatives, build_views
 
-    spec = DebiasedNegatives(model=MODEL) if name == "debiased" else HardNegatives(model=MODEL, block=10**9)
+    spec = (
+        DebiasedNegatives(model=MODEL)
+        if name == "debiased"
+        else HardNegatives(model=MODEL, block=10**9)
+    )
     build_views(Corpus(path), {"negative": spec}, out)
 
 
@@ -87,9 +97,16 @@ def peer(name: str, path: Path, vectors: np.ndarray, model) -> int:
     model.encode_document = model.encode_query = lambda texts, **_: vectors[: len(texts)]
     options: dict = {"use_faiss": name == "peer faiss"}
     if name == "peer window":
-        options |= {"min_score": 0.25, "max_score": 0.75, "sampling_strategy": "random", "range_max": 200}
+        options |= {
+            "min_score": 0.25,
+            "max_score": 0.75,
+            "sampling_strategy": "random",
+            "range_max": 200,
+        }
     data = Dataset.from_dict({"anchor": lines, "positive": lines})
-    mined = mine_hard_negatives(data, model, num_negatives=2, output_format="n-tuple", verbose=False, **options)
+    mined = mine_hard_negatives(
+        data, model, num_negatives=2, output_format="n-tuple", verbose=False, **options
+    )
     return len(mined)
 
 
@@ -122,7 +139,14 @@ class Workers:
             for process in multiprocessing.active_children():
                 with contextlib.suppress(OSError):
                     status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-                    peak = next((line.split()[1] for line in status.split("\n") if line.startswith("VmHWM")), "0")
+                    peak = next(
+                        (
+                            line.split()[1]
+                            for line in status.split("\n")
+                            if line.startswith("VmHWM")
+                        ),
+                        "0",
+                    )
                     seen = self._peaks.get(process.pid or 0, 0.0)
                     self._peaks[process.pid or 0] = max(seen, int(peak) / 1024)
 
@@ -172,7 +196,9 @@ def embedding_rate(name: str, data: Path, count: int) -> dict:
     if name == "debiased":
         Embedder(model, precision="bf16", token_budget=1024).encode(lines)
     else:
-        model.encode_document(lines, batch_size=32, normalize_embeddings=True, convert_to_numpy=True)
+        model.encode_document(
+            lines, batch_size=32, normalize_embeddings=True, convert_to_numpy=True
+        )
     return {"rate": count / (time.perf_counter() - start)}
 
 
@@ -199,8 +225,18 @@ def compare(arguments: argparse.Namespace) -> None:
             measured.append(run(arguments, name, "--sample", str(arguments.sample))["rate"])
     ours_embed, peer_embed = (statistics.median(rates[name]) for name in rates)
     gain = statistics.median(a / b for a, b in zip(*rates.values(), strict=True))
-    print(f"embedding: opencse bf16 {ours_embed:.0f} sentences/s, encode {peer_embed:.0f}/s: {gain:.1f} times\n")
-    heads = ["mining, s", "`debiased` is faster", "processor s", "fewer", "with embedding, s", "faster", "peak MiB"]
+    print(
+        f"embedding: opencse bf16 {ours_embed:.0f} sentences/s, encode {peer_embed:.0f}/s: {gain:.1f} times\n"
+    )
+    heads = [
+        "mining, s",
+        "`debiased` is faster",
+        "processor s",
+        "fewer",
+        "with embedding, s",
+        "faster",
+        "peak MiB",
+    ]
     print(f"| {arguments.size:,} sentences | {' | '.join(heads)} |")
     print("|" + "---|" * (len(heads) + 1))
     for name, runs in results.items():
@@ -213,10 +249,15 @@ def compare(arguments: argparse.Namespace) -> None:
         own = [arguments.size / r for r in rates["debiased"]]
         alone = [r["seconds"] / b["seconds"] for r, b in zip(runs, base, strict=True)]
         cpu = [r["cpu"] / b["cpu"] for r, b in zip(runs, base, strict=True)]
-        whole = [(r["seconds"] + e) / (b["seconds"] + o) for r, e, b, o in zip(runs, embed, base, own, strict=True)]
+        whole = [
+            (r["seconds"] + e) / (b["seconds"] + o)
+            for r, e, b, o in zip(runs, embed, base, own, strict=True)
+        ]
         seconds, used = (statistics.median(r[key] for r in runs) for key in ("seconds", "cpu"))
         total = statistics.median(r["seconds"] + e for r, e in zip(runs, embed, strict=True))
-        spans = [f"{statistics.median(x):.1f}x ({min(x):.1f}-{max(x):.1f})" for x in (alone, cpu, whole)]
+        spans = [
+            f"{statistics.median(x):.1f}x ({min(x):.1f}-{max(x):.1f})" for x in (alone, cpu, whole)
+        ]
         cells = [f"{seconds:.1f}", spans[0], f"{used:.1f}", spans[1], f"{total:.0f}", spans[2]]
         print(f"| {name} | {' | '.join(cells)} | {max(r['peak'] for r in runs):,.0f} |")
 
@@ -226,12 +267,16 @@ def grow(arguments: argparse.Namespace) -> None:
     times: dict[int, list[dict]] = {size: [] for size in arguments.grow}
     for _ in range(arguments.rounds):
         for size in arguments.grow:
-            times[size].append(run(arguments, "debiased", "--size", str(size), "--largest", largest))
+            times[size].append(
+                run(arguments, "debiased", "--size", str(size), "--largest", largest)
+            )
     print("\n| sentences | s | processor s | µs a sentence | peak MiB |\n|---|---|---|---|---|")
     for size, runs in times.items():
         seconds, cpu = (statistics.median(r[key] for r in runs) for key in ("seconds", "cpu"))
         peak = max(r["peak"] for r in runs)
-        print(f"| {size:,} | {seconds:.1f} | {cpu:.1f} | {1e6 * seconds / size:.0f} | {peak:,.0f} |")
+        print(
+            f"| {size:,} | {seconds:.1f} | {cpu:.1f} | {1e6 * seconds / size:.0f} | {peak:,.0f} |"
+        )
     for key in ("seconds", "cpu"):
         values = [statistics.median(r[key] for r in times[size]) for size in arguments.grow]
         exponent = np.polyfit(np.log(arguments.grow), np.log(values), 1)[0]
@@ -239,7 +284,9 @@ def grow(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)

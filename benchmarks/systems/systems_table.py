@@ -38,17 +38,24 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     if not groups:
         return
     cost_file = options.out / "cost.json"
-    cost = json.loads(cost_file.read_text()) if cost_file.is_file() else {"ratio": {}, "peak_mib": {}}
+    cost = (
+        json.loads(cost_file.read_text()) if cost_file.is_file() else {"ratio": {}, "peak_mib": {}}
+    )
     memory |= cost["peak_mib"]  # of training alone; a run's own peak may be its evaluation's
     first = next(iter(groups))
     tasks = list(groups[first][0].scores["sts"])
     scores = [["system", *tasks, "average", f"over {first}", "published (bert-base)"]]
     costs = [["system", "Cont.", "Oppn.", "paraphrase > negation"]]
     costs[0] += ["steps", "seconds", f"× {first}", "published ×", "peak MiB"]
-    before = json.loads((groups[first][0].folder / "results.json").read_text(encoding="utf-8"))["before"]["sts"]
+    before = json.loads((groups[first][0].folder / "results.json").read_text(encoding="utf-8"))[
+        "before"
+    ]["sts"]
     scores.append(["untouched backbone", *[""] * len(tasks), f"{before['average']:.2f}", "", ""])
     costs.append(["untouched backbone", *untouched, *[""] * 5])
-    averages = {label: [statistics.mean(run.scores["sts"].values()) for run in runs] for label, runs in groups.items()}
+    averages = {
+        label: [statistics.mean(run.scores["sts"].values()) for run in runs]
+        for label, runs in groups.items()
+    }
     for label, runs in groups.items():
         recipe = wanted[label][0]
         own = recipe == label
@@ -60,12 +67,16 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
         published_cost = TABLES["published_cost"].get(recipe) if own else None
         seconds = statistics.mean(run.seconds for run in runs)
         spent = [str(runs[0].steps), _number(seconds, 0), _number(ratio, 2)]
-        costs.append([label, *bias[label], *spent, _number(published_cost, 2), _number(memory_peak, 0)])
+        costs.append(
+            [label, *bias[label], *spent, _number(published_cost, 2), _number(memory_peak, 0)]
+        )
     if missing := [label for label in wanted if label not in groups]:
         notes.append(f"not run: {', '.join(missing)}")
     blocks = [*_lines(scores), "", *_lines(costs), "", *(f"- {note}" for note in notes)]
     (options.out / "systems.md").write_text("\n".join(blocks) + "\n", encoding="utf-8")
-    (options.out / "systems.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (options.out / "systems.jsonl").write_text(
+        "".join(f"{line}\n" for line in lines), encoding="utf-8"
+    )
 
 
 def _lines(table: list[list[str]]) -> list[str]:
@@ -87,12 +98,18 @@ def _bias(run: Path, which: int) -> dict[str, float]:
     model = list(models.values())[which]["scores"]
     split = model["splits"][-1]
     rate = model["transformations"]["paraphrase_above_negation"]["value"]
-    return {"cont": split["consistent"]["value"], "oppn": split["opposed"]["value"], "above": 100 * rate}
+    return {
+        "cont": split["consistent"]["value"],
+        "oppn": split["opposed"]["value"],
+        "above": 100 * rate,
+    }
 
 
 def _means(found: list[dict[str, float]]) -> list[str]:
     digits = {"cont": 3, "oppn": 3, "above": 1}
-    return [f"{statistics.mean(each[key] for each in found):.{count}f}" for key, count in digits.items()]
+    return [
+        f"{statistics.mean(each[key] for each in found):.{count}f}" for key, count in digits.items()
+    ]
 
 
 def _line(label: str, run: RunRecord, bias: dict[str, float]) -> str:

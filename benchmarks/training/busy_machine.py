@@ -2,10 +2,11 @@
 
     python benchmarks/training/busy_machine.py [--rounds 3] [--seconds 20] [--jobs 0 1]
 
-A layer of MiniLM's shape (16 texts of 24 tokens, forward and backward) on two threads, in a process of its own for each
-setting, in turn, alone and beside so many processes that do nothing but count. Medians of steps per second, and of
-processor seconds per step (all threads; waiting in a loop counts, waiting asleep does not). PyTorch's builds for CPUs
-carry libgomp, which reads these variables once, when PyTorch is imported; opencse's command line sets the last one.
+A layer of MiniLM's shape (16 texts of 24 tokens, forward and backward) on two threads, in a process
+of its own for each setting, in turn, alone and beside so many processes that do nothing but count.
+Medians of steps per second, and of processor seconds per step (all threads; waiting in a loop
+counts, waiting asleep does not). PyTorch's builds for CPUs carry libgomp, which reads these
+variables once, when PyTorch is imported; opencse's command line sets the last one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ import subprocess
 import sys
 import time
 
-WAITING = {"default": {}, "10,000 spins": {"GOMP_SPINCOUNT": "10000"}, "passive": {"OMP_WAIT_POLICY": "PASSIVE"}}
+WAITING = {
+    "default": {},
+    "10,000 spins": {"GOMP_SPINCOUNT": "10000"},
+    "passive": {"OMP_WAIT_POLICY": "PASSIVE"},
+}
 COUNT = "while True: pass"
 
 
@@ -46,7 +51,9 @@ def measured(waiting: str, seconds: float, jobs: int) -> list[float]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("GOMP_", "OMP_", "KMP_"))}
     command = [sys.executable, __file__, "--one", "--seconds", str(seconds)]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=clean | WAITING[waiting])
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, env=clean | WAITING[waiting]
+        )
     finally:
         for other in others:
             other.kill()
@@ -56,7 +63,9 @@ def measured(waiting: str, seconds: float, jobs: int) -> list[float]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--jobs", type=int, nargs="+", default=[0, 1])

@@ -2,12 +2,13 @@
 
     python benchmarks/training/growth.py CORPUS [--sizes 100000,1000000,10000000] [--stages NAMES] [--table CSV]
 
-The text is repeated, with a number behind each sentence so that no two are equal, until it has the size. Each stage is
-a process of its own with an empty cache; models are loaded before the clock starts. Mining searches the vectors of
-8,192 sentences, repeated with noise, since making them anew is a forward pass; it draws for eight units of 4,096 rows,
-so its exponent tells whether a row costs more in a larger corpus. Memory is what the process itself holds, without the
-pages of mapped files, which the system takes back when it needs them. The exponent of time is that between a size and
-the one before: 0 for constant, 1 for linear growth. The stage `the same on Ray` needs Ray.
+The text is repeated, with a number behind each sentence so that no two are equal, until it has the
+size. Each stage is a process of its own with an empty cache; models are loaded before the clock
+starts. Mining searches the vectors of 8,192 sentences, repeated with noise, since making them anew
+is a forward pass; it draws for eight units of 4,096 rows, so its exponent tells whether a row costs
+more in a larger corpus. Memory is what the process itself holds, without the pages of mapped files,
+which the system takes back when it needs them. The exponent of time is that between a size and the
+one before: 0 for constant, 1 for linear growth. The stage `the same on Ray` needs Ray.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def sentence_store(corpus: Path, _: Path) -> Work:
     from opencse.text.corpus import Corpus
     from opencse.text.views.registry import open_sentence_store, texts_hash
 
-    return lambda: open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
+    return lambda: open_sentence_store(
+        Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0]
+    )
 
 
 def training(corpus: Path, folder: Path) -> Work:
@@ -62,7 +65,12 @@ def training(corpus: Path, folder: Path) -> Work:
 
     settings = ["training.max_steps=20", "training.batch_size=64"]
     return lambda: opencse.train(
-        "simcse", corpus, backbone="mini-mlm", out=folder / "run", overrides=settings, progress=False
+        "simcse",
+        corpus,
+        backbone="mini-mlm",
+        out=folder / "run",
+        overrides=settings,
+        progress=False,
     )
 
 
@@ -86,7 +94,12 @@ def mining(corpus: Path, _: Path) -> Work:
     from opencse.foundation.numbers import unit_rows
     from opencse.text.corpus import Corpus
     from opencse.text.mined.vectors import find_vectors
-    from opencse.text.views.registry import DebiasedNegatives, SourceRow, open_sentence_store, texts_hash
+    from opencse.text.views.registry import (
+        DebiasedNegatives,
+        SourceRow,
+        open_sentence_store,
+        texts_hash,
+    )
 
     sentences = open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
     spec = DebiasedNegatives(model="minilm")
@@ -126,7 +139,14 @@ def own_memory(process: str) -> int:
         status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
         return 0
-    return sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(("RssAnon", "RssShmem"))) >> 10
+    return (
+        sum(
+            int(line.split()[1])
+            for line in status.splitlines()
+            if line.startswith(("RssAnon", "RssShmem"))
+        )
+        >> 10
+    )
 
 
 def family() -> list[str]:
@@ -197,10 +217,14 @@ def number(cell: str) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--sizes", default="100000,1000000,10000000")
-    parser.add_argument("--stages", nargs="+", choices=STAGES, default=[one for one in STAGES if "Ray" not in one])
+    parser.add_argument(
+        "--stages", nargs="+", choices=STAGES, default=[one for one in STAGES if "Ray" not in one]
+    )
     parser.add_argument("--table", type=Path, help="CSV file to which the rows are added")
     parser.add_argument("--stage", choices=STAGES, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -213,7 +237,14 @@ def main() -> None:
             write_corpus(options.corpus, size, corpus)
             for name in options.stages:
                 found = measured(name, corpus)
-                row = [name, f"{size:,}", f"{found['seconds']:.1f}", "", f"{found['peak']:.0f}", f"{found['disk']:.0f}"]
+                row = [
+                    name,
+                    f"{size:,}",
+                    f"{found['seconds']:.1f}",
+                    "",
+                    f"{found['peak']:.0f}",
+                    f"{found['disk']:.0f}",
+                ]
                 print("| " + " | ".join(row) + " |", flush=True)
                 if options.table:
                     add_row(options.table, row)

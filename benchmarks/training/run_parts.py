@@ -2,11 +2,12 @@
 
     python benchmarks/training/run_parts.py CORPUS DATA [--paraphrases TABLE] [--rounds 1] [--against SRC] [--beside]
 
-Each run is a process of its own with an empty cache. With `--against`, the `src` folder of another checkout, the two
-versions alternate, so that a noisy machine is noisy for both; with `--beside` they run at the same time, on one thread
-each. The parts are the medians of `timings` in results.json; a version that does not write them gives its total alone.
-`--keep FOLDER` keeps the folder of each run: `opencse evaluate` and `opencse probe` tell whether both models are as
-good as each other.
+Each run is a process of its own with an empty cache. With `--against`, the `src` folder of another
+checkout, the two versions alternate, so that a noisy machine is noisy for both; with `--beside`
+they run at the same time, on one thread each. The parts are the medians of `timings` in
+results.json; a version that does not write them gives its total alone. `--keep FOLDER` keeps the
+folder of each run: `opencse evaluate` and `opencse probe` tell whether both models are as good as
+each other.
 """
 
 from __future__ import annotations
@@ -31,7 +32,14 @@ def run(options: argparse.Namespace, name: str, source: Path | None) -> dict[str
     """Run the command once; return the seconds of each part and of the whole process."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        call = [sys.executable, "-m", "opencse.commands.main", "run", options.recipe, str(options.corpus)]
+        call = [
+            sys.executable,
+            "-m",
+            "opencse.commands.main",
+            "run",
+            options.recipe,
+            str(options.corpus),
+        ]
         call += ["--data", str(options.data), "--backbone", options.backbone, "-o", str(out)]
         call += ["--paraphrases", str(options.paraphrases)] if options.paraphrases else []
         for setting in options.set:
@@ -60,7 +68,10 @@ def medians(runs: list[dict[str, float]]) -> dict[str, float]:
 def table(runs: dict[str, list[dict[str, float]]]) -> list[list[str]]:
     """Return the parts of opencse's runs, and how long the other version takes, the header first."""
     ours = medians(runs["opencse"])
-    shares = [[name, f"{seconds:.0f}", f"{100 * seconds / ours[TOTAL]:.0f}"] for name, seconds in ours.items()]
+    shares = [
+        [name, f"{seconds:.0f}", f"{100 * seconds / ours[TOTAL]:.0f}"]
+        for name, seconds in ours.items()
+    ]
     rows = [["part", "seconds", "share, %"], *shares]
     if "other" in runs:
         other = statistics.median(one[TOTAL] for one in runs["other"])
@@ -71,7 +82,9 @@ def table(runs: dict[str, list[dict[str, float]]]) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpus", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--paraphrases", type=Path)
@@ -79,16 +92,23 @@ def main() -> None:
     parser.add_argument("--backbone", default="minilm")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--against", type=Path, help="`src` of another checkout")
-    parser.add_argument("--beside", action="store_true", help="both versions at the same time, on one thread each")
+    parser.add_argument(
+        "--beside", action="store_true", help="both versions at the same time, on one thread each"
+    )
     parser.add_argument("--keep", type=Path, help="folder for the models and results of all runs")
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
-    versions: dict[str, Path | None] = {"opencse": None} | ({"other": options.against} if options.against else {})
+    versions: dict[str, Path | None] = {"opencse": None} | (
+        {"other": options.against} if options.against else {}
+    )
     results: dict[str, list[dict[str, float]]] = {name: [] for name in versions}
     for round_ in range(1, options.rounds + 1):
         with ThreadPoolExecutor(len(versions) if options.beside else 1) as pool:
-            runs = {name: pool.submit(run, options, f"{name}-{round_}", source) for name, source in versions.items()}
+            runs = {
+                name: pool.submit(run, options, f"{name}-{round_}", source)
+                for name, source in versions.items()
+            }
         for name, done in runs.items():
             results[name].append(done.result())
             print(f"round {round_}: {name}: {results[name][-1][TOTAL]:.0f} s", file=sys.stderr)

@@ -2,8 +2,9 @@
 
     python benchmarks/training/start_time.py [--rounds 3]
 
-Each line is the least of several processes: seconds of the clock, and of the processor (user and system), which a busy
-machine lengthens less. The last lines are not mistakes: the imports of three commands that go on to work.
+Each line is the least of several processes: seconds of the clock, and of the processor (user and
+system), which a busy machine lengthens less. The last lines are not mistakes: the imports of three
+commands that go on to work.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ COMMANDS = {
     "--help": ["--help"],
     "the name of a recipe": ["run", "simsce", "demo", "-o", "out"],
     "the kind of a loss": ["run", "recipe.toml", "demo", "-o", "out"],
-    "a setting": ["train", "simcse", "demo", "--backbone", "minilm", "-o", "out", "--set", "training.bach_size=64"],
+    "a setting": [
+        "train",
+        "simcse",
+        "demo",
+        "--backbone",
+        "minilm",
+        "-o",
+        "out",
+        "--set",
+        "training.bach_size=64",
+    ],
     "the path of a corpus": ["run", "simcse", "corpsu.txt", "-o", "out"],
     "the folder of a model": ["evaluate", "./modle", "--tasks", "guard"],
 }
@@ -34,7 +45,9 @@ def seconds(command: list[str], folder: str, code: int, rounds: int) -> tuple[fl
     found = []
     for _ in range(rounds):
         used, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "80"})
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "80"}
+        )
         clock, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         assert done.returncode == code, done.stderr
         found.append((clock, after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime))
@@ -54,7 +67,9 @@ def main() -> None:
             clock, processor = seconds(command, folder, 0 if name == "--help" else 2, rounds)
             print(f"{name:34} {clock:6.2f} {processor:9.2f}")
         for module in IMPORTS:
-            clock, processor = seconds([sys.executable, "-c", f"import {module}"], folder, 0, rounds)
+            clock, processor = seconds(
+                [sys.executable, "-c", f"import {module}"], folder, 0, rounds
+            )
             print(f"{'import ' + module:34} {clock:6.2f} {processor:9.2f}")
 
 

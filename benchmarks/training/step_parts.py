@@ -1,15 +1,18 @@
 """What each measure gives one contrastive training step on the CPU: alternating, in one process.
 
-    OMP_NUM_THREADS=2 python benchmarks/training/step_parts.py CORPUS [--backbone FOLDER] [--steps 8] [--length 32]
+    OMP_NUM_THREADS=2 python benchmarks/training/step_parts.py CORPUS [--backbone FOLDER] [--steps
+    8] [--length 32]
 
-One step is SimCSE's: 64 sentences, two views in one forward pass, InfoNCE, clipping, AdamW. Every variant does the same
-batches; in each round all variants take their turn, and the ratios are medians over rounds, so that other load on the
-machine hits all alike. `cpu` is processor time, which other processes influence less than the clock; with several
-threads it also counts threads that wait, so compare it with OMP_NUM_THREADS=1.
+One step is SimCSE's: 64 sentences, two views in one forward pass, InfoNCE, clipping, AdamW. Every
+variant does the same batches; in each round all variants take their turn, and the ratios are
+medians over rounds, so that other load on the machine hits all alike. `cpu` is processor time,
+which other processes influence less than the clock; with several threads it also counts threads
+that wait, so compare it with OMP_NUM_THREADS=1.
 
-`of bf16` is the share of the machine's measured rate for a bf16 product of 2048 x 2048 matrices that the step
-reaches, where the step counts as 6 x (parameters outside the embeddings) x (real tokens of both views) operations: two
-for each multiply-add in the forward pass, four in the backward pass. Attention scores and padding do not count as work.
+`of bf16` is the share of the machine's measured rate for a bf16 product of 2048 x 2048 matrices
+that the step reaches, where the step counts as 6 x (parameters outside the embeddings) x (real
+tokens of both views) operations: two for each multiply-add in the forward pass, four in the
+backward pass. Attention scores and padding do not count as work.
 """
 
 from __future__ import annotations
@@ -57,7 +60,9 @@ class Variant:
         self.model = AutoModel.from_pretrained(self.folder, add_pooling_layer=False).train()
         if self.packed:
             assert prepare_for_training(self.model)
-        self.call: Callable = torch.compile(self.model, dynamic=True) if self.compiled else self.model
+        self.call: Callable = (
+            torch.compile(self.model, dynamic=True) if self.compiled else self.model
+        )
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-5, fused=True)
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -104,7 +109,9 @@ def read_batches(corpus: Path, folder: str, count: int, length: int) -> list[tup
     batches = []
     for rows in chosen:
         texts = [lines[i] for i in rows]
-        encoded = tokenizer(texts, truncation=True, max_length=length, padding=True, return_tensors="pt")
+        encoded = tokenizer(
+            texts, truncation=True, max_length=length, padding=True, return_tensors="pt"
+        )
         batches.append((encoded["input_ids"], encoded["attention_mask"]))
     return batches
 
@@ -135,8 +142,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--length", type=int, default=32)
     parser.add_argument("--only", nargs="*", help="names of the variants to run, besides the first")
-    parser.add_argument("--compile", action="store_true", help="also torch.compile (its first step takes a minute)")
-    parser.add_argument("--profile", action="store_true", help="also print where the last variant's time goes")
+    parser.add_argument(
+        "--compile", action="store_true", help="also torch.compile (its first step takes a minute)"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help="also print where the last variant's time goes"
+    )
     args = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
     logging.set_verbosity_error()
@@ -162,17 +173,28 @@ def main() -> None:
             variant.step(*batch)
 
     rate = max(rates)
-    dense = sum(p.numel() for name, p in variants[0].model.named_parameters() if "embeddings" not in name)
+    dense = sum(
+        p.numel() for name, p in variants[0].model.named_parameters() if "embeddings" not in name
+    )
     real, cells = (
-        statistics.mean(f(mask) for _, mask in batches[1:]) for f in (lambda m: m.sum().item(), Tensor.numel)
+        statistics.mean(f(mask) for _, mask in batches[1:])
+        for f in (lambda m: m.sum().item(), Tensor.numel)
     )
     work = 6 * dense * 2 * real
-    print(f"{torch.get_num_threads()} threads, bf16 2048^3 at {rate / 1e9:.0f} GF/s, {real / cells:.0%} of tokens real")
-    print(f"{'variant':14s} {'sent/s':>7s} {'ms wall':>8s} {'ms cpu':>7s} {'x wall':>7s} {'x cpu':>6s} {'of bf16':>8s}")
+    print(
+        f"{torch.get_num_threads()} threads, bf16 2048^3 at {rate / 1e9:.0f} GF/s, {real / cells:.0%} of tokens real"
+    )
+    print(
+        f"{'variant':14s} {'sent/s':>7s} {'ms wall':>8s} {'ms cpu':>7s} {'x wall':>7s} {'x cpu':>6s} {'of bf16':>8s}"
+    )
     for v in variants:
         wall, cpu = statistics.median(v.wall[1:]), statistics.median(v.cpu[1:])
-        by_wall = statistics.median(a / b for a, b in zip(variants[0].wall[1:], v.wall[1:], strict=True))
-        by_cpu = statistics.median(a / b for a, b in zip(variants[0].cpu[1:], v.cpu[1:], strict=True))
+        by_wall = statistics.median(
+            a / b for a, b in zip(variants[0].wall[1:], v.wall[1:], strict=True)
+        )
+        by_cpu = statistics.median(
+            a / b for a, b in zip(variants[0].cpu[1:], v.cpu[1:], strict=True)
+        )
         print(
             f"{v.name:14s} {ROWS / wall:7.1f} {wall * 1e3:8.0f} {cpu * 1e3:7.0f} {by_wall:7.2f} {by_cpu:6.2f} "
             f"{work / min(v.wall[1:]) / rate:8.1%}"
@@ -181,7 +203,11 @@ def main() -> None:
         with torch.profiler.profile() as profile:
             for batch in batches[-2:]:
                 variants[-1].step(*batch)
-        print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=20, max_name_column_width=40))
+        print(
+            profile.key_averages().table(
+                sort_by="self_cpu_time_total", row_limit=20, max_name_column_width=40
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -3,19 +3,21 @@
     python benchmarks/training/train_throughput.py CORPUS [--model minilm] [--rounds 3] [--steps 24] [--batch 64]
     python benchmarks/training/train_throughput.py CORPUS --random bert-base --batch 64 512 --steps 104   # on a GPU
 
-Each contestant trains in a process of its own, in turn, so that a noisy machine is noisy for all; the ratios are taken
-round by round and their median is printed. Times count whole optimiser steps (batch assembly, forward, backward,
-update) after the first four, from end to end; set-up is left out, and a GPU is waited for only at both ends.
-Contestants: `opencse` in bf16, `opencse fp32`, and
-`SentenceTransformerTrainer` with `MultipleNegativesRankingLoss` on the columns (sentence, the same sentence), with its
-defaults (fp32) and with `bf16=True`. With `--only`, also large batches in little memory, in bf16 and 32 texts at a
-time: `opencse in parts` (`training.micro_batch`), `trainer bf16 in parts` (`CachedMultipleNegativesRankingLoss`).
+Each contestant trains in a process of its own, in turn, so that a noisy machine is noisy for all;
+the ratios are taken round by round and their median is printed. Times count whole optimiser steps
+(batch assembly, forward, backward, update) after the first four, from end to end; set-up is left
+out, and a GPU is waited for only at both ends. Contestants: `opencse` in bf16, `opencse fp32`, and
+`SentenceTransformerTrainer` with `MultipleNegativesRankingLoss` on the columns (sentence, the same
+sentence), with its defaults (fp32) and with `bf16=True`. With `--only`, also large batches in
+little memory, in bf16 and 32 texts at a time: `opencse in parts` (`training.micro_batch`), `trainer
+bf16 in parts` (`CachedMultipleNegativesRankingLoss`).
 
-The share of the machine's matrix rate counts 6 · P · T operations a step, with P the weights in matrices outside the
-embeddings and T the tokens without padding in both views, plus 12 · layers · width · sum of squared lengths for
-attention; the rate is that of a 2048 x 2048 matrix product (8192 x 8192 on a GPU) in the same process, in bf16 and in
-the contestant's own precision. Where PyTorch finds a GPU, everything runs there. `--random` trains a BERT of that size
-with random weights and minilm's vocabulary, which is enough to measure speed.
+The share of the machine's matrix rate counts 6 · P · T operations a step, with P the weights in
+matrices outside the embeddings and T the tokens without padding in both views, plus 12 · layers ·
+width · sum of squared lengths for attention; the rate is that of a 2048 x 2048 matrix product (8192
+x 8192 on a GPU) in the same process, in bf16 and in the contestant's own precision. Where PyTorch
+finds a GPU, everything runs there. `--random` trains a BERT of that size with random weights and
+minilm's vocabulary, which is enough to measure speed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ from pathlib import Path
 LENGTH, WARM, PART = 32, 4, 32
 CONTESTANTS = ("opencse", "opencse fp32", "trainer", "trainer bf16")
 IN_PARTS = ("opencse in parts", "trainer bf16 in parts")
-SIZES = {"bert-base": (768, 12, 12, 3072), "tiny": (32, 2, 2, 64)}  # width, layers, heads, inner width
+SIZES = {
+    "bert-base": (768, 12, 12, 3072),
+    "tiny": (32, 2, 2, 64),
+}  # width, layers, heads, inner width
 
 
 def texts(corpus: str, count: int) -> list[str]:
@@ -83,7 +88,9 @@ class Stopwatch:
         return self.stamps[1] - self.stamps[0]
 
 
-def train_opencse(model: str, lines: list[str], steps: int, precision: str, batch: int, parts: bool) -> float:
+def train_opencse(
+    model: str, lines: list[str], steps: int, precision: str, batch: int, parts: bool
+) -> float:
     import opencse
     from opencse.training.loop import TrainingLoop
 
@@ -99,7 +106,11 @@ def train_opencse(model: str, lines: list[str], steps: int, precision: str, batc
         corpus = Path(folder) / "corpus.txt"
         corpus.write_text("\n".join(lines), encoding="utf-8")
         os.environ["OPENCSE_CACHE"] = folder
-        settings = [f"training.batch_size={batch}", f"encoder.max_length={LENGTH}", f"training.max_steps={steps}"]
+        settings = [
+            f"training.batch_size={batch}",
+            f"encoder.max_length={LENGTH}",
+            f"training.max_steps={steps}",
+        ]
         settings += [f"training.precision={precision}", "training.checkpoint_every=0"]
         settings += [f"training.micro_batch={PART}"] if parts else []
         out = Path(folder) / "out"
@@ -107,7 +118,9 @@ def train_opencse(model: str, lines: list[str], steps: int, precision: str, batc
     return watch.seconds
 
 
-def train_peer(model: str, lines: list[str], steps: int, bf16: bool, batch: int, parts: bool) -> float:
+def train_peer(
+    model: str, lines: list[str], steps: int, bf16: bool, batch: int, parts: bool
+) -> float:
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -144,7 +157,9 @@ def train_peer(model: str, lines: list[str], steps: int, bf16: bool, batch: int,
             disable_tqdm=True,
         )
         data = Dataset.from_list([{"sentence1": line, "sentence2": line} for line in lines])
-        cached = CachedMultipleNegativesRankingLoss(encoder, mini_batch_size=PART) if parts else None
+        cached = (
+            CachedMultipleNegativesRankingLoss(encoder, mini_batch_size=PART) if parts else None
+        )
         loss = cached or MultipleNegativesRankingLoss(encoder)
         SentenceTransformerTrainer(encoder, arguments, data, loss=loss, callbacks=[Clock()]).train()
     return watch.seconds
@@ -167,7 +182,10 @@ def matrix_rate(precision: str) -> float:
     """Operations per second of a product of two square matrices."""
     import torch
 
-    device, kind = "cuda" if _cuda() else "cpu", {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
+    device, kind = (
+        "cuda" if _cuda() else "cpu",
+        {"bf16": torch.bfloat16, "fp32": torch.float32}[precision],
+    )
     size = 8192 if _cuda() else 2048
     a, b = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
     best = float("inf")
@@ -187,7 +205,9 @@ def operations(model: str, lines: list[str], batch: int) -> float:
     encoder = load_encoder(model, pooling="mean")  # a model with random weights has none
     config = encoder[0].auto_model.config
     weights = sum(
-        p.numel() for n, p in encoder.named_parameters() if p.ndim == 2 and "embeddings" not in n and "pooler" not in n
+        p.numel()
+        for n, p in encoder.named_parameters()
+        if p.ndim == 2 and "embeddings" not in n and "pooler" not in n
     )
     ids = encoder.tokenizer(lines, truncation=True, max_length=LENGTH)["input_ids"]
     lengths = [len(i) for i in ids]
@@ -218,22 +238,32 @@ def one(name: str, corpus: str, model: str, steps: int, batch: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpus")
     parser.add_argument("--model", default="minilm")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--batch", type=int, nargs="+", default=[64])
-    parser.add_argument("--random", choices=SIZES, help="size of a model with random weights, in place of --model")
+    parser.add_argument(
+        "--random", choices=SIZES, help="size of a model with random weights, in place of --model"
+    )
     parser.add_argument("--only", nargs="*", default=CONTESTANTS, choices=(*CONTESTANTS, *IN_PARTS))
     parser.add_argument("--one", choices=(*CONTESTANTS, *IN_PARTS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.steps <= WARM:
         parser.error(f"--steps must be more than the {WARM} of the warm-up")
     if arguments.one:
-        return one(arguments.one, arguments.corpus, arguments.model, arguments.steps, arguments.batch[0])
+        return one(
+            arguments.one, arguments.corpus, arguments.model, arguments.steps, arguments.batch[0]
+        )
     with tempfile.TemporaryDirectory() as folder:
-        model = random_model(arguments.random, Path(folder) / arguments.random) if arguments.random else arguments.model
+        model = (
+            random_model(arguments.random, Path(folder) / arguments.random)
+            if arguments.random
+            else arguments.model
+        )
         for batch in arguments.batch:
             print_table(compare(arguments, model, batch), batch)
     return None
@@ -244,11 +274,21 @@ def compare(arguments: argparse.Namespace, model: str, batch: int) -> dict[str, 
     results: dict[str, list[dict]] = {name: [] for name in arguments.only}
     for round_ in range(arguments.rounds):
         for name in arguments.only:
-            command = [sys.executable, __file__, arguments.corpus, "--one", name, "--batch", str(batch)]
+            command = [
+                sys.executable,
+                __file__,
+                arguments.corpus,
+                "--one",
+                name,
+                "--batch",
+                str(batch),
+            ]
             command += ["--model", model, "--steps", str(arguments.steps)]
             # What the command line sets for itself, and a user of the peer does not.
             more = {"THP_MEM_ALLOC_ENABLE": "1"} if name.startswith("opencse") else {}
-            done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | more)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, env=os.environ | more
+            )
             found = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
             if not found:
                 sys.exit(done.stderr)
@@ -264,7 +304,10 @@ def print_table(results: dict[str, list[dict]], batch: int) -> None:
     print("|---|---|---|---|---|---|")
     for name, runs in results.items():
         ours = results.get("opencse", runs)
-        ratios = [a["sentences_per_second"] / b["sentences_per_second"] for a, b in zip(ours, runs, strict=True)]
+        ratios = [
+            a["sentences_per_second"] / b["sentences_per_second"]
+            for a, b in zip(ours, runs, strict=True)
+        ]
         speed = statistics.median(r["sentences_per_second"] for r in runs)
         share = statistics.median(r["matrix_share"] for r in runs)
         own = statistics.median(r["own_share"] for r in runs)

@@ -2,9 +2,10 @@
 
     python benchmarks/views/all_figures.py --data FOLDER [--table TABLE.parquet] [--small]
 
-FOLDER is the folder that the scripts below ask for. With `--table`, a table of back-translations with the columns
-`text` and `back_translation`, the views of `benchmarks/views/views.toml` are built from 4,000 of its sentences first,
-for the overlap of built pairs. `--small` tries everything on a fraction, to see that it runs.
+FOLDER is the folder that the scripts below ask for. With `--table`, a table of back-translations
+with the columns `text` and `back_translation`, the views of `benchmarks/views/views.toml` are built
+from 4,000 of its sentences first, for the overlap of built pairs. `--small` tries everything on a
+fraction, to see that it runs.
 """
 
 from __future__ import annotations
@@ -36,12 +37,23 @@ def build(table: Path, folder: Path, rows: int) -> bool:
     recipe = (HERE / "views.toml").read_text(encoding="utf-8")
     recipe = recipe.replace('"back_translations.parquet"', f'"{table.resolve().as_posix()}"')
     (folder / "views.toml").write_text(recipe, encoding="utf-8")
-    command = ("-m", "opencse.commands.main", "build", "views.toml", "corpus.parquet", "-o", "views", "--stats")
+    command = (
+        "-m",
+        "opencse.commands.main",
+        "build",
+        "views.toml",
+        "corpus.parquet",
+        "-o",
+        "views",
+        "--stats",
+    )
     return run("Built pairs", *command, cwd=folder)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--table", type=Path)
     parser.add_argument("--small", action="store_true")
@@ -53,9 +65,21 @@ def main() -> None:
         if args.table is not None and build(args.table, folder, 200 if small else 4000):
             views = ("--views", str(folder / "views"))
         done = [
-            run("Speed and memory", str(HERE / "views.py"), "--data", data, *(("--rounds", "1", "--few") * small)),
+            run(
+                "Speed and memory",
+                str(HERE / "views.py"),
+                "--data",
+                data,
+                *(("--rounds", "1", "--few") * small),
+            ),
             run("Surface similarity", str(HERE / "surface_tables.py"), "--data", data, *views),
-            run("Rewriting", str(HERE / "constructors.py"), "--data", data, *(("--sentences", "200") * small)),
+            run(
+                "Rewriting",
+                str(HERE / "constructors.py"),
+                "--data",
+                data,
+                *(("--sentences", "200") * small),
+            ),
             run("Negation: judged sample", str(HERE / "negation_sample.py"), "--data", data),
         ]
         if not small:

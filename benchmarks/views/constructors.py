@@ -3,8 +3,8 @@
     python benchmarks/views/constructors.py --data FOLDER [--sentences 2000]   # shares, rules, speed
     python benchmarks/views/constructors.py --data FOLDER --sample 100 --kind role_pair   # pairs to judge one by one
 
-FOLDER holds `corpus/wiki_sentences_02.txt.gz`. The parse is timed once, as the constructors have it in common; the
-sentences are drawn with a fixed seed.
+FOLDER holds `corpus/wiki_sentences_02.txt.gz`. The parse is timed once, as the constructors have it
+in common; the sentences are drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -64,11 +64,15 @@ def shares(rows: list[SourceRow], kinds: list[str]) -> None:
         last = [view[-1] if isinstance(view, list) else view for view in views]
         rules = Counter(view.rule for view in last if view.text is not None)
         made = sum(rules.values()) / len(rows)
-        print(f"| `{kind}` | {made:.1%} | {speed:.0f} | {', '.join(f'{r} {n}' for r, n in rules.most_common())} |")
+        print(
+            f"| `{kind}` | {made:.1%} | {speed:.0f} | {', '.join(f'{r} {n}' for r, n in rules.most_common())} |"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--sample", type=int, default=0, help="print so many pairs instead")

@@ -2,8 +2,9 @@
 
     python benchmarks/views/negation_cannot.py --data FOLDER
 
-FOLDER holds `eval/CANNOT/negation_pairs.tsv.gz`. A sentence counts once per source, with all of its references. Most
-references of "wikifactcheck" reword the sentence or change a number, so no insertion of "not" can meet them.
+FOLDER holds `eval/CANNOT/negation_pairs.tsv.gz`. A sentence counts once per source, with all of its
+references. Most references of "wikifactcheck" reword the sentence or change a number, so no
+insertion of "not" can meet them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,20 @@ from pathlib import Path
 
 from opencse.text.views.registry import Negation, SourceRow
 
-SPELLINGS = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("shan't", "shall not"))
-CLITICS = (("n't", " not"), ("'re", " are"), ("'m", " am"), ("'ve", " have"), ("'ll", " will"), ("'s", " is"))
+SPELLINGS = (
+    ("can't", "can not"),
+    ("cannot", "can not"),
+    ("won't", "will not"),
+    ("shan't", "shall not"),
+)
+CLITICS = (
+    ("n't", " not"),
+    ("'re", " are"),
+    ("'m", " am"),
+    ("'ve", " have"),
+    ("'ll", " will"),
+    ("'s", " is"),
+)
 
 
 def spelled_out(text: str) -> str:
@@ -37,7 +50,9 @@ def is_insertion(sentence: str, negated: str) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True, type=Path)
     args = parser.parse_args()
     references: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -50,7 +65,9 @@ def main() -> None:
         "| mode | source | sentences | null | equal | differs in contraction | other |\n|---|---|---|---|---|---|---|"
     )
     for spec in (Negation(), Negation(mode="faithful")):
-        views = spec.open()([SourceRow(id=i, text=sentence) for i, (_, sentence) in enumerate(keys)])
+        views = spec.open()(
+            [SourceRow(id=i, text=sentence) for i, (_, sentence) in enumerate(keys)]
+        )
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for (source, sentence), view in zip(keys, views, strict=True):
             few = references[source, sentence]
@@ -69,7 +86,10 @@ def main() -> None:
                 counts[group][kind] += 1
         for group, count in sorted(counts.items()):
             size = sum(count.values())
-            cells = [f"{100 * count[kind] / size:.1f} %" for kind in ("null", "equal", "contraction", "other")]
+            cells = [
+                f"{100 * count[kind] / size:.1f} %"
+                for kind in ("null", "equal", "contraction", "other")
+            ]
             print(f"| {spec.mode} | {group} | {size} | {' | '.join(cells)} |")
 
 

@@ -3,8 +3,9 @@
     python benchmarks/views/negation_sample.py --data FOLDER           # line, rule, verdict, sentence, negation
     python benchmarks/views/negation_sample.py --data FOLDER --table   # a new table; verdicts kept for equal outputs
 
-FOLDER holds `corpus/wiki_sentences_03.txt.gz`; lines are counted from 1. A verdict belongs to one output, known by its
-hash: where the rules have changed since, the script says so and the line has to be judged again.
+FOLDER holds `corpus/wiki_sentences_03.txt.gz`; lines are counted from 1. A verdict belongs to one
+output, known by its hash: where the rules have changed since, the script says so and the line has
+to be judged again.
 """
 
 from __future__ import annotations
@@ -29,11 +30,16 @@ def digest(text: str | None) -> str:
 def read_verdicts() -> dict[int, tuple[str, str]]:
     """Return hash and verdict by line."""
     with VERDICTS.open(encoding="utf-8", newline="") as file:
-        return {int(row["line"]): (row["hash"], row["verdict"]) for row in csv.DictReader(file, delimiter="\t")}
+        return {
+            int(row["line"]): (row["hash"], row["verdict"])
+            for row in csv.DictReader(file, delimiter="\t")
+        }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
@@ -57,7 +63,9 @@ def main() -> None:
         else:
             print(f"{line} [{view.rule}] {verdict}\n    {sentences[line]}\n    {view.text}")
     if not args.table:
-        print(f"{SAMPLE} sentences, {nulls} null, {judged} judged, {good} good, {stale} changed since they were judged")
+        print(
+            f"{SAMPLE} sentences, {nulls} null, {judged} judged, {good} good, {stale} changed since they were judged"
+        )
 
 
 if __name__ == "__main__":

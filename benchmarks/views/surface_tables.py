@@ -2,8 +2,9 @@
 
     python benchmarks/views/surface_tables.py --data FOLDER [--views FOLDER]
 
-FOLDER holds `eval/STS*/test.tsv.gz` (with SentEval's text), `eval/STSB` and `eval/NLI`. With `../papers/osscse.txt`
-beside it, Example 1 is read from there. `--views` adds the overlap of views that `opencse build` wrote.
+FOLDER holds `eval/STS*/test.tsv.gz` (with SentEval's text), `eval/STSB` and `eval/NLI`. With
+`../papers/osscse.txt` beside it, Example 1 is read from there. `--views` adds the overlap of views
+that `opencse build` wrote.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def split_row(name: str, rows: list[dict[str, str]], suffix: str) -> str:
 
 
 def table_2(data: Path) -> None:
-    print("| set | published Cont. / Oppn. | ours | equal | published medians | ours |\n|---|---|---|---|---|---|")
+    print(
+        "| set | published Cont. / Oppn. | ours | equal | published medians | ours |\n|---|---|---|---|---|---|"
+    )
     for task in ("STS12", "STS13", "STS14", "STS15", "STS16"):
         rows = read(data / "eval" / task / "test.tsv.gz")
         for subset, group in groupby(rows, key=lambda row: row["subset"]):
@@ -65,17 +68,23 @@ def table_2(data: Path) -> None:
     for part in ("train", "test"):
         rows = read(data / "eval" / "STSB" / f"{part}.tsv.gz")
         print(split_row(f"STSB {part}", rows, "_senteval"))
-        print(split_row(f"STSB {part}", rows, "").replace(f"STSB {part}", f"STSB {part}, raw text", 1))
+        print(
+            split_row(f"STSB {part}", rows, "").replace(f"STSB {part}", f"STSB {part}, raw text", 1)
+        )
 
 
 def example_1(paper: Path) -> None:
     if not paper.exists():
         return
     text = paper.read_text(encoding="utf-8").replace("-\n", "")
-    example = re.search(r"Example 1 Sentence Transformations of “(.*?)”(.*?)\nNegation vs", text, re.DOTALL)
+    example = re.search(
+        r"Example 1 Sentence Transformations of “(.*?)”(.*?)\nNegation vs", text, re.DOTALL
+    )
     assert example is not None
     source = " ".join(example[1].split())
-    found = re.findall(r"\([iv]+\) (\w+): (.*?)\s*\(UnSup: .*?MER: ([\d.]+)\)", " ".join(example[2].split()))
+    found = re.findall(
+        r"\([iv]+\) (\w+): (.*?)\s*\(UnSup: .*?MER: ([\d.]+)\)", " ".join(example[2].split())
+    )
     print("\n| transformation | printed MER | MER |\n|---|---|---|")
     for name, sentence, printed in found:
         print(f"| {name} | {printed} | {match_error_rate([source], [sentence])[0]:.3f} |")
@@ -87,7 +96,9 @@ def overlaps(data: Path, views: Path | None) -> None:
     total: list[tuple[np.ndarray, np.ndarray]] = []
     for name in ("snli_dev", "snli_test", "xnli_dev_en"):
         rows = read(data / "eval" / "NLI" / f"{name}_triplets.tsv.gz")
-        anchor, positive, negative = ([row[key] for row in rows] for key in ("sent0", "sent1", "hard_neg"))
+        anchor, positive, negative = (
+            [row[key] for row in rows] for key in ("sent0", "sent1", "hard_neg")
+        )
         pair = lexical_overlap(anchor, positive), lexical_overlap(anchor, negative)
         total.append(pair)
         print(f"| {name} ({len(rows)}) | {pair[0].mean():.2f} | {pair[1].mean():.2f} |")
@@ -99,16 +110,23 @@ def overlaps(data: Path, views: Path | None) -> None:
 
         table = pq.read_table(sorted(views.glob("part-*.parquet")))
         for name in built_columns(next(views.glob("part-*.parquet"))):
-            made = [(row["text"], row[name]) for row in table.select(["text", name]).to_pylist() if row[name]]
+            made = [
+                (row["text"], row[name])
+                for row in table.select(["text", name]).to_pylist()
+                if row[name]
+            ]
             if made:
                 overlap, rate = (
-                    measure(*zip(*made, strict=True)).mean() for measure in (lexical_overlap, match_error_rate)
+                    measure(*zip(*made, strict=True)).mean()
+                    for measure in (lexical_overlap, match_error_rate)
                 )
                 print(f"| built: {name} ({len(made)}) | {overlap:.2f} (MER {rate:.2f}) | |")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--views", type=Path)
     args = parser.parse_args()

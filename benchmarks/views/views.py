@@ -2,9 +2,10 @@
 
     python benchmarks/views/views.py --data FOLDER [--rounds 3]
 
-FOLDER holds `eval/STS*/test.tsv.gz` and `corpus/wiki_sentences_00.txt.gz`. Each measurement has a process of its own,
-whose peak memory is reported. Match error rate is compared with jiwer's per-pair call; substitution, with a
-random model of MiniLM's shape, with a plain loop over single sentences; negation is timed through the builder.
+FOLDER holds `eval/STS*/test.tsv.gz` and `corpus/wiki_sentences_00.txt.gz`. Each measurement has a
+process of its own, whose peak memory is reported. Match error rate is compared with jiwer's
+per-pair call; substitution, with a random model of MiniLM's shape, with a plain loop over single
+sentences; negation is timed through the builder.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def pairs(data: Path) -> tuple[list[str], list[str]]:
 
 
 def sentences(data: Path, count: int) -> list[str]:
-    with gzip.open(data / "corpus" / "wiki_sentences_00.txt.gz", "rt", encoding="utf-8", newline="\n") as file:
+    with gzip.open(
+        data / "corpus" / "wiki_sentences_00.txt.gz", "rt", encoding="utf-8", newline="\n"
+    ) as file:
         return [line.rstrip("\n") for line in islice(file, count)]
 
 
@@ -68,9 +71,16 @@ def match_error_rates(data: Path, rounds: int) -> list[str]:
     ):
         loop, ours = [], []
         for _ in range(rounds):
-            loop.append(timed(lambda pair=slow: [jiwer.mer(x, y) for x, y in zip(*pair, strict=True)], len(slow[0])))
+            loop.append(
+                timed(
+                    lambda pair=slow: [jiwer.mer(x, y) for x, y in zip(*pair, strict=True)],
+                    len(slow[0]),
+                )
+            )
             ours.append(timed(lambda pair=fast: match_error_rate(*pair), len(fast[0])))
-        ratio = [statistics.median(x[k] / y[k] for x, y in zip(ours, loop, strict=True)) for k in (0, 1)]
+        ratio = [
+            statistics.median(x[k] / y[k] for x, y in zip(ours, loop, strict=True)) for k in (0, 1)
+        ]
         out.append(
             f"MER, {name}: jiwer {max(x[0] for x in loop):,.0f} pairs/s, ours {max(x[0] for x in ours):,.0f} pairs/s; "
             f"{ratio[0]:.1f} times as fast by wall time, {ratio[1]:.1f} times by processor time"
@@ -92,7 +102,12 @@ def substitution(data: Path, rounds: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
         tokenizer = AutoTokenizer.from_pretrained(resolve("minilm"), local_files_only=True)
-        shape = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+        shape = {
+            "hidden_size": 384,
+            "num_hidden_layers": 6,
+            "num_attention_heads": 12,
+            "intermediate_size": 1536,
+        }
         BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **shape)).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         few = texts[:: SENTENCES // LOOPED_SENTENCES]
@@ -111,7 +126,10 @@ def substitution(data: Path, rounds: int) -> list[str]:
                 speeds[name].append(timed(lambda way=way: way(rows), SENTENCES))
         out = [f"substitution, 4 cycles, one by one: {max(loop)[0]:.1f} sentences/s"]
         for name, found in speeds.items():
-            ratio = [statistics.median(x[k] / y[k] for x, y in zip(found, loop, strict=True)) for k in (0, 1)]
+            ratio = [
+                statistics.median(x[k] / y[k] for x, y in zip(found, loop, strict=True))
+                for k in (0, 1)
+            ]
             out.append(
                 f"substitution, {name}: {max(found)[0]:.1f} sentences/s; {ratio[0]:.1f} times as fast as one by one by "
                 f"wall time, {ratio[1]:.1f} times by processor time"
@@ -131,10 +149,14 @@ def one_by_one(folder: str, texts: list[str], tags: object) -> list[str]:
     out = []
     for text in texts:
         for _ in range(4):
-            encoded = tokenizer([text], truncation=True, max_length=510, return_offsets_mapping=True)
+            encoded = tokenizer(
+                [text], truncation=True, max_length=510, return_offsets_mapping=True
+            )
             ids = torch.tensor(encoded["input_ids"])
             (probability,) = tags.mask_probabilities([text], encoded)
-            shown = ids.masked_fill(torch.from_numpy(chance.random(ids.shape) < probability), tokenizer.mask_token_id)
+            shown = ids.masked_fill(
+                torch.from_numpy(chance.random(ids.shape) < probability), tokenizer.mask_token_id
+            )
             with torch.inference_mode():
                 best = model(input_ids=shown, attention_mask=torch.ones_like(ids)).logits.argmax(-1)
             text = tokenizer.decode(best[0, 1:-1], skip_special_tokens=True)
@@ -149,45 +171,71 @@ def negation(data: Path, rounds: int) -> list[str]:
 
     texts = sentences(data, NEGATED)
     opened = Negation().open()
-    share = NEGATED // rounds  # other sentences in each round: the parser remembers what it has just parsed
-    rows = [[SourceRow(id=i, text=text) for i, text in enumerate(texts[k * share :][:share])] for k in range(rounds)]
+    share = (
+        NEGATED // rounds
+    )  # other sentences in each round: the parser remembers what it has just parsed
+    rows = [
+        [SourceRow(id=i, text=text) for i, text in enumerate(texts[k * share :][:share])]
+        for k in range(rounds)
+    ]
     alone = max(timed(lambda: opened(few), share) for few in rows)  # noqa: B023
-    out = [f"negation: {alone[0]:.0f} sentences/s in one process ({alone[1]:.0f} by processor time)"]
+    out = [
+        f"negation: {alone[0]:.0f} sentences/s in one process ({alone[1]:.0f} by processor time)"
+    ]
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus.txt"
         corpus.write_text("\n".join(texts), encoding="utf-8")
         for workers in (1, os.cpu_count() or 1):
             views = Path(folder) / str(workers)
             begun = time.perf_counter()
-            build_views(Corpus(corpus), {"negation": Negation()}, views, engine=Local(processes=workers))
+            build_views(
+                Corpus(corpus), {"negation": Negation()}, views, engine=Local(processes=workers)
+            )
             speed = len(texts) / (time.perf_counter() - begun)
-            out.append(f"negation through the builder, {workers} process(es), start included: {speed:.0f} sentences/s")
+            out.append(
+                f"negation through the builder, {workers} process(es), start included: {speed:.0f} sentences/s"
+            )
     return out
 
 
 def _child(
-    part: Callable[[Path, int], list[str]], data: Path, rounds: int, few: bool, queue: multiprocessing.Queue
+    part: Callable[[Path, int], list[str]],
+    data: Path,
+    rounds: int,
+    few: bool,
+    queue: multiprocessing.Queue,
 ) -> None:
     if few:
         globals().update(SENTENCES=16, LOOPED_SENTENCES=4, NEGATED=512, LOOPED=400)
     lines = part(data, rounds)
     peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF,)) / 1024
     below = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    queue.put([*lines, f"  peak memory {peak:.0f} MiB" + (f", of a worker {below:.0f} MiB" if below else "")])
+    queue.put(
+        [
+            *lines,
+            f"  peak memory {peak:.0f} MiB" + (f", of a worker {below:.0f} MiB" if below else ""),
+        ]
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--rounds", type=int, default=3, help="times that each is measured")
-    parser.add_argument("--few", action="store_true", help="a fraction of the sentences, to see that it runs")
+    parser.add_argument(
+        "--few", action="store_true", help="a fraction of the sentences, to see that it runs"
+    )
     parser.add_argument("--only", action="append", choices=("mer", "substitution", "negation"))
     args = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     parts = {"mer": match_error_rates, "substitution": substitution, "negation": negation}
     for part in (parts[name] for name in args.only or parts):
         queue = context.Queue()
-        process = context.Process(target=_child, args=(part, args.data, args.rounds, args.few, queue))
+        process = context.Process(
+            target=_child, args=(part, args.data, args.rounds, args.few, queue)
+        )
         process.start()
         print("\n".join(queue.get()), flush=True)
         process.join()

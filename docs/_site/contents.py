@@ -58,7 +58,11 @@ def source(cls: type) -> str:
 def tests_of(cls: type, folder: Path) -> list[str]:
     """Return the test files that use a class."""
     files = sorted(folder.rglob("test_*.py"))
-    return [str(file.relative_to(ROOT)) for file in files if re.search(rf"\b{cls.__name__}\b", file.read_text("utf-8"))]
+    return [
+        str(file.relative_to(ROOT))
+        for file in files
+        if re.search(rf"\b{cls.__name__}\b", file.read_text("utf-8"))
+    ]
 
 
 def transcriptions(cls: type, folder: Path) -> list[str]:
@@ -69,12 +73,25 @@ def transcriptions(cls: type, folder: Path) -> list[str]:
         imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
         modules = {alias.name: node.module or "" for node in imported for alias in node.names}
         # Each case of a list stands for itself.
-        parts = [part for node in tree.body for part in getattr(getattr(node, "value", None), "elts", [node])]
-        used = {part: {node.id for node in ast.walk(part) if isinstance(node, ast.Name)} for part in parts}
+        parts = [
+            part
+            for node in tree.body
+            for part in getattr(getattr(node, "value", None), "elts", [node])
+        ]
+        used = {
+            part: {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+            for part in parts
+        }
         defined = {part.name: used[part] for part in parts if isinstance(part, ast.FunctionDef)}
-        makers = {name for name, names in defined.items() if cls.__name__ in names and not name.startswith("test_")}
+        makers = {
+            name
+            for name, names in defined.items()
+            if cls.__name__ in names and not name.startswith("test_")
+        }
         beside = [names for names in used.values() if cls.__name__ in names or makers & names]
-        names = {name for part in beside for each in part for name in (each, *defined.get(each, ()))}
+        names = {
+            name for part in beside for each in part for name in (each, *defined.get(each, ()))
+        }
         literal = sorted({modules[name] for name in names & modules.keys() - {"cosine"}})
         literal = [module for module in literal if module.startswith("tests.reference.")]
         paths |= dict.fromkeys(f"{module.replace('.', '/')}.py" for module in literal)
@@ -104,9 +121,16 @@ def disagreement_rows() -> list[str]:
     found: dict[tuple[str, ...], list[str]] = {}
     for name in published_names():
         for each in published_settings(name):
-            own = not each.source.startswith(tuple(f"{other}: " for other in (*published_names(), "substitution")))
+            own = not each.source.startswith(
+                tuple(f"{other}: " for other in (*published_names(), "substitution"))
+            )
             if own and None not in (each.published, each.coded) and each.published != each.coded:
-                cells = (f"`{name}`", f"`{each.key}`", f"`{json.dumps(each.published)}`", f"`{json.dumps(each.coded)}`")
+                cells = (
+                    f"`{name}`",
+                    f"`{each.key}`",
+                    f"`{json.dumps(each.published)}`",
+                    f"`{json.dumps(each.coded)}`",
+                )
                 found.setdefault(cells, []).append(each.family)
     for (name, key, printed, coded), families in found.items():
         rows.append(f"| {name} | {key} | {', '.join(families)} | {printed} | {coded} |")
@@ -122,7 +146,10 @@ def page(link: Link = plain) -> str:
         [*term_rows(link), ""],
         [*view_rows(link), ""],
         ["## Where a paper and its authors' code disagree", ""],
-        ["`faithful` has what is in the code, from which the numbers came; `--set` takes what is printed.", ""],
+        [
+            "`faithful` has what is in the code, from which the numbers came; `--set` takes what is printed.",
+            "",
+        ],
         disagreement_rows(),
     ]
     return "\n".join(line for part in parts for line in part) + "\n"

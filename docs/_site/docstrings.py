@@ -1,7 +1,7 @@
 """Let Sphinx read the docstrings as they are written, which is plain text with a little Markdown.
 
-Single backticks are code (`default_role`). The rest of the Markdown is rewritten here: examples become code blocks,
-tables become list-tables, and a bar in a sentence stays a bar.
+Single backticks are code (`default_role`). The rest of the Markdown is rewritten here: examples
+become code blocks, tables become list-tables, and a bar in a sentence stays a bar.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def table(rows: list[str]) -> Iterator[str]:
     yield from ("", f"{indent}.. list-table::", f"{indent}   :header-rows: 1", "")
     for row in rows:
         if not RULE.match(row):
-            for number, cell in enumerate(escaped(each.strip()) for each in row.strip().strip("|").split("|")):
+            for number, cell in enumerate(
+                escaped(each.strip()) for each in row.strip().strip("|").split("|")
+            ):
                 yield f"{indent}   {'*' if number == 0 else ' '} - {cell}"
     yield ""
 
@@ -84,12 +86,18 @@ def as_restructured_text(lines: list[str]) -> list[str]:
             and following.lstrip()[:2] not in (">>", "..", "``")
         ):
             end = take_section(lines, at + 1, indentation(following))
-            language = "toml" if re.match(r"\s*(\[|#|\w+ = )", following) and "opencse." not in following else "python"
+            language = (
+                "toml"
+                if re.match(r"\s*(\[|#|\w+ = )", following) and "opencse." not in following
+                else "python"
+            )
             if following.lstrip().startswith(("opencse ", "$ ")):
                 language = "bash"
             out += [line, *code_block(language, indentation(following), lines[at + 1 : end])]
             at = end
-        elif line.lstrip().startswith("|") and RULE.match(lines[at + 1] if at + 1 < len(lines) else ""):
+        elif line.lstrip().startswith("|") and RULE.match(
+            lines[at + 1] if at + 1 < len(lines) else ""
+        ):
             end = at
             while end < len(lines) and lines[end].lstrip().startswith("|"):
                 end += 1
@@ -101,7 +109,9 @@ def as_restructured_text(lines: list[str]) -> list[str]:
     return out
 
 
-def on_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def on_docstring(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """Rewrite a docstring in place. A constant without a docstring does not borrow that of its type."""
     borrowed = (type(obj).__doc__ or "").strip()
     if what == "data" and borrowed and "\n".join(lines).strip().startswith(borrowed[:40]):

@@ -35,9 +35,15 @@ KNOWN = {"text_senteval", "out", "sts", "text", "demo", "null", "minilm", "cls",
 
 def pages() -> list[Path]:
     """Return the pages that people read; the change log may name what is gone."""
-    files = subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, text=True)
+    files = subprocess.check_output(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, text=True
+    )
     hidden = ("CHANGELOG.md", "src/", "tests/")
-    return [ROOT / name for name in files.split() if not name.startswith(hidden) and (ROOT / name).exists()]
+    return [
+        ROOT / name
+        for name in files.split()
+        if not name.startswith(hidden) and (ROOT / name).exists()
+    ]
 
 
 def vocabulary() -> set[str]:
@@ -45,7 +51,10 @@ def vocabulary() -> set[str]:
     words = set(KNOWN)
     for folder in ("src", "tests", "benchmarks", "examples", "packs", "scripts"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in {".py", ".toml", ".tsv", ".csv", ".j2"} and path.stat().st_size < 1_000_000:
+            if (
+                path.suffix in {".py", ".toml", ".tsv", ".csv", ".j2"}
+                and path.stat().st_size < 1_000_000
+            ):
                 words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
     return words
 
@@ -69,7 +78,9 @@ def dotted(name: str) -> str | None:
 def python_block(code: str) -> Iterator[str]:
     """Yield what is wrong with the imports of a Python block, or with a copy of an example."""
     first = code.splitlines()[0] if code.strip() else ""
-    if (match := re.match(r"# (examples/\w+\.py)$", first)) and code.split("\n", 1)[1] != (ROOT / match[1]).read_text():
+    if (match := re.match(r"# (examples/\w+\.py)$", first)) and code.split("\n", 1)[1] != (
+        ROOT / match[1]
+    ).read_text():
         yield f"differs from {match[1]}"
     try:
         tree = ast.parse(code)
@@ -79,7 +90,11 @@ def python_block(code: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("opencse"):
             yield from filter(None, (dotted(f"{node.module}.{alias.name}") for alias in node.names))
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "opencse":
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "opencse"
+        ):
             yield from filter(None, [dotted(f"opencse.{node.attr}")])
 
 
@@ -91,7 +106,11 @@ def command(line: str) -> Iterator[str]:
     words = [word for word in words if "=" not in word or not word.split("=")[0].isupper()]
     if words[:1] == ["make"]:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-        targets = {name for line in re.findall(r"^([^\s#:=][^:=\n]*):(?!=)", makefile, re.M) for name in line.split()}
+        targets = {
+            name
+            for line in re.findall(r"^([^\s#:=][^:=\n]*):(?!=)", makefile, re.M)
+            for name in line.split()
+        }
         yield from (f"no make target {word}" for word in words[1:] if word not in targets)
     if len(words) > 1 and words[0] in {"python", "python3"} and words[1].endswith(".py"):
         yield from script(words)
@@ -108,7 +127,9 @@ def script(words: list[str]) -> Iterator[str]:
         return
     text = path.read_text(encoding="utf-8")
     yield from (
-        f"{words[1]} has no option {word}" for word in words if word.startswith("--") and f'"{word}"' not in text
+        f"{words[1]} has no option {word}"
+        for word in words
+        if word.startswith("--") and f'"{word}"' not in text
     )
 
 
@@ -121,7 +142,9 @@ def opencse_command(words: list[str]) -> Iterator[str]:
     subcommands = getattr(found, "commands", {})
     if len(words) > 1 and words[1] in subcommands:
         found = subcommands[words[1]]
-    known = {name for param in found.params for name in param.opts + param.secondary_opts} | {"--help"}
+    known = {name for param in found.params for name in param.opts + param.secondary_opts} | {
+        "--help"
+    }
     yield from (
         f"opencse {words[0]} has no option {w}"
         for w in words
@@ -147,10 +170,14 @@ def inline(code: str, words: set[str]) -> Iterator[str]:
     elif code.startswith(TOP_FOLDERS):
         if not list(ROOT.glob(code.split(" ")[0].rstrip("/"))):
             yield f"no such path: {code}"
-    elif re.fullmatch(r"[a-z][\w.]*( = .*)?", code) and not code.endswith((".txt", ".toml", ".csv", ".html", ".jsonl")):
+    elif re.fullmatch(r"[a-z][\w.]*( = .*)?", code) and not code.endswith(
+        (".txt", ".toml", ".csv", ".html", ".jsonl")
+    ):
         key = code.split(" = ")[0]
         yield from (
-            f"no such name in the sources: {code}" for part in re.split(r"[.\s]", key) if part and part not in words
+            f"no such name in the sources: {code}"
+            for part in re.split(r"[.\s]", key)
+            if part and part not in words
         )
 
 
@@ -175,7 +202,11 @@ def problems(page: Path, words: set[str]) -> Iterator[str]:
 def main() -> int:
     """Print what is wrong, and return the exit code."""
     words = vocabulary()
-    found = [(page.relative_to(ROOT), each) for page in pages() for each in dict.fromkeys(problems(page, words))]
+    found = [
+        (page.relative_to(ROOT), each)
+        for page in pages()
+        for each in dict.fromkeys(problems(page, words))
+    ]
     for page, each in found:
         print(f"{page}: {each}")
     return 1 if found else 0

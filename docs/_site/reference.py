@@ -1,6 +1,7 @@
 """Write the generated part of the reference: the API from `__all__`, the commands from `--help`, the recipes from TOML.
 
-Sphinx calls it before it reads the pages. The pages lie in docs/reference/generated, which git ignores.
+Sphinx calls it before it reads the pages. The pages lie in docs/reference/generated, which git
+ignores.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def directive(path: str, value: object, described: dict[int, str]) -> str:
 def api_page(module: ModuleType, described: dict[int, str]) -> str:
     """Return the page of a module's public names, in reStructuredText, which the docstrings are written in."""
     name = module.__name__
-    body = "\n".join(directive(f"{name}.{each}", getattr(module, each), described) for each in module.__all__)
+    body = "\n".join(
+        directive(f"{name}.{each}", getattr(module, each), described) for each in module.__all__
+    )
     return f"{name}\n{'=' * len(name)}\n\n.. automodule:: {name}\n   :no-members:\n\n{body}"
 
 
@@ -94,7 +97,9 @@ def help_text(command: Any) -> str:
     parts: list[str] = []
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         prose = [line for line in paragraph.splitlines() if not line.strip().startswith("opencse ")]
-        examples = [line.strip() for line in paragraph.splitlines() if line.strip().startswith("opencse ")]
+        examples = [
+            line.strip() for line in paragraph.splitlines() if line.strip().startswith("opencse ")
+        ]
         if prose:
             parts.append("\n".join(prose))
         if examples and parts and parts[-1].endswith("\n```"):
@@ -108,12 +113,19 @@ def command_page(path: str, command: Any) -> str:
     """Return the page of a command, with its subcommands."""
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     names = [
-        f"{(each.metavar or each.name.upper()).rstrip('.')}{'...' if each.nargs == -1 else ''}" for each in arguments
+        f"{(each.metavar or each.name.upper()).rstrip('.')}{'...' if each.nargs == -1 else ''}"
+        for each in arguments
     ]
     usage = " ".join(
-        [path, *(name if each.required else f"[{name}]" for name, each in zip(names, arguments)), "[OPTIONS]"]
+        [
+            path,
+            *(name if each.required else f"[{name}]" for name, each in zip(names, arguments)),
+            "[OPTIONS]",
+        ]
     )
-    text = f"# {path}\n\n{help_text(command)}\n\n```text\n{usage}\n```\n\n{options_table(command)}\n"
+    text = (
+        f"# {path}\n\n{help_text(command)}\n\n```text\n{usage}\n```\n\n{options_table(command)}\n"
+    )
     for name, sub in getattr(command, "commands", {}).items():
         text += "\n" + command_page(f"{path} {name}", sub).replace("# ", "## ", 1)
     return text
@@ -161,7 +173,11 @@ def kinds_page(title: str, lead: str, kinds: dict[str, type]) -> str:
 
 def path_of(cls: type) -> str:
     """Return the public path of a class: that of the first package that exports it."""
-    paths = (f"{m.__name__}.{cls.__name__}" for m in public_modules() if getattr(m, cls.__name__, None) is cls)
+    paths = (
+        f"{m.__name__}.{cls.__name__}"
+        for m in public_modules()
+        if getattr(m, cls.__name__, None) is cls
+    )
     return next(paths, f"{cls.__module__}.{cls.__name__}")
 
 
@@ -174,7 +190,9 @@ def api_pages() -> Pages:
     """Return the pages of the Python API."""
     modules = list(public_modules())
     described: dict[int, str] = {}
-    lead = "Every public name, from its docstring. `opencse` itself has the few that most users need."
+    lead = (
+        "Every public name, from its docstring. `opencse` itself has the few that most users need."
+    )
     names = [module.__name__ for module in modules]
     pages = {f"api/{module.__name__}.rst": api_page(module, described) for module in modules}
     return {**pages, "api/index.md": listing("Python API", lead, names)}
@@ -184,7 +202,10 @@ def command_pages() -> Pages:
     """Return the pages of the command line."""
     commands = typer.main.get_command(cli).commands  # type: ignore[attr-defined]
     lead = "Every command prints the same text with `--help`. Exit codes: 0 done, 2 invalid input, 130 interrupted."
-    pages = {f"commands/{name}.md": command_page(f"opencse {name}", command) for name, command in commands.items()}
+    pages = {
+        f"commands/{name}.md": command_page(f"opencse {name}", command)
+        for name, command in commands.items()
+    }
     return {**pages, "commands/index.md": listing("Command line", lead, list(commands))}
 
 
@@ -196,15 +217,16 @@ def recipe_pages() -> Pages:
         "`opencse recipes show NAME --backbone MODEL` prints one as it would be used for a model."
     )
     pages = {f"recipes/{name}.md": recipe_page(name) for name in names}
-    return {**pages, "recipes/index.md": listing("Recipes", f"{lead}\n\n{recipes_table(names)}", names)}
+    return {
+        **pages,
+        "recipes/index.md": listing("Recipes", f"{lead}\n\n{recipes_table(names)}", names),
+    }
 
 
 def other_pages() -> Pages:
     """Return the pages of terms and text views, from a system to its code, and the notebooks."""
     terms = "The values of `kind` in `[[terms]]` of a recipe. Each leads to its class, whose fields are its settings."
-    views = (
-        "The values of `kind` in `[build.NAME]` of a recipe. Each leads to its class, whose fields are its settings."
-    )
+    views = "The values of `kind` in `[build.NAME]` of a recipe. Each leads to its class, whose fields are its settings."
     notebooks = sorted((contents.ROOT / "examples" / "notebooks").glob("*.ipynb"))
     return {
         "terms.md": kinds_page("Terms", terms, TERMS),

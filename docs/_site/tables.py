@@ -3,9 +3,9 @@
     python docs/_site/tables.py           # say which tables of the pages differ from their data
     python docs/_site/tables.py --write   # write them anew
 
-A page marks the place with `<!-- table: NAME -->` and `<!-- end -->`. The data is NAME.csv, whose cells are shown as
-they are, or single runs in a .jsonl file that tables.toml says how to show: runs of one label become mean ± standard
-deviation.
+A page marks the place with `<!-- table: NAME -->` and `<!-- end -->`. The data is NAME.csv, whose
+cells are shown as they are, or single runs in a .jsonl file that tables.toml says how to show: runs
+of one label become mean ± standard deviation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ def rows_of_runs(tables: dict[str, Any], name: str) -> list[list[str]]:
     """Return the cells of a table over runs, as tables.toml defines it."""
     table = tables[name]
     lines = (RESULTS / table["file"]).read_text(encoding="utf-8").splitlines()
-    runs = [run for run in map(json.loads, lines) if all(run.get(k) == v for k, v in table.get("where", {}).items())]
+    runs = [
+        run
+        for run in map(json.loads, lines)
+        if all(run.get(k) == v for k, v in table.get("where", {}).items())
+    ]
     named: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
         named.setdefault(run[table["label"]], []).append(run)
@@ -59,7 +63,8 @@ def rows_of_runs(tables: dict[str, Any], name: str) -> list[list[str]]:
     rows = [[table.get("title", ""), *(column[0] for column in table["columns"])]]
     for label, title in labels.items():
         figures = [
-            shown([value_at(run, path) for run in named[label]], digits) for _, digits, *path in table["columns"]
+            shown([value_at(run, path) for run in named[label]], digits)
+            for _, digits, *path in table["columns"]
         ]
         rows.append([title, *figures])
     return rows
@@ -77,7 +82,9 @@ def markdown(rows: list[list[str]]) -> str:
 def render(name: str) -> str:
     """Return the named table."""
     tables = tomllib.loads((RESULTS / "tables.toml").read_text(encoding="utf-8"))
-    return markdown(rows_of_runs(tables, name) if name in tables else rows_of_csv(RESULTS / f"{name}.csv"))
+    return markdown(
+        rows_of_runs(tables, name) if name in tables else rows_of_csv(RESULTS / f"{name}.csv")
+    )
 
 
 def filled(text: str) -> str:
@@ -87,12 +94,20 @@ def filled(text: str) -> str:
 
 def pages() -> list[Path]:
     """Return the pages that may hold tables."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "benchmarks").rglob("*.md"))]
+    return [
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "benchmarks").rglob("*.md")),
+    ]
 
 
 def main(write: bool) -> int:
     """Write the tables, or name the pages whose tables differ from their data."""
-    stale = [page for page in pages() if filled(page.read_text(encoding="utf-8")) != page.read_text(encoding="utf-8")]
+    stale = [
+        page
+        for page in pages()
+        if filled(page.read_text(encoding="utf-8")) != page.read_text(encoding="utf-8")
+    ]
     for page in stale:
         print(
             f"{page.relative_to(ROOT)}: tables {'written' if write else 'differ from benchmarks/results: make pages'}"

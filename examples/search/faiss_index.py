@@ -1,6 +1,7 @@
 """Search with FAISS: python examples/search/faiss_index.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
+line.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Search with Haystack: python examples/search/haystack_store.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line. Haystack's
-telemetry is switched off here.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
+line. Haystack's telemetry is switched off here.
 """
 
 import os
@@ -24,7 +24,10 @@ if __name__ == "__main__":
     store = InMemoryDocumentStore(embedding_similarity_function="cosine")
     vectors = model.encode(texts).tolist()
     store.write_documents(
-        [Document(content=text, embedding=vector) for text, vector in zip(texts, vectors, strict=True)]
+        [
+            Document(content=text, embedding=vector)
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
     )
     retriever = InMemoryEmbeddingRetriever(store, top_k=3)
     for hit in retriever.run(query_embedding=model.encode(query).tolist())["documents"]:

@@ -1,8 +1,8 @@
 """Search with LlamaIndex: python examples/search/llama_index_store.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line.
-`HuggingFaceEmbedding` of the package llama-index-embeddings-huggingface takes the same folder, if you have that
-package.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
+line. `HuggingFaceEmbedding` of the package llama-index-embeddings-huggingface takes the same
+folder, if you have that package.
 """
 
 import sys
@@ -44,7 +44,10 @@ if __name__ == "__main__":
     model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
 
-    nodes = [TextNode(text=text) for text in Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts()]
+    nodes = [
+        TextNode(text=text)
+        for text in Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts()
+    ]
     index = VectorStoreIndex(nodes, embed_model=SentenceEmbedding(model))
     for hit in index.as_retriever(similarity_top_k=3).retrieve(query):
         print(f"{hit.score:.2f}  {hit.text}")

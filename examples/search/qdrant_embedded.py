@@ -1,7 +1,8 @@
 """Search with Qdrant inside this process: python examples/search/qdrant_embedded.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line. Replace
-":memory:" by `path="folder"` to keep the index, or by `url="http://localhost:6333"` for a server.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
+line. Replace ":memory:" by `path="folder"` to keep the index, or by `url="http://localhost:6333"`
+for a server.
 """
 
 import sys

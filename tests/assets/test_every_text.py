@@ -20,7 +20,9 @@ ASSETS = files("opencse") / "assets"
 COLUMNS = {
     "demo/pairs.tsv": ["sentence1", "sentence2"],
     # The column `random` repeats sentences of other rows.
-    "probe/transformations.tsv": [*("sentence", "paraphrase", "negation", "deletion", "insertion", "substitution")],
+    "probe/transformations.tsv": [
+        *("sentence", "paraphrase", "negation", "deletion", "insertion", "substitution")
+    ],
     "guard/questions.tsv": ["question"],
     "guard/answers.tsv": ["question", "passage"],
     "guard/topics.tsv": ["text"],
@@ -30,14 +32,18 @@ COLUMNS = {
 
 def texts() -> dict[str, list[str]]:
     """The texts of each set."""
-    found: dict[str, list[str]] = {"demo": (ASSETS / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()}
+    found: dict[str, list[str]] = {
+        "demo": (ASSETS / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    }
     for name, columns in COLUMNS.items():
         rows = [row for _, row in read_table(ASSETS / name)]
         found.setdefault(name.split("/")[0], []).extend(
             row[column] for row in rows for column in columns if row[column]
         )
     triplets = [triplet for each in load_development() for triplet in each.triplets]
-    return found | {"development": [text for t in triplets for text in (t.anchor, t.positive, t.negative)]}
+    return found | {
+        "development": [text for t in triplets for text in (t.anchor, t.positive, t.negative)]
+    }
 
 
 TEXTS = texts()
@@ -125,11 +131,16 @@ def pairs():
 
 def test_counts_and_scores_of_the_demo_are_those_of_its_page(sentences, pairs):
     assert 900 <= len(sentences) <= 1200
-    assert Counter(kind for *_, kind in pairs) == {kind: count for kind, (count, *_) in KINDS.items()}
+    assert Counter(kind for *_, kind in pairs) == {
+        kind: count for kind, (count, *_) in KINDS.items()
+    }
     assert len(pairs) == 240
     document = Path(__file__).parents[2] / "docs" / "data" / "demo.md"
     text = document.read_text(encoding="utf-8")
-    stated = {kind: int(count) for kind, count in re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)}
+    stated = {
+        kind: int(count)
+        for kind, count in re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)
+    }
     assert stated == {kind: count for kind, (count, *_) in KINDS.items()}
     assert f"{len(sentences):,} sentences" in text
     for first, second, score, kind in pairs:
@@ -169,8 +180,16 @@ def of_grade(grade):
 
 
 def test_counts_and_balance():
-    assert {name: len(triplets) for name, triplets in SETS.items()} == {"meaning": 300, "search": 200, "roles": 200}
-    assert Counter(t.groups["grade"] for t in SETS["meaning"]) == {"near": 100, "middle": 100, "far": 100}
+    assert {name: len(triplets) for name, triplets in SETS.items()} == {
+        "meaning": 300,
+        "search": 200,
+        "roles": 200,
+    }
+    assert Counter(t.groups["grade"] for t in SETS["meaning"]) == {
+        "near": 100,
+        "middle": 100,
+        "far": 100,
+    }
     kinds = Counter((t.groups["grade"], t.groups["kind"]) for t in SETS["meaning"])
     assert len({kind for _, kind in kinds}) == 10
     assert all(kinds[grade, kind] == kinds["near", kind] >= 6 for grade, kind in kinds)
@@ -191,7 +210,9 @@ def test_exchanged_roles_use_the_words_of_the_sentence():
 def test_the_document_states_the_figures_of_the_files():
     text = DOCUMENT.read_text(encoding="utf-8")
     parts = {f"`meaning`, {grade}": of_grade(grade) for grade in ("near", "middle", "far")}
-    for name, triplets in (parts | {f"`{name}`": SETS[name] for name in ("search", "roles")}).items():
+    for name, triplets in (
+        parts | {f"`{name}`": SETS[name] for name in ("search", "roles")}
+    ).items():
         medians = [
             f"{np.median(rates(measure, triplets, side)):.2f}"
             for side in ("positive", "negative")
@@ -202,7 +223,8 @@ def test_the_document_states_the_figures_of_the_files():
 
 GUARD = files("opencse") / "assets" / "guard"
 ROWS = {
-    name: [row for _, row in read_table(GUARD / f"{name}.tsv")] for name in ("questions", "answers", "topics", "long")
+    name: [row for _, row in read_table(GUARD / f"{name}.tsv")]
+    for name in ("questions", "answers", "topics", "long")
 }
 SUBJECTS = len({row["subject"] for row in ROWS["answers"]})
 
@@ -223,10 +245,17 @@ def test_counts_of_the_guard_are_those_of_its_page():
     text = DOCUMENT.read_text(encoding="utf-8")
     questions, answers = ROWS["questions"], ROWS["answers"]
     asked = sum(bool(row["question"]) for row in answers)
-    assert f"| {len(questions)} | {len(questions)} questions | {len({row['group'] for row in questions})} " in text
-    assert f"| {asked} | {len(answers)} passages | three or four passages on each of {SUBJECTS} subjects" in text
     assert (
-        f"| {len(ROWS['topics'])} | {len(ROWS['topics'])} texts | {len({r['topic'] for r in ROWS['topics']})} " in text
+        f"| {len(questions)} | {len(questions)} questions | {len({row['group'] for row in questions})} "
+        in text
+    )
+    assert (
+        f"| {asked} | {len(answers)} passages | three or four passages on each of {SUBJECTS} subjects"
+        in text
+    )
+    assert (
+        f"| {len(ROWS['topics'])} | {len(ROWS['topics'])} texts | {len({r['topic'] for r in ROWS['topics']})} "
+        in text
     )
     assert f"| {len(ROWS['long'])} texts | pairs of texts" in text
 
@@ -235,7 +264,9 @@ PROBE = files("opencse") / "assets" / "probe" / "transformations.tsv"
 PROBE_PAGE = Path(__file__).parents[2] / "docs" / "data" / "probe.md"
 TRANSFORMATIONS = ["paraphrase", "negation", "deletion", "insertion", "substitution", "random"]
 NOT = re.compile(r"\bnot\b|\bcannot\b|n't\b", re.IGNORECASE)
-NEGATIVE = re.compile(r"\b(not|never|no|nobody|nothing|none|neither|nowhere|cannot|hardly)\b|n't\b", re.IGNORECASE)
+NEGATIVE = re.compile(
+    r"\b(not|never|no|nobody|nothing|none|neither|nowhere|cannot|hardly)\b|n't\b", re.IGNORECASE
+)
 
 
 def content_words(text):
@@ -255,7 +286,9 @@ def rows():
 @pytest.fixture(scope="module")
 def error_rates(rows):
     sentences = [row["sentence"] for row in rows]
-    return {kind: match_error_rate(sentences, [row[kind] for row in rows]) for kind in TRANSFORMATIONS}
+    return {
+        kind: match_error_rate(sentences, [row[kind] for row in rows]) for kind in TRANSFORMATIONS
+    }
 
 
 def test_counts_and_topics(rows):
@@ -286,7 +319,10 @@ def test_only_negations_change_whether_a_sentence_says_not(rows):
     """A stray or lost "not" would turn an insertion or a deletion into a contradiction."""
     for row in rows:
         for kind in ("deletion", "insertion"):
-            assert len(NOT.findall(row[kind])) == len(NOT.findall(row["sentence"])), (row["id"], kind)
+            assert len(NOT.findall(row[kind])) == len(NOT.findall(row["sentence"])), (
+                row["id"],
+                kind,
+            )
 
 
 def test_random_is_the_sentence_of_a_row_on_another_topic_used_once(rows):
@@ -305,8 +341,11 @@ def test_the_document_states_the_figures_of_the_file(rows, error_rates):
     assert f"{sum(s.endswith('?') for s in sentences)} are questions" in text
     assert f"{sum(bool(re.search(r'[0-9]', s)) for s in sentences)} contain digits" in text
     assert f"{sum(bool(NEGATIVE.search(s)) for s in sentences)} are negative" in text
-    table = re.findall(r"^\| `(\w+)` \|.*\| (\d\.\d\d) \| (\d\.\d\d) \| (\d\.\d\d) \|$", text, re.MULTILINE)
+    table = re.findall(
+        r"^\| `(\w+)` \|.*\| (\d\.\d\d) \| (\d\.\d\d) \| (\d\.\d\d) \|$", text, re.MULTILINE
+    )
     stated = {kind: tuple(map(float, figures)) for kind, *figures in table}
     assert stated == {
-        kind: tuple(round(float(f(rate)), 2) for f in (np.median, np.min, np.max)) for kind, rate in error_rates.items()
+        kind: tuple(round(float(f(rate)), 2) for f in (np.median, np.min, np.max))
+        for kind, rate in error_rates.items()
     }

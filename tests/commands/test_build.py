@@ -32,7 +32,15 @@ def run(tmp_path: Path):
     (tmp_path / "corpus.txt").write_text("The drug is safe.\n\nShe has a red car.\n")
 
     def call(*options: str, recipe: str = str(tmp_path / "recipe.toml")):
-        words = [recipe, str(tmp_path / "corpus.txt"), "-o", str(tmp_path / "views"), "--workers", "1", *options]
+        words = [
+            recipe,
+            str(tmp_path / "corpus.txt"),
+            "-o",
+            str(tmp_path / "views"),
+            "--workers",
+            "1",
+            *options,
+        ]
         return CliRunner().invoke(APP, ["build", *words], catch_exceptions=False)
 
     return call
@@ -42,7 +50,10 @@ def test_builds_and_reports(run, tmp_path):
     result = run("--only", "negation", "--only", "shorter", "--stats")
     assert result.exit_code == 0
     rows = pq.read_table(tmp_path / "views").to_pylist()
-    assert [row["negation"] for row in rows] == ["The drug is not safe.", "She does not have a red car."]
+    assert [row["negation"] for row in rows] == [
+        "The drug is not safe.",
+        "She does not have a red car.",
+    ]
     assert "negation" in result.stdout
     assert "match error rate" in result.stdout
     assert "copula 1, do-support VBZ 1" in result.stdout
@@ -65,16 +76,33 @@ def test_overwrite(run, tmp_path):
 
 
 def test_the_six_transformations_of_osscse_are_what_the_probe_reads(run, tmp_path):
-    sentences = ["The drug is safe for small children.", "She has a red car in the garden.", "Nobody was not there."]
+    sentences = [
+        "The drug is safe for small children.",
+        "She has a red car in the garden.",
+        "Nobody was not there.",
+    ]
     (tmp_path / "corpus.txt").write_text("\n".join(sentences) + "\n")
-    versions = ["The drug is safe for little children.", "Small children can take this medicine without any risk."]
-    (tmp_path / "table.csv").write_text("text,candidate\n" + "".join(f"{sentences[0]},{each}\n" for each in versions))
+    versions = [
+        "The drug is safe for little children.",
+        "Small children can take this medicine without any risk.",
+    ]
+    (tmp_path / "table.csv").write_text(
+        "text,candidate\n" + "".join(f"{sentences[0]},{each}\n" for each in versions)
+    )
     with pytest.raises(OpencseError, match="chosen from a table"):
         run(recipe="transformations")
-    assert run("--set", f"build.paraphrase.path={tmp_path}/table.csv", recipe="transformations").exit_code == 0
+    assert (
+        run(
+            "--set", f"build.paraphrase.path={tmp_path}/table.csv", recipe="transformations"
+        ).exit_code
+        == 0
+    )
     first, second, third = pq.read_table(tmp_path / "views").to_pylist()
     assert first["paraphrase"] == versions[1], "the most dissimilar one"
-    assert (first["negation"], third["negation"]) == ("The drug is not safe for small children.", None)
+    assert (first["negation"], third["negation"]) == (
+        "The drug is not safe for small children.",
+        None,
+    )
     counts = {"insertion": 1, "substitution": 0, "deletion": -1}
     for row in (first, second):
         length = len(row["text"].split())

@@ -9,10 +9,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from opencse.commands.compare import compare_groups, compare_searches, render_search_comparison, written_scores
+from opencse.commands.compare import (
+    compare_groups,
+    compare_searches,
+    render_search_comparison,
+    written_scores,
+)
 from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
-from opencse.commands.run_groups import RunRecord, find_runs, group_runs, parse_seeds, read_run, seed_folders
+from opencse.commands.run_groups import (
+    RunRecord,
+    find_runs,
+    group_runs,
+    parse_seeds,
+    read_run,
+    seed_folders,
+)
 from opencse.foundation.errors import OpencseError
 from tests.tiny import saved_encoder
 
@@ -21,7 +33,9 @@ def groups(tmp_path, averages: dict[str, list[float]]):
     runs = []
     for recipe, values in averages.items():
         for seed, value in enumerate(values, 1):
-            folder = write_run(tmp_path / recipe / f"seed-{seed}", recipe=recipe, seed=seed, scores=seven(value))
+            folder = write_run(
+                tmp_path / recipe / f"seed-{seed}", recipe=recipe, seed=seed, scores=seven(value)
+            )
             runs.append(read_run(folder))
     return group_runs(runs)
 
@@ -32,8 +46,14 @@ def compared(runs: Mapping[str, list[RunRecord]]) -> list[dict[str, str]]:
 
 
 def test_means_and_spreads(tmp_path):
-    first, second = compared(groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]}))
-    assert (first["average"], first["against the first"], first["seconds"]) == ("77.00 ± 1.00", "", "102")
+    first, second = compared(
+        groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]})
+    )
+    assert (first["average"], first["against the first"], first["seconds"]) == (
+        "77.00 ± 1.00",
+        "",
+        "102",
+    )
     assert (second["seeds"], second["against the first"]) == ("1 2 3", "+2.17")
 
 
@@ -44,7 +64,9 @@ def test_one_seed_is_said_to_be_one(tmp_path):
     assert second["against the first"] == "+2.50"
     assert (
         "may be chance"
-        in compare_groups(runs, {run: run.scores["sts"] for each in runs.values() for run in each}).markdown()
+        in compare_groups(
+            runs, {run: run.scores["sts"] for each in runs.values() for run in each}
+        ).markdown()
     )
 
 
@@ -54,7 +76,11 @@ def test_an_undefined_score_is_no_part_of_an_average(tmp_path):
         read_run(write_run(tmp_path / "b", seed=2, scores=seven(76.0))),
     ]
     (row,) = compared(group_runs(runs))
-    assert (row["STS13"], row["average"], row["STS12"]) == ("undefined", "undefined", "73.00 ± 0.00")
+    assert (row["STS13"], row["average"], row["STS12"]) == (
+        "undefined",
+        "undefined",
+        "73.00 ± 0.00",
+    )
 
 
 def test_runs_scored_on_different_sets_are_refused(tmp_path):
@@ -72,7 +98,10 @@ def runs(tmp_path):
     for recipe, average in (("simcse", 76.0), ("osscse", 78.0)):
         for seed in (1, 2):
             write_run(
-                tmp_path / "runs" / recipe / f"seed-{seed}", recipe=recipe, seed=seed, scores=seven(average + seed)
+                tmp_path / "runs" / recipe / f"seed-{seed}",
+                recipe=recipe,
+                seed=seed,
+                scores=seven(average + seed),
             )
     return [tmp_path / "runs" / recipe for recipe in ("simcse", "osscse")]
 
@@ -88,7 +117,9 @@ def test_from_what_the_runs_wrote(runs, tmp_path):
     assert "77.50 ± 0.71" in result.output
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"comparison.md", "comparison.json"}
-    assert "| simcse on bert-base-uncased | 1 2 |" in (tmp_path / "out" / "comparison.md").read_text()
+    assert (
+        "| simcse on bert-base-uncased | 1 2 |" in (tmp_path / "out" / "comparison.md").read_text()
+    )
     written = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert [run["seed"] for run in written["osscse on bert-base-uncased"]] == [1, 2]
 
@@ -98,7 +129,13 @@ def test_with_the_models_and_pairs(runs, tmp_path):
         for seed in (1, 2):
             saved_encoder(recipe / f"seed-{seed}", seed=seed + 10 * (recipe.name == "osscse"))
     scored = tmp_path / "scored.tsv"
-    rows = ["a dog\tthe dog runs\t4", "a cat\tred house\t0", "bread\tapple\t2", "the man\tthe woman\t3", "a b\tc d\t1"]
+    rows = [
+        "a dog\tthe dog runs\t4",
+        "a cat\tred house\t0",
+        "bread\tapple\t2",
+        "the man\tthe woman\t3",
+        "a b\tc d\t1",
+    ]
     scored.write_text("sentence1\tsentence2\tscore\n" + "\n".join(rows) + "\n")
     result = run(*runs, "--pairs", scored)
     assert result.exit_code == 0, result.output + repr(result.exception)
@@ -146,8 +183,13 @@ def write_run(
     (folder / "run.json").write_text(json.dumps(record))
     (folder / "recipe.toml").write_text(RECIPE.format(seed=seed, temperature=temperature))
     if scores is not None:
-        tasks = [{"task": task, "main": "spearman", "metrics": {"spearman": score}} for task, score in scores.items()]
-        (folder / "results.json").write_text(json.dumps({"before": {}, "after": {"sts": {"tasks": tasks}}}))
+        tasks = [
+            {"task": task, "main": "spearman", "metrics": {"spearman": score}}
+            for task, score in scores.items()
+        ]
+        (folder / "results.json").write_text(
+            json.dumps({"before": {}, "after": {"sts": {"tasks": tasks}}})
+        )
     return folder
 
 

@@ -28,7 +28,9 @@ def model(tmp_path, monkeypatch) -> str:
 @pytest.fixture
 def pairs(tmp_path) -> Path:
     path = tmp_path / "mine.csv"
-    path.write_text("sentence1,sentence2,score\na dog,the dog runs,4\na cat,red house,0\nbread,apple,2\n")
+    path.write_text(
+        "sentence1,sentence2,score\na dog,the dog runs,4\na cat,red house,0\nbread,apple,2\n"
+    )
     return path
 
 
@@ -55,14 +57,24 @@ def test_a_model_with_a_block_is_scored_by_its_similarity_too(tmp_path, monkeypa
     save_encoder(encoder, tmp_path / "blocked")
     monkeypatch.setattr(MeaningBlock, "similarity", lambda block, a, b: torch.as_tensor(-(a @ b.T)))
     rows = [("a dog", "the dog runs", 4), ("a cat", "red house", 0), ("bread", "apple", 2)]
-    (tmp_path / "some.csv").write_text("\n".join(["sentence1,sentence2,score", *(",".join(map(str, r)) for r in rows)]))
-    result = run(tmp_path / "blocked", "--pairs", tmp_path / "some.csv", "-o", tmp_path / "scores.json")
+    (tmp_path / "some.csv").write_text(
+        "\n".join(["sentence1,sentence2,score", *(",".join(map(str, r)) for r in rows)])
+    )
+    result = run(
+        tmp_path / "blocked", "--pairs", tmp_path / "some.csv", "-o", tmp_path / "scores.json"
+    )
     assert result.exit_code == 0, result.output
     by_cosine, reranked = json.loads((tmp_path / "scores.json").read_text())["models"]
-    assert (by_cosine["similarity"], reranked["model"]) == ("cosine", f"{by_cosine['model']}, reranked")
+    assert (by_cosine["similarity"], reranked["model"]) == (
+        "cosine",
+        f"{by_cosine['model']}, reranked",
+    )
     first, second = (each["tasks"]["some"]["metrics"]["spearman"] for each in (by_cosine, reranked))
     assert second == pytest.approx(-first)
-    assert opencse.evaluate(tmp_path / "blocked", pairs=[tmp_path / "some.csv"]).settings["similarity"] == "cosine"
+    assert (
+        opencse.evaluate(tmp_path / "blocked", pairs=[tmp_path / "some.csv"]).settings["similarity"]
+        == "cosine"
+    )
 
 
 def test_without_data_it_says_how_to_get_some(model):
@@ -77,9 +89,13 @@ def test_any_subset_by_name_with_one_encode_pass(model, tmp_path):
     data = tmp_path / "data"
     (data / "mine").mkdir(parents=True)
     for part in ("train", "test"):
-        (data / "mine" / f"{part}.tsv").write_text("label\ttext\nx\ta dog\ny\ta cat\nx\tthe dog\ny\tthe cat\n")
+        (data / "mine" / f"{part}.tsv").write_text(
+            "label\ttext\nx\ta dog\ny\ta cat\nx\tthe dog\ny\tthe cat\n"
+        )
     (data / "order").mkdir()
-    (data / "order" / "test.jsonl").write_text('{"query": "a dog", "positive": ["the dog"], "negative": ["a cat"]}\n')
+    (data / "order" / "test.jsonl").write_text(
+        '{"query": "a dog", "positive": ["the dog"], "negative": ["a cat"]}\n'
+    )
     result = run(model, "--data", data, "--tasks", "mine, order", "-o", tmp_path / "s.json")
     assert result.exit_code == 0, result.output
     document = json.loads((tmp_path / "s.json").read_text())

@@ -17,7 +17,10 @@ from opencse.recipes import load_recipe
 from tests.tiny import tiny_bert
 
 SENTENCES = [
-    f"the {a} {b} in the {c}" for a in ("cat", "dog", "bird") for b in ("sits", "runs") for c in ("house", "garden")
+    f"the {a} {b} in the {c}"
+    for a in ("cat", "dog", "bird")
+    for b in ("sits", "runs")
+    for c in ("house", "garden")
 ]
 SMALL = ["--set", "training.batch_size=4", "--set", "training.precision=fp32"]
 
@@ -46,7 +49,9 @@ def corpus(tmp_path) -> str:
 @pytest.fixture
 def pairs(tmp_path) -> str:
     path = tmp_path / "pairs.csv"
-    rows = [f"{a},{b},{i % 6}" for i, (a, b) in enumerate(zip(SENTENCES, SENTENCES[3:], strict=False))]
+    rows = [
+        f"{a},{b},{i % 6}" for i, (a, b) in enumerate(zip(SENTENCES, SENTENCES[3:], strict=False))
+    ]
     path.write_text("sentence1,sentence2,score\n" + "\n".join(rows))
     return str(path)
 
@@ -82,8 +87,21 @@ def test_run_trains_and_compares(tmp_path, opencse, corpus, pairs, backbone) -> 
     assert "warmup" in (out / "recipe.toml").read_text()
 
 
-def test_train_selects_on_the_given_pairs_and_resumes(tmp_path, opencse, corpus, pairs, backbone) -> None:
-    arguments = ["train", "simcse", corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), "--dev", pairs, *SMALL]
+def test_train_selects_on_the_given_pairs_and_resumes(
+    tmp_path, opencse, corpus, pairs, backbone
+) -> None:
+    arguments = [
+        "train",
+        "simcse",
+        corpus,
+        "--backbone",
+        backbone,
+        "-o",
+        str(tmp_path / "out"),
+        "--dev",
+        pairs,
+        *SMALL,
+    ]
     code, printed, notes = opencse(*arguments, "--seed", "3", "--set", "selection.every=1")
     assert code == 0, notes
     assert "kept step" in printed
@@ -93,9 +111,20 @@ def test_train_selects_on_the_given_pairs_and_resumes(tmp_path, opencse, corpus,
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_run_says_where_it_computes_and_why_so_unless_it_is_quiet(tmp_path, opencse, corpus, backbone, quiet) -> None:
+def test_a_run_says_where_it_computes_and_why_so_unless_it_is_quiet(
+    tmp_path, opencse, corpus, backbone, quiet
+) -> None:
     said = ["--quiet"] if quiet else ["--device", "cpu"]
-    arguments = ("simcse", corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), "--set", "training.max_steps=1")
+    arguments = (
+        "simcse",
+        corpus,
+        "--backbone",
+        backbone,
+        "-o",
+        str(tmp_path / "out"),
+        "--set",
+        "training.max_steps=1",
+    )
     code, printed, notes = opencse("train", *arguments, *SMALL[:2], *said)
     assert (code, "1 step in" in printed) == (0, True)
     lines = [line for line in notes.splitlines() if line.startswith("opencse: training on cpu (")]
@@ -107,7 +136,16 @@ def test_a_run_says_where_it_computes_and_why_so_unless_it_is_quiet(tmp_path, op
 def test_run_builds_the_columns_that_the_recipe_needs(tmp_path, opencse, corpus, backbone) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text('extends = "hince"\n[build.negative]\nkind = "negation"\n')
-    arguments = ("run", str(mine), corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), *SMALL)
+    arguments = (
+        "run",
+        str(mine),
+        corpus,
+        "--backbone",
+        backbone,
+        "-o",
+        str(tmp_path / "out"),
+        *SMALL,
+    )
     code, _, notes = opencse(*arguments)
     assert code == 0, notes
     assert "building negative" in notes
@@ -122,7 +160,9 @@ def test_recipes_are_listed_and_shown(opencse) -> None:
     assert code == 0
     assert "simcse" in printed
     assert "negative (optional)" in printed
-    code, printed, _ = opencse("recipes", "show", "byop-c", "--family", "bert-large", "--variant", "faithful")
+    code, printed, _ = opencse(
+        "recipes", "show", "byop-c", "--family", "bert-large", "--variant", "faithful"
+    )
     assert code == 0
     assert 'signs = "p-n-"' in printed
 
@@ -151,19 +191,30 @@ BAD = {
     "unknown family": (["recipes", "show", "simcse", "--family", "bert"], "unknown family 'bert'"),
     "both flags": (["train", "simcse", "CORPUS", "--resume", "--overwrite"], "exclude each other"),
     "nothing to evaluate on": (["evaluate", "BACKBONE"], "data"),
-    "a device that is not there": (["train", "simcse", "CORPUS", "--device", "cuda"], "finds no such device"),
+    "a device that is not there": (
+        ["train", "simcse", "CORPUS", "--device", "cuda"],
+        "finds no such device",
+    ),
     "no device": (["train", "simcse", "CORPUS", "--device", "gpu"], "no such kind"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path, opencse, corpus, pairs, backbone, name) -> None:
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path, opencse, corpus, pairs, backbone, name
+) -> None:
     arguments, message = BAD[name]
     filled = [{"CORPUS": corpus, "PAIRS": pairs, "BACKBONE": backbone}.get(a, a) for a in arguments]
     if filled[0] in ("train", "run") and len(filled) > 2:
-        filled += ["-o", str(tmp_path / "out")] + ([] if "--backbone" in filled else ["--backbone", backbone])
+        filled += ["-o", str(tmp_path / "out")] + (
+            [] if "--backbone" in filled else ["--backbone", backbone]
+        )
     code, printed, err = opencse(*filled)
-    lines = [line for line in err.splitlines() if line and not line.startswith("opencse: no development pairs")]
+    lines = [
+        line
+        for line in err.splitlines()
+        if line and not line.startswith("opencse: no development pairs")
+    ]
     assert code == 2, err
     assert len(lines) == 1, err
     assert lines[0].startswith("opencse: ")
@@ -194,7 +245,12 @@ def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
     ("error", "words"),
     [
         (MemoryError(), "memory"),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), "memory"),
+        (
+            RuntimeError(
+                "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"
+            ),
+            "memory",
+        ),
         (RuntimeError("std::bad_alloc"), "memory"),
         (RuntimeError("can't start new thread"), "memory"),
         (OSError(errno.ENOSPC, "No space left on device"), "disk"),
@@ -210,7 +266,9 @@ def test_shortages_are_known(error, words) -> None:
 
 
 def test_a_lost_process_is_known_where_there_are_several(monkeypatch) -> None:
-    error = RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234")
+    error = RuntimeError(
+        "[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234"
+    )
     assert shortage(error) is None
     monkeypatch.setenv("WORLD_SIZE", "2")
     found = shortage(error)
@@ -219,7 +277,9 @@ def test_a_lost_process_is_known_where_there_are_several(monkeypatch) -> None:
 
 
 def test_published_settings_stand_beside_the_recipes_own() -> None:
-    result = CliRunner().invoke(app, ["recipes", "show", "dclr", "--published", "--family", "roberta-base"])
+    result = CliRunner().invoke(
+        app, ["recipes", "show", "dclr", "--published", "--family", "roberta-base"]
+    )
     assert result.exit_code == 0
     (lr,) = (line for line in result.output.splitlines() if line.startswith("optimizer.lr"))
     assert lr.split()[1:6] == ["roberta-base", "3e-05", "3e-05", "3e-05", "run.sh,"]
@@ -239,5 +299,7 @@ def test_each_value_says_where_it_was_published(tmp_path) -> None:
 def test_a_recipe_of_no_paper_or_a_family_without_settings_is_said() -> None:
     result = CliRunner().invoke(app, ["recipes", "show", "debias", "--published"])
     assert isinstance(result.exception, OpencseError)
-    result = CliRunner().invoke(app, ["recipes", "show", "promptbert", "--published", "--family", "mini-mlm"])
+    result = CliRunner().invoke(
+        app, ["recipes", "show", "promptbert", "--published", "--family", "mini-mlm"]
+    )
     assert "nothing was published for promptbert with the family mini-mlm" in result.output

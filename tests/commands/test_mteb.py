@@ -24,7 +24,12 @@ DOCUMENTS = {
     "2_doc1": "the pool is open today",
     "2_doc2": "the pool is closed today",
 }
-QUERIES = {"1_q1": "can be returned", "1_q2": "cannot be returned", "2_q1": "open", "2_q2": "closed"}
+QUERIES = {
+    "1_q1": "can be returned",
+    "1_q2": "cannot be returned",
+    "2_q1": "open",
+    "2_q2": "closed",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -43,17 +48,27 @@ def repository(folder: Path, queries: Mapping[str, str], *, reranking: bool) -> 
     rows: dict[str, list[dict[str, object]]] = {
         "corpus": [{"_id": name, "title": "", "text": text} for name, text in DOCUMENTS.items()],
         "queries": [{"_id": name, "text": text} for name, text in queries.items()],
-        "qrels": [{"query-id": query, "corpus-id": document, "score": 1} for query, document in judged.items()],
+        "qrels": [
+            {"query-id": query, "corpus-id": document, "score": 1}
+            for query, document in judged.items()
+        ],
     }
     if reranking:
         pairs = {query: [f"{query[0]}_doc1", f"{query[0]}_doc2"] for query in queries}
-        rows["top_ranked"] = [{"query-id": query, "corpus-ids": pair} for query, pair in pairs.items()]
+        rows["top_ranked"] = [
+            {"query-id": query, "corpus-ids": pair} for query, pair in pairs.items()
+        ]
     card = ["---", "configs:"]
     for part, file in PARTS.items():
         if file in rows:
-            (folder / f"{file}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows[file]))
+            (folder / f"{file}.jsonl").write_text(
+                "".join(f"{json.dumps(row)}\n" for row in rows[file])
+            )
             split = "test" if file in ("qrels", "top_ranked") else file
-            card += [f"- config_name: {part}", f"  data_files: [{{split: {split}, path: {file}.jsonl}}]"]
+            card += [
+                f"- config_name: {part}",
+                f"  data_files: [{{split: {split}, path: {file}.jsonl}}]",
+            ]
     (folder / "README.md").write_text("\n".join([*card, "---", ""]))
     return folder
 
@@ -70,19 +85,30 @@ def by_document(near: Mapping[str, str]):
     documents = list(DOCUMENTS.values())
 
     def encode(texts: Sequence[str]) -> np.ndarray:
-        return np.eye(4, dtype=np.float32)[[documents.index(near.get(text, text)) for text in texts]]
+        return np.eye(4, dtype=np.float32)[
+            [documents.index(near.get(text, text)) for text in texts]
+        ]
 
     return encode
 
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
-    [("1_doc1 1_doc2 2_doc1 2_doc2", 100), ("1_doc1 1_doc2 2_doc1 2_doc1", 50), ("1_doc1 1_doc1 2_doc2 2_doc2", 0)],
+    [
+        ("1_doc1 1_doc2 2_doc1 2_doc2", 100),
+        ("1_doc1 1_doc2 2_doc1 2_doc1", 50),
+        ("1_doc1 1_doc1 2_doc2 2_doc2", 0),
+    ],
 )
-def test_a_pair_counts_if_both_of_its_queries_find_their_own_document(nevir, answers, expected) -> None:
+def test_a_pair_counts_if_both_of_its_queries_find_their_own_document(
+    nevir, answers, expected
+) -> None:
     (task,) = load_mteb(["mteb:NevIR"], nevir)["mteb"]
     assert sorted(task.texts()) == sorted([*DOCUMENTS.values(), *QUERIES.values()])
-    near = {query: DOCUMENTS[name] for query, name in zip(QUERIES.values(), answers.split(), strict=True)}
+    near = {
+        query: DOCUMENTS[name]
+        for query, name in zip(QUERIES.values(), answers.split(), strict=True)
+    }
     result = evaluate_tasks(by_document(near), [task])["NevIR"]
     assert (result.main, result.score) == ("paired_accuracy", pytest.approx(expected))
     assert "Weller et al." in result.details["published"]
@@ -91,7 +117,9 @@ def test_a_pair_counts_if_both_of_its_queries_find_their_own_document(nevir, ans
 def test_another_similarity_ranks_the_documents(nevir) -> None:
     (task,) = load_mteb(["mteb:NevIR"], nevir)["mteb"]
     near = dict(zip(QUERIES.values(), DOCUMENTS.values(), strict=True))
-    found = evaluate_tasks(by_document(near), [task], lambda a, b: 1 - torch.as_tensor(a) @ torch.as_tensor(b).T)
+    found = evaluate_tasks(
+        by_document(near), [task], lambda a, b: 1 - torch.as_tensor(a) @ torch.as_tensor(b).T
+    )
     assert found["NevIR"].score == 0, "each query is nearest to the other document"
 
 
@@ -106,7 +134,9 @@ def test_nanobeir_is_a_suite_of_its_tasks(tmp_path) -> None:
     for name in names:
         repository(tmp_path / name, QUERIES, reranking=False)
     suites = load_mteb(["nanobeir"], tmp_path)
-    assert {suite: [task.name for task in tasks] for suite, tasks in suites.items()} == {"NanoBEIR": names}
+    assert {suite: [task.name for task in tasks] for suite, tasks in suites.items()} == {
+        "NanoBEIR": names
+    }
     near = dict(zip(QUERIES.values(), DOCUMENTS.values(), strict=True))
     found = evaluate_tasks(by_document(near), suites["NanoBEIR"])
     assert found.average == pytest.approx(100)
@@ -116,7 +146,11 @@ def test_nanobeir_is_a_suite_of_its_tasks(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("name", "source", "told"),
     [
-        ("mteb:NevIR", None, "FOLDER/NevIR-mteb, a copy of the hub's data set orionweller/NevIR-mteb"),
+        (
+            "mteb:NevIR",
+            None,
+            "FOLDER/NevIR-mteb, a copy of the hub's data set orionweller/NevIR-mteb",
+        ),
         ("mteb:NevIR", "here", "the data of NevIR is not in "),
         ("mteb:NevIR", "hub", "the data of NevIR cannot be read from hub"),
         ("mteb:ExcluIR", "here", "has no task or benchmark 'ExcluIR'"),
@@ -138,7 +172,16 @@ def test_several_models_stand_side_by_side(nevir, tiny_model, tmp_path) -> None:
     models = [str(tmp_path / name) for name in ("before", "after")]
     for model in models:
         tiny_model.save_pretrained(model)
-    asked = ["evaluate", *models, "--tasks", "mteb:NevIR", "--data", str(nevir), "-o", str(tmp_path / "scores.json")]
+    asked = [
+        "evaluate",
+        *models,
+        "--tasks",
+        "mteb:NevIR",
+        "--data",
+        str(nevir),
+        "-o",
+        str(tmp_path / "scores.json"),
+    ]
     done = CliRunner().invoke(app, asked, catch_exceptions=False)
     lines = done.stdout.splitlines()
     assert lines[0].split() == models
@@ -153,20 +196,32 @@ def test_several_models_stand_side_by_side(nevir, tiny_model, tmp_path) -> None:
 def test_sts_equals_mteb_on_the_same_rows(tiny_model, some_pairs, request, real):
     from datasets import Dataset, DatasetDict
 
-    pairs = load_sts(request.getfixturevalue("data_folder"), tasks=["STS-B"], text="raw")[0] if real else some_pairs
+    pairs = (
+        load_sts(request.getfixturevalue("data_folder"), tasks=["STS-B"], text="raw")[0]
+        if real
+        else some_pairs
+    )
     texts = distinct_texts([pairs])
-    kept = dict(zip(texts, Embedder(tiny_model)(texts), strict=True))  # whatever a text is encoded with
+    kept = dict(
+        zip(texts, Embedder(tiny_model)(texts), strict=True)
+    )  # whatever a text is encoded with
 
     def encode(wanted):
         return np.stack([kept[text] for text in wanted])
 
     task = mteb.get_task("STSBenchmark")
-    columns = {"sentence1": list(pairs.sentence1), "sentence2": list(pairs.sentence2), "score": list(pairs.scores)}
+    columns = {
+        "sentence1": list(pairs.sentence1),
+        "sentence2": list(pairs.sentence2),
+        "score": list(pairs.scores),
+    }
     task.dataset, task.data_loaded = DatasetDict({"test": Dataset.from_dict(columns)}), True
     found = mteb.evaluate(VectorEncoder(encode), task, cache=None, show_progress_bar=False)
     (theirs,) = found.task_results[0].scores["test"]
     ours = evaluate_tasks(encode, [pairs])[pairs.name].metrics
     assert ours["spearman"] == pytest.approx(100 * theirs["spearman"], abs=1e-6)
-    assert ours["pearson"] == pytest.approx(100 * theirs["pearson"], abs=1e-4)  # float32 inside mteb
+    assert ours["pearson"] == pytest.approx(
+        100 * theirs["pearson"], abs=1e-4
+    )  # float32 inside mteb
     # Its main score is by another formula of the cosine, which sets near ties in another order.
     assert ours["spearman"] == pytest.approx(100 * theirs["cosine_spearman"], abs=2e-3)

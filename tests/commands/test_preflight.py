@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from opencse import OpencseError, build, check, compare, compare_search, evaluate, load_recipe, probe, run, train
+from opencse import (
+    OpencseError,
+    build,
+    check,
+    compare,
+    compare_search,
+    evaluate,
+    load_recipe,
+    probe,
+    run,
+    train,
+)
 from opencse.commands.options import EvaluateCommand, RunOptions, TrainCommand
 from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
@@ -38,7 +49,9 @@ def _recipe(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_path, monkeypatch) -> None:
+def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.delenv("OPENCSE_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     out, missing, used = str(tmp_path / "out"), str(tmp_path / "missing.csv"), tmp_path / "used"
@@ -53,10 +66,19 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
         *((run, [recipe, "demo"], {}) for recipe in ("simcs", damaged, view, loss, "osscse")),
         *(
             (run, ["simcse", "demo"], {"overrides": [text]})
-            for text in ("lr", "trainin.seed=1", "training.sed=1", "training.epochs=two", "build.x.kind=negatoin")
+            for text in (
+                "lr",
+                "trainin.seed=1",
+                "training.sed=1",
+                "training.epochs=two",
+                "build.x.kind=negatoin",
+            )
         ),
         (run, ["simcse", missing], {}),
-        *((run, ["debias", "demo"], {name: missing}) for name in ("dev", "data", "pairs", "guard", "paraphrases")),
+        *(
+            (run, ["debias", "demo"], {name: missing})
+            for name in ("dev", "data", "pairs", "guard", "paraphrases")
+        ),
         (train, ["simcse", "demo"], {"backbone": absent}),
         (train, ["simcse", "demo"], {"out": str(used)}),
         (build, ["osscse", missing], {}),
@@ -72,12 +94,19 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
     for function, given, options in asked:
         if function in (run, train, build):
             options |= of_a_recipe | options
-        words = ["opencse", function.__name__.partition("_")[0], *given, *(["-o", out] if function is probe else [])]
+        words = [
+            "opencse",
+            function.__name__.partition("_")[0],
+            *given,
+            *(["-o", out] if function is probe else []),
+        ]
         for name, value in options.items():
             option = {"out": "-o", "overrides": "--set"}.get(name, f"--{name}")
             words += [option, value if isinstance(value, str) else value[0]]
         arguments.append(words)
-    done = subprocess.run([sys.executable, "-c", _CALLS, json.dumps(arguments)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _CALLS, json.dumps(arguments)], capture_output=True, text=True
+    )
     assert json.loads(done.stdout) == {"codes": [2] * len(asked), "heavy": []}, done.stderr
     told = done.stderr.splitlines()
     assert len(told) == len(asked), done.stderr
@@ -89,12 +118,20 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
 
 
 def test_what_depends_on_the_run_or_is_not_changed_by_it_is_not_checked(tmp_path) -> None:
-    added = ["terms.paraphrase.weight=0.5", "build.paraphrase.path=p.csv", "corpus.parts={a={needs=[]}}"]
+    added = [
+        "terms.paraphrase.weight=0.5",
+        "build.paraphrase.path=p.csv",
+        "corpus.parts={a={needs=[]}}",
+    ]
     check_options(RunOptions("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
-    check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
+    check_options(
+        TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none")
+    )
     check_options(RunOptions("debias", None, backbone="minilm", out=tmp_path))
     (tmp_path / "rows.csv").write_text("text,paraphrase\n")
-    check_options(RunOptions("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new"))
+    check_options(
+        RunOptions("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new")
+    )
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(OpencseError, match="already holds files"):
         check_options(RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path))
@@ -116,14 +153,21 @@ def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:
     for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
-    for options in (RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path), EvaluateCommand(["mini-mlm"])):
-        with pytest.raises(OpencseError, match="2 processes were started, but only `opencse train`"):
+    for options in (
+        RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path),
+        EvaluateCommand(["mini-mlm"]),
+    ):
+        with pytest.raises(
+            OpencseError, match="2 processes were started, but only `opencse train`"
+        ):
             check_options(options)
 
 
 def test_kinds_are_those_of_their_classes_also_of_ones_own(tmp_path, monkeypatch) -> None:
     assert {name: kind.kind for name, kind in TERMS.items()} == {name: name for name in TERMS}
-    assert {name: kind.kind for name, kind in CONSTRUCTORS.items()} == {name: name for name in CONSTRUCTORS}
+    assert {name: kind.kind for name, kind in CONSTRUCTORS.items()} == {
+        name: name for name in CONSTRUCTORS
+    }
     monkeypatch.setitem(TERMS, "mine", TERMS["info_nce"])
     path = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "mine"\n')
     check_options(RunOptions(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))

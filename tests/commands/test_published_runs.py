@@ -51,8 +51,25 @@ def shared(out: Path, corpus: Path, **options) -> Reproduction:
 
 
 ENTRIES = [load_entry(name) for name in entry_names()]
-COLUMNS = ("text", "paraphrase", "negation", "substitution", "negative", "positive_1", "positive_2", "negative_1")
-COLUMNS += ("negative_2", "masked_20", "masked_40", "entailment", "contradiction", "edited", "next_sentence")
+COLUMNS = (
+    "text",
+    "paraphrase",
+    "negation",
+    "substitution",
+    "negative",
+    "positive_1",
+    "positive_2",
+    "negative_1",
+)
+COLUMNS += (
+    "negative_2",
+    "masked_20",
+    "masked_40",
+    "entailment",
+    "contradiction",
+    "edited",
+    "next_sentence",
+)
 STANDS_IN = ("teachers.", "build.", "terms.replaced_token_detection.generator.")
 
 
@@ -61,18 +78,28 @@ def rows_of(name: str) -> list[tuple[System, str, tuple[str, ...]]]:
 
     Rows that train alike are one.
     """
-    found = [(System(label="", recipe=name), setting.family, ()) for setting in published_settings(name)]
+    found = [
+        (System(label="", recipe=name), setting.family, ()) for setting in published_settings(name)
+    ]
     for entry in ENTRIES:
         for family in entry.families:
-            found += [(each, family, entry.watch) for each in entry.systems_of(family) if each.recipe == name]
-    alike = [(replace(each, label="", model={}, printed={}, deviations={}), *rest) for each, *rest in found]
+            found += [
+                (each, family, entry.watch)
+                for each in entry.systems_of(family)
+                if each.recipe == name
+            ]
+    alike = [
+        (replace(each, label="", model={}, printed={}, deviations={}), *rest)
+        for each, *rest in found
+    ]
     return list({repr(row): row for row in alike}.values())
 
 
 def changed_by(system: System) -> tuple[str, ...]:
     """The keys that a row sets, a dot behind each; of a term that it leaves out, that of the term."""
     return tuple(
-        f"{key.removesuffix('.weight') if value == 0 else key}." for key, value in map(parse_override, system.set)
+        f"{key.removesuffix('.weight') if value == 0 else key}."
+        for key, value in map(parse_override, system.set)
     )
 
 
@@ -84,7 +111,9 @@ def test_every_row_that_trains_is_of_a_published_system() -> None:
 
 @pytest.mark.parametrize("trains", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", published_names())
-def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkeypatch, name: str, trains: bool) -> None:
+def test_what_reproduce_trains_is_what_was_published(
+    tmp_path, backbones, monkeypatch, name: str, trains: bool
+) -> None:
     """Each row: what is trained, if need be for three steps, has every published setting that the row leaves alone."""
     corpus, known, ran_with = write_corpus(tmp_path, 26, COLUMNS), published_settings(name), []
 
@@ -98,14 +127,20 @@ def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkey
     monkeypatch.setattr(reproduced_runs, "_by_task", lambda scores: {"Avg.": 50.0})
     for number, (system, family, watch) in enumerate(rows_of(name)):
         run = shared(tmp_path / str(number), corpus)
-        run = replace(run, entry=replace(run.entry, kind="curves", watch=watch)) if watch and trains else run
+        run = (
+            replace(run, entry=replace(run.entry, kind="curves", watch=watch))
+            if watch and trains
+            else run
+        )
         found = run.measure(system, Start(str(backbones[family]), family, family))
         assert not isinstance(found, str), (system, family, found)
         ran, changed = values_of(ran_with.pop()), (*changed_by(system), *STANDS_IN)
         differing = {
             entry.key: (ran[entry.key], entry.expected)
             for entry in known
-            if entry.family == family and entry.key not in OVERRIDDEN and not f"{entry.key}.".startswith(changed)
+            if entry.family == family
+            and entry.key not in OVERRIDDEN
+            and not f"{entry.key}.".startswith(changed)
             if ran[entry.key] != ("fp32" if trains and entry.expected == "fp16" else entry.expected)
         }
         assert not differing, (system, family, differing)
@@ -136,23 +171,39 @@ def test_a_family_brings_its_rows_and_settings_and_a_row_its_own(tmp_path, backb
     recipes = [run.recipe_of(system, start, None) for system in systems]
     assert [recipe.variant for recipe in recipes] == ["faithful"] * 3
     assert {recipe.family for recipe in recipes} == {"bert-large"}
-    assert [recipe.training.batch_size for recipe in recipes] == [8, 8, 8], "what the user sets wins over the row"
+    assert [recipe.training.batch_size for recipe in recipes] == [8, 8, 8], (
+        "what the user sets wins over the row"
+    )
     assert values_of(recipes[2])["terms.replaced_token_detection.generator"] == "backbone"
     assert recipes[2].optimizer.lr == 1e-3
     assert run.recipe_of(systems[0], start, 3).training.seed == 3
 
 
-def test_a_row_whose_column_a_language_model_wrote_needs_it_in_the_corpus(tmp_path, backbones) -> None:
-    start, system = Start(str(backbones["bert-base"]), "bert-base"), System(label="A", recipe="san-simcse", column="x")
+def test_a_row_whose_column_a_language_model_wrote_needs_it_in_the_corpus(
+    tmp_path, backbones
+) -> None:
+    start, system = (
+        Start(str(backbones["bert-base"]), "bert-base"),
+        System(label="A", recipe="san-simcse", column="x"),
+    )
     assert "a column 'x'" in shared(tmp_path, write_corpus(tmp_path)).measure(system, start)
-    assert shared(tmp_path, write_corpus(tmp_path, 26, ("text", "x"))).recipe_of(system, start, None)
+    assert shared(tmp_path, write_corpus(tmp_path, 26, ("text", "x"))).recipe_of(
+        system, start, None
+    )
 
 
-def test_a_released_model_takes_the_place_of_a_training_and_is_named_where_it_is_missing(tmp_path, backbones) -> None:
-    start, absent = Start("no-such-backbone", "bert-base", "bert-base"), str(tmp_path / "no-such-model")
+def test_a_released_model_takes_the_place_of_a_training_and_is_named_where_it_is_missing(
+    tmp_path, backbones
+) -> None:
+    start, absent = (
+        Start("no-such-backbone", "bert-base", "bert-base"),
+        str(tmp_path / "no-such-model"),
+    )
     models = (str(backbones["bert-base"]), absent)
     run = shared(tmp_path, write_corpus(tmp_path))
-    released, lacking = (System(label="A", recipe="simcse", model={"bert-base": model}) for model in models)
+    released, lacking = (
+        System(label="A", recipe="simcse", model={"bert-base": model}) for model in models
+    )
     (found,) = run.measure(released, start)
     assert found.scores["cosine: negation"] <= 1
     assert absent in run.measure(lacking, start)
@@ -173,7 +224,14 @@ def test_an_untouched_backbone_is_whitened_on_the_corpus(tmp_path) -> None:
 def test_the_cost_is_that_of_the_run_and_of_one_epoch(tmp_path, backbones) -> None:
     folder = tmp_path / "run"
     short = ("training.max_steps=1", *SHORT[1:2])
-    train("simcse", write_corpus(tmp_path, 16), backbone="mini-mlm", out=folder, dev="none", overrides=short)
+    train(
+        "simcse",
+        write_corpus(tmp_path, 16),
+        backbone="mini-mlm",
+        out=folder,
+        dev="none",
+        overrides=short,
+    )
     recipe = load_recipe("simcse", overrides=SHORT)
     cost = reproduced_runs._cost(StoredRun(folder=folder, scores={}, recipe=recipe))
     assert cost["minutes an epoch"] == pytest.approx(cost["minutes"] * 16 / 8)

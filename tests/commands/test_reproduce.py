@@ -22,8 +22,16 @@ from opencse.papers.runs import StoredRun
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
 
-QUICK = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "selection.every=2"]
-SENTENCES = [f"The {size} cat runs." for size in ("big", "old", "small", "red", "blue", "green", "white", "black")]
+QUICK = [
+    "training.max_steps=2",
+    "training.batch_size=4",
+    "training.precision=fp32",
+    "selection.every=2",
+]
+SENTENCES = [
+    f"The {size} cat runs."
+    for size in ("big", "old", "small", "red", "blue", "green", "white", "black")
+]
 
 
 @pytest.fixture
@@ -38,7 +46,9 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SMALL", str(tiny_bert(tmp_path / "bert", layers=1)))
 
 
-def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(tmp_path, options, monkeypatch) -> None:
+def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(
+    tmp_path, options, monkeypatch
+) -> None:
     table = reproduce("byop/table-2", **options, seeds=[1])
     assert list(table.rows) == ["SimCSE", "+BYOP-D", "+BYOP-D-M"]
     for cells, printed in zip(table.rows.values(), (75.83, 76.81, 76.43), strict=True):
@@ -54,18 +64,30 @@ def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(tmp_path, option
     monkeypatch.setattr(reproduced_runs, "run", no_training)
     assert reproduce("byop/table-2", **options, seeds=[1]).rows == table.rows
     other = reproduce("diffcse/table-1", **options, seeds=[1])
-    assert other.rows["SimCSE"][0].values == table.rows["SimCSE"][0].values[:1], "another table, the same run"
+    assert other.rows["SimCSE"][0].values == table.rows["SimCSE"][0].values[:1], (
+        "another table, the same run"
+    )
     assert other.rows["DiffCSE"][-1].missing == "not trained before"
 
 
-def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corpus, small, monkeypatch) -> None:
+def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(
+    tmp_path, corpus, small, monkeypatch
+) -> None:
     def refuse(*_, **__):
         raise OpencseError("no memory")
 
     monkeypatch.setattr(reproduced_runs, "run", refuse)
-    monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda shared, key, measure: measure(tmp_path))
+    monkeypatch.setattr(
+        reproduced_runs, "_stored_or_measured", lambda shared, key, measure: measure(tmp_path)
+    )
     notes = []
-    table = reproduce("osscse/table-4", out=tmp_path / "papers", corpus=corpus, progress=False, notify=notes.append)
+    table = reproduce(
+        "osscse/table-4",
+        out=tmp_path / "papers",
+        corpus=corpus,
+        progress=False,
+        notify=notes.append,
+    )
     assert str(table.rows["SimCSE"][-1].shown()) == "not had: no memory (76.25)"
     assert str(table.rows["PCL"][-1].shown()) == "not had: opencse has no PCL (78.42)"
     assert any("SimCSE" in note for note in notes)
@@ -85,7 +107,14 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(options, monke
         scored.extend(tasks)
         if tasks != ["CR"]:
             raise OpencseError(f"there is no {tasks[0]}")
-        result = TaskResult(task="CR", main="accuracy", metrics={"accuracy": 81.5}, rows=2, data_sha256="", details={})
+        result = TaskResult(
+            task="CR",
+            main="accuracy",
+            metrics={"accuracy": 81.5},
+            rows=2,
+            data_sha256="",
+            details={},
+        )
         return Evaluation(results={"transfer": Results(results=(result,))}, settings={})
 
     monkeypatch.setattr(reproduced_runs, "evaluate", evaluate)
@@ -101,12 +130,24 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(options, monke
 def test_every_metric_that_an_entry_asks_of_sts_b_is_measured(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sts, "PUBLISHED_ROWS", {("STS-B", "dev"): 4, ("STS-B", "test"): 4})
     (tmp_path / "STSB").mkdir()
-    pairs = (("a cat", "a dog", 5), ("a cat", "cats", 4.5), ("it rains", "it snows", 1), ("on", "off", 0))
+    pairs = (
+        ("a cat", "a dog", 5),
+        ("a cat", "cats", 4.5),
+        ("it rains", "it snows", 1),
+        ("on", "off", 0),
+    )
     table = "sentence1\tsentence2\tsentence1_senteval\tsentence2_senteval\tscore\n"
-    table += "".join(f"{first}\t{second}\t{first}\t{second}\t{score}\n" for first, second, score in pairs)
+    table += "".join(
+        f"{first}\t{second}\t{first}\t{second}\t{score}\n" for first, second, score in pairs
+    )
     for split in ("dev", "test"):
         (tmp_path / "STSB" / f"{split}.tsv").write_text(table)
-    columns = {column for name in entry_names() for column in load_entry(name).columns if column.startswith("STS-B d")}
+    columns = {
+        column
+        for name in entry_names()
+        for column in load_entry(name).columns
+        if column.startswith("STS-B d")
+    }
     columns |= {"STS-B test: alignment", "STS-B test: uniformity"}
     untouched = StoredRun(folder=tmp_path / "run", scores={}, given="mini-mlm", pooling="mean")
     scores = reproduced_runs._task_scores(sorted(columns), untouched, tmp_path)
@@ -116,7 +157,9 @@ def test_every_metric_that_an_entry_asks_of_sts_b_is_measured(tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) -> None:
-    table = reproduce("byop/figure-4", out=tmp_path, corpus=corpus, overrides=QUICK, seeds=[1, 2], progress=False)
+    table = reproduce(
+        "byop/figure-4", out=tmp_path, corpus=corpus, overrides=QUICK, seeds=[1, 2], progress=False
+    )
     assert table.columns == ("alignment", "uniformity")
     assert all(len(cell.values) == 2 for cells in table.rows.values() for cell in cells)
     for quantity in table.columns:
@@ -135,9 +178,13 @@ def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) ->
     assert (tmp_path / "byop" / "figure-2-training-alignment.svg").is_file()
 
 
-def test_a_small_run_stands_for_the_first_family_whichever_it_is(tmp_path, corpus, small, monkeypatch) -> None:
+def test_a_small_run_stands_for_the_first_family_whichever_it_is(
+    tmp_path, corpus, small, monkeypatch
+) -> None:
     monkeypatch.setattr(
-        reproduced_runs, "_trained", lambda *_: reproduced_runs.StoredRun(folder=tmp_path / "run", scores={})
+        reproduced_runs,
+        "_trained",
+        lambda *_: reproduced_runs.StoredRun(folder=tmp_path / "run", scores={}),
     )
     monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})
     table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
@@ -158,11 +205,15 @@ def triplets(tmp_path):
     return path
 
 
-def test_the_pairs_of_two_models_are_drawn_and_the_supervised_one_learns_from_triplets(options, triplets) -> None:
+def test_the_pairs_of_two_models_are_drawn_and_the_supervised_one_learns_from_triplets(
+    options, triplets
+) -> None:
     table = reproduce("osscse/figure-1", **options, triplets=triplets)
     for cells in table.rows.values():
         assert [len(cell.values) for cell in cells] == [1, 1, 1, 1]
-    assert table.rows["SimCSE"][2].values[0] > table.rows["SimCSE"][3].values[0], "a paraphrase changes more words"
+    assert table.rows["SimCSE"][2].values[0] > table.rows["SimCSE"][3].values[0], (
+        "a paraphrase changes more words"
+    )
     figures = {path.name for path in (options["out"] / "osscse").glob("*.svg")}
     assert figures == {f"figure-1-{name}.svg" for name in ("paraphrase", "negation", "simcse")}
 
@@ -181,13 +232,19 @@ def test_training_pairs_are_measured_by_the_first_model(options, triplets) -> No
 
 def test_queries_are_searched_among_the_sentences_of_stsb(options, tmp_path, monkeypatch) -> None:
     texts = [f"{text} {number}" for number in range(140) for text in SENTENCES]
-    pairs = ScoredPairs(name="STS-B", sentence1=texts, sentence2=texts[1:] + texts[:1], scores=[2.0] * len(texts))
+    pairs = ScoredPairs(
+        name="STS-B", sentence1=texts, sentence2=texts[1:] + texts[:1], scores=[2.0] * len(texts)
+    )
     asked = []
-    monkeypatch.setattr(reproduced_runs, "load_sts", lambda data, **settings: asked.append(settings) or [pairs])
+    monkeypatch.setattr(
+        reproduced_runs, "load_sts", lambda data, **settings: asked.append(settings) or [pairs]
+    )
     with pytest.raises(OpencseError, match="STS-B"):
         reproduce("diffcse/table-9", **options)
     monkeypatch.setattr(module, "load_probe_data", lambda **_: load_probe_data())
-    monkeypatch.setattr(reproduced_runs, "_trained", lambda *_: StoredRun(folder=tmp_path, scores={}))
+    monkeypatch.setattr(
+        reproduced_runs, "_trained", lambda *_: StoredRun(folder=tmp_path, scores={})
+    )
     monkeypatch.setattr(reproduced_runs, "_embedder", lambda _: letters)
     table = reproduce("diffcse/table-9", **options, data="sts")
     assert asked[0] == {"text": "raw", "tasks": ["STS-B"], "split": "test"}
@@ -202,8 +259,13 @@ def letters(texts):
 @pytest.mark.slow
 def test_sentences_of_untouched_and_trained_models_are_projected(options) -> None:
     table = reproduce("byop/figure-1", **options)
-    assert all(-1 <= cells[0].values[0] <= 1 and 0 < cells[1].values[0] <= 100 for cells in table.rows.values())
-    assert (options["out"] / "byop" / "figure-1.svg").read_text().count("mean cosine") == len(table.rows)
+    assert all(
+        -1 <= cells[0].values[0] <= 1 and 0 < cells[1].values[0] <= 100
+        for cells in table.rows.values()
+    )
+    assert (options["out"] / "byop" / "figure-1.svg").read_text().count("mean cosine") == len(
+        table.rows
+    )
 
 
 def test_the_rows_of_a_run_are_what_it_made_of_the_corpus(tmp_path) -> None:

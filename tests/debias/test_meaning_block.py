@@ -11,7 +11,14 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from tokenizers import Tokenizer, decoders
 from transformers import PreTrainedTokenizerFast
 
-from opencse.debias.meaning_block import MeaningBlock, as_query, average, rescale, similarity_of, upgrade
+from opencse.debias.meaning_block import (
+    MeaningBlock,
+    as_query,
+    average,
+    rescale,
+    similarity_of,
+    upgrade,
+)
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import append_block, both_tokenizers, same_tokens, weights_hash
 from opencse.encoder.embedder import Embedder
@@ -19,7 +26,12 @@ from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch
 from tests.tiny import tiny_bert, tiny_roberta
 
-TEXTS = ["the cat runs", "a big red dog sits in the garden today", "never", "the child reads a book and sings"]
+TEXTS = [
+    "the cat runs",
+    "a big red dog sits in the garden today",
+    "never",
+    "the child reads a book and sings",
+]
 SIZES = {"code": 3, "inner": 5, "hidden": 7, "code_hidden": 4}
 
 
@@ -113,7 +125,9 @@ def test_runs_beside_every_architecture(family):
         }
         assert block(found)["sentence_embedding"].shape == (len(ids), 32)
         last = average(output.last_hidden_state, mask)
-        torch.testing.assert_close(block.copied(found)[:, : last.shape[1]], last, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(
+            block.copied(found)[:, : last.shape[1]], last, atol=1e-5, rtol=1e-4
+        )
 
 
 def test_cosine_is_a_mixture_by_the_strength_on_which_the_hash_depends(model):
@@ -140,7 +154,9 @@ def test_an_index_is_upgraded_without_embedding_a_text(model, measure) -> None:
     """The first ten hits at every stage: the old index, the upgraded one, half anew, all anew; and the way back."""
 
     def ranking(index: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        return np.argsort(-queries @ (unit(index) if measure == "cosine" else index).T, axis=1)[:, :10]
+        return np.argsort(-queries @ (unit(index) if measure == "cosine" else index).T, axis=1)[
+            :, :10
+        ]
 
     rng = np.random.default_rng(1)
     words = "the a cat dog bird child sits runs eats sings big old red small in under garden river today never".split()
@@ -162,7 +178,9 @@ def test_an_index_is_upgraded_without_embedding_a_text(model, measure) -> None:
 
 
 def test_saved_folder_loads_with_and_without_opencse(model, tmp_path):
-    model[-1].load_state_dict({name: tensor.half().float() for name, tensor in model[-1].state_dict().items()})
+    model[-1].load_state_dict(
+        {name: tensor.half().float() for name, tensor in model[-1].state_dict().items()}
+    )
     vectors = model.encode(TEXTS)
     save_encoder(model, tmp_path / "saved")
     modules = json.loads((tmp_path / "saved" / "modules.json").read_text())
@@ -184,7 +202,9 @@ def test_saved_folder_loads_with_and_without_opencse(model, tmp_path):
 def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
     base = SentenceTransformer(str(tiny_bert(tmp_path / "bert", layers=4)), device="cpu")
     modules = [base[0], Pooling(32, "cls"), Dense(32, 12), Normalize()]
-    model = SentenceTransformer(modules=modules, prompts={"text": "this is "}, default_prompt_name="text", device="cpu")
+    model = SentenceTransformer(
+        modules=modules, prompts={"text": "this is "}, default_prompt_name="text", device="cpu"
+    )
     model.eval().append(MeaningBlock.beside(model, **SIZES).eval())
     assert model.get_embedding_dimension() == 24
     old = SentenceTransformer(
@@ -194,28 +214,44 @@ def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
     np.testing.assert_allclose(unit(vectors[:, :12]), unit(old), atol=1e-5)
     save_encoder(model, tmp_path / "saved")
     shutil.rmtree(tmp_path / "bert")
-    np.testing.assert_allclose(load_encoder(tmp_path / "saved", device="cpu").encode(TEXTS), vectors, atol=2e-3)
+    np.testing.assert_allclose(
+        load_encoder(tmp_path / "saved", device="cpu").encode(TEXTS), vectors, atol=2e-3
+    )
 
 
 @pytest.mark.parametrize("tiny", [tiny_bert, tiny_roberta])
 def test_beside_another_model_its_own_comes_along_and_reads(model, tmp_path, tiny):
-    model[-1].load_state_dict({name: tensor.half().float() for name, tensor in model[-1].state_dict().items()})
-    other = load_encoder(tiny(tmp_path / "other", width=48, seed=1), pooling="mean", device="cpu").eval()
+    model[-1].load_state_dict(
+        {name: tensor.half().float() for name, tensor in model[-1].state_dict().items()}
+    )
+    other = load_encoder(
+        tiny(tmp_path / "other", width=48, seed=1), pooling="mean", device="cpu"
+    ).eval()
     other.prompts = {"query": "what is: "}
     e, z = unit(other.encode(TEXTS)), model.encode(TEXTS)[:, 32:] * np.sqrt(1 + 0.4**2)
     find = same_tokens if tiny is tiny_bert else both_tokenizers
-    block = model[-1].beside_another(model[0].auto_model, 48, find(other.tokenizer, model.tokenizer), ["what is: "])
+    block = model[-1].beside_another(
+        model[0].auto_model, 48, find(other.tokenizer, model.tokenizer), ["what is: "]
+    )
     append_block(other, block)
     v = np.concatenate([e, z], axis=1) / np.sqrt(1 + 0.4**2)
     assert other.get_embedding_dimension() == 48 + 32
     np.testing.assert_allclose(other.encode(TEXTS), v, atol=1e-6)
     if tiny is tiny_roberta:
-        np.testing.assert_allclose(other.encode(TEXTS, prompt_name="query")[:, 48:], v[:, 48:], atol=1e-6)
-    np.testing.assert_allclose(rescale(v, 0.4, 0.7, 48), np.concatenate([e, z * 1.75], 1) / np.sqrt(1.49), atol=1e-6)
-    np.testing.assert_allclose(as_query(e, 80) @ upgrade(e, 0.4, 80).T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
+        np.testing.assert_allclose(
+            other.encode(TEXTS, prompt_name="query")[:, 48:], v[:, 48:], atol=1e-6
+        )
+    np.testing.assert_allclose(
+        rescale(v, 0.4, 0.7, 48), np.concatenate([e, z * 1.75], 1) / np.sqrt(1.49), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        as_query(e, 80) @ upgrade(e, 0.4, 80).T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6
+    )
     np.testing.assert_allclose(as_query(e, 80) @ v.T, e @ e.T / np.sqrt(1 + 0.4**2), atol=1e-6)
     save_encoder(other, tmp_path / "saved")
-    np.testing.assert_allclose(other.bfloat16().encode(TEXTS, convert_to_tensor=True).float(), v, atol=0.05)
+    np.testing.assert_allclose(
+        other.bfloat16().encode(TEXTS, convert_to_tensor=True).float(), v, atol=0.05
+    )
     shutil.rmtree(tmp_path / "bert")
     for opened in (
         load_encoder(tmp_path / "saved", device="cpu"),
@@ -233,10 +269,17 @@ def test_tokens_are_the_same_if_the_words_are_whatever_their_numbers(tmp_path):
     names = {"[PAD]": "<pad>", "[CLS]": "<s>", "[SEP]": "</s>", "[MASK]": "<mask>"}
     words = list(definition["model"]["vocab"])
     other = ["<s>", "<pad>", "new", *words[::-1]]  # "[CLS]" is an unused word there
-    definition["model"]["vocab"] = {word: place for place, word in enumerate(other)} | {"</s>": 500, "<mask>": 501}
+    definition["model"]["vocab"] = {word: place for place, word in enumerate(other)} | {
+        "</s>": 500,
+        "<mask>": 501,
+    }
     definition["added_tokens"] = []
-    marks = {f"{mark.strip('[]').lower()}_token": name for mark, name in names.items()} | {"unk_token": "[UNK]"}
-    moved = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(definition)), **marks)
+    marks = {f"{mark.strip('[]').lower()}_token": name for mark, name in names.items()} | {
+        "unk_token": "[UNK]"
+    }
+    moved = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(definition)), **marks
+    )
     found, own = same_tokens(moved, bert), moved.get_vocab()
     assert len(found) == 502
     for word in ("cat", "##ing", "[UNK]"):
@@ -251,7 +294,12 @@ def test_tokens_are_the_same_if_the_words_are_whatever_their_numbers(tmp_path):
     assert both_tokenizers(roberta, bert) is None
     definition["normalizer"]["lowercase"] = False
     assert (
-        same_tokens(PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(definition)), **marks), bert)
+        same_tokens(
+            PreTrainedTokenizerFast(
+                tokenizer_object=Tokenizer.from_str(json.dumps(definition)), **marks
+            ),
+            bert,
+        )
         is None
     )
 
@@ -276,12 +324,16 @@ def test_similarity_falls_where_texts_are_nearly_alike_and_do_not_say_the_same(m
     found, cosine = block.similarity(v, torch.from_numpy(v)).numpy(), v @ v.T
     lowered = np.maximum(0, 0.45 - z @ z.T) * np.maximum(0, 5 * e @ e.T - 4)
     np.testing.assert_allclose(found, cosine - 0.55 * lowered, atol=1e-5)
-    assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.2, "the nearer they are, the less the opposite counts"
+    assert found[0, 1] < found[0, 2] < cosine[0, 2] - 0.2, (
+        "the nearer they are, the less the opposite counts"
+    )
     assert found[0, 3] == pytest.approx(cosine[0, 3], abs=1e-5), "they say the same"
     np.testing.assert_allclose(block.similarity(v, v, penalty=2), cosine - 2 * lowered, atol=1e-5)
     np.testing.assert_allclose(block.similarity(v[0], v)[0], found[0], atol=1e-6)  # one query
     other = block.similarity(rescale(v, 0.4, 0.2, 32), rescale(v, 0.4, 0.2, 32)).numpy()
-    np.testing.assert_allclose(other - rescale(v, 0.4, 0.2, 32) @ rescale(v, 0.4, 0.2, 32).T, found - cosine, atol=1e-5)
+    np.testing.assert_allclose(
+        other - rescale(v, 0.4, 0.2, 32) @ rescale(v, 0.4, 0.2, 32).T, found - cosine, atol=1e-5
+    )
     old = upgrade(e, 0.4)
     np.testing.assert_allclose(block.similarity(old, v), old @ v.T, atol=1e-5)
     np.testing.assert_allclose(block.similarity(old, old), old @ old.T, atol=1e-5)
@@ -292,7 +344,9 @@ def test_vectors_that_are_cut_have_no_similarity_of_the_block(model, tmp_path):
     loaded = load_encoder(tmp_path / "saved", device="cpu")
     similarity, vectors = similarity_of(loaded), loaded.encode(TEXTS)
     assert similarity is not None
-    np.testing.assert_array_equal(similarity(vectors, vectors, penalty=1), loaded[-1].similarity(vectors, vectors, 1))
+    np.testing.assert_array_equal(
+        similarity(vectors, vectors, penalty=1), loaded[-1].similarity(vectors, vectors, 1)
+    )
     loaded.truncate_dim = 16
     assert similarity_of(loaded) is None
     assert similarity_of(SentenceTransformer(modules=list(loaded)[:-1], device="cpu")) is None

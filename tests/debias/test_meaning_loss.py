@@ -24,7 +24,16 @@ ROWS = [
     ("text", "paraphrase", "negation", "negated_paraphrase", "swapped"),
     ("text", "question"),
 ]
-WEIGHTS = {"far": 30, "near": 60, "related": 30, "same": 3, "opposed": 3, "exchanged": 4, "ranking": 6, "code": 1}
+WEIGHTS = {
+    "far": 30,
+    "near": 60,
+    "related": 30,
+    "same": 3,
+    "opposed": 3,
+    "exchanged": 4,
+    "ranking": 6,
+    "code": 1,
+}
 WEIGHTS |= {"topic": 1, "sharpness": 10, "search": 0.7}
 RELATIONS = ("same", "opposed", "exchanged", "related", "generic")
 TEXTS = [(row, name) for row, names in enumerate(ROWS) for name in names]
@@ -38,7 +47,10 @@ def relation(one, other):
     if names & {"related_1", "question"}:
         return "related"
     same = {"text", "same_paraphrase", "paraphrase"}
-    if names <= same or names in ({"same_negation", "same_antonym"}, {"negation", "negated_paraphrase"}):
+    if names <= same or names in (
+        {"same_negation", "same_antonym"},
+        {"negation", "negated_paraphrase"},
+    ):
         return "same"
     if names & same and names & {"same_negation", "same_antonym", "negation", "negated_paraphrase"}:
         return "opposed"
@@ -63,8 +75,12 @@ def unit(rng, width):
 
 def test_relations_are_those_of_the_columns():
     found = given()
-    some = {name: getattr(found, name) for name in RELATIONS} | {"generic": found.generic.nonzero(as_tuple=True)}
-    pairs = {name: set(zip(*(each.tolist() for each in some[name]), strict=True)) for name in RELATIONS}
+    some = {name: getattr(found, name) for name in RELATIONS} | {
+        "generic": found.generic.nonzero(as_tuple=True)
+    }
+    pairs = {
+        name: set(zip(*(each.tolist() for each in some[name]), strict=True)) for name in RELATIONS
+    }
     for i, one in enumerate(TEXTS):
         for j, other in enumerate(TEXTS):
             held = [name for name in RELATIONS if (i, j) in pairs[name]]
@@ -93,7 +109,11 @@ def test_equals_a_literal_transcription():
             elif kind == "related":
                 values["related"].append((g - f(c)) ** 2)
                 if one[1] == "question" and other[1] in ("text", "same_paraphrase", "paraphrase"):
-                    others = [k for k, third in enumerate(TEXTS) if third[0] != one[0] and e[i] @ e[k] < 0.9]
+                    others = [
+                        k
+                        for k, third in enumerate(TEXTS)
+                        if third[0] != one[0] and e[i] @ e[k] < 0.9
+                    ]
                     shares = [math.exp(cosine(i, k) / 0.05) for k in (j, *others)]
                     values["search"].append(-math.log(shares[0] / sum(shares)))
             elif kind == "same":
@@ -124,7 +144,8 @@ def test_equals_a_literal_transcription():
         assert float(got.reports[name]) == pytest.approx(mean), name
     assert float(got.reports["right"]) == pytest.approx(np.mean(signs))
 
-    # The same from the vectors of an encoder: e, βz, code and φ by view, padded; zero where a row lacks it.
+    # The same from the vectors of an encoder: e, βz, code and φ by view, padded; zero where a row
+    # lacks it.
     whole = {view: np.zeros((len(ROWS), 16)) for view in TERM.views}
     present = {view: torch.tensor([view in names for names in ROWS]) for view in TERM.views}
     for i, (row, view) in enumerate(TEXTS):

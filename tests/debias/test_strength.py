@@ -30,10 +30,15 @@ class Given:
         return {name: score(strength) for name, score in self.score.items()}
 
 
-@pytest.mark.parametrize(("tolerance", "chosen"), [(0.0, 0.1), (0.3, 0.25), (0.5, 0.35), (9.0, 0.8)])
+@pytest.mark.parametrize(
+    ("tolerance", "chosen"), [(0.0, 0.1), (0.3, 0.25), (0.5, 0.35), (9.0, 0.8)]
+)
 def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, chosen: float) -> None:
     block = SimpleNamespace(strength=0.4, config={"width": 2})
-    guards = Given(block, {"a": lambda s: 50 - max(0.0, s - 0.1) * 2, "b": lambda s: 80 - (1 if s > 0.5 else 0)})
+    guards = Given(
+        block,
+        {"a": lambda s: 50 - max(0.0, s - 0.1) * 2, "b": lambda s: 80 - (1 if s > 0.5 else 0)},
+    )
     meaning = Given(block, {"m": lambda s: 100 * s})
     curve = find_strength(block, Measures(guards=guards, meaning=meaning), tolerance)
     assert (guards.asked, meaning.asked) == (1, 1), "every text is encoded once"
@@ -46,7 +51,9 @@ def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, cho
 def test_one_lucky_strength_is_not_chosen() -> None:
     block = SimpleNamespace(strength=0.4, config={"width": 2})
     guards = Given(block, {"a": lambda s: 50.0 if s in (0.0, 0.1, 0.15, 0.2, 0.5) else 49.4})
-    assert find_strength(block, Measures(guards=guards), 0.3).chosen == 0.2, "0.5 is kept, but not the mean beside it"
+    assert find_strength(block, Measures(guards=guards), 0.3).chosen == 0.2, (
+        "0.5 is kept, but not the mean beside it"
+    )
 
 
 def test_without_guards_the_strength_stays() -> None:

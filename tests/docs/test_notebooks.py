@@ -21,4 +21,6 @@ def test_is_executed_and_small(path):
 def test_executes(path):
     nbclient = pytest.importorskip("nbclient", reason="needs the extra docs")
     notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=1400, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=1400, resources={"metadata": {"path": str(FOLDER)}}
+    ).execute()

@@ -38,7 +38,9 @@ def broken_links(page: Path) -> list[str]:
     found = []
     for link, anchor in LINK.findall(page.read_text(encoding="utf-8")):
         target = (page.parent / link).resolve() if link else page
-        if MADE not in target.parents and not (target.exists() and (not anchor or anchor in anchors(target))):
+        if MADE not in target.parents and not (
+            target.exists() and (not anchor or anchor in anchors(target))
+        ):
             found.append(f"{page.relative_to(ROOT)}: {link}#{anchor}")
     return found
 
@@ -52,7 +54,9 @@ def test_tables_are_those_of_the_data() -> None:
 
 
 def test_the_citation_has_the_version_of_the_package() -> None:
-    assert f"version: {opencse.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {opencse.__version__}\n" in (ROOT / "CITATION.cff").read_text(
+        encoding="utf-8"
+    )
 
 
 PRINTED = [
@@ -70,7 +74,9 @@ def test_a_printed_recipe_resolves(tmp_path, page: str, block: str) -> None:
     assert load_recipe(tmp_path / "mine.toml").terms
 
 
-SYSTEMS = tomllib.loads((ROOT / "benchmarks" / "systems" / "systems.toml").read_text(encoding="utf-8"))
+SYSTEMS = tomllib.loads(
+    (ROOT / "benchmarks" / "systems" / "systems.toml").read_text(encoding="utf-8")
+)
 ABLATIONS = SYSTEMS["ablations"]
 
 

@@ -5,16 +5,38 @@ from functools import partial
 import torch
 from transformers import AutoConfig, AutoModel
 
-COMMON = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "pad_token_id": 1}
+COMMON = {
+    "vocab_size": 60,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "pad_token_id": 1,
+}
 COMMON |= {"intermediate_size": 32}
-RATES = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}  # ALBERT has none by default
-MODERN = {"sep_token_id": 2, "cls_token_id": 0, "bos_token_id": 0, "eos_token_id": 2, "attention_dropout": 0.1}
+RATES = {
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+}  # ALBERT has none by default
+MODERN = {
+    "sep_token_id": 2,
+    "cls_token_id": 0,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+    "attention_dropout": 0.1,
+}
 SETTINGS = {
     "bert": COMMON,
     "roberta": COMMON,
     "electra": COMMON | {"embedding_size": 8},
     "albert": COMMON | RATES | {"embedding_size": 8},
-    "distilbert": {"vocab_size": 60, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "pad_token_id": 1},
+    "distilbert": {
+        "vocab_size": 60,
+        "dim": 16,
+        "n_layers": 2,
+        "n_heads": 2,
+        "hidden_dim": 32,
+        "pad_token_id": 1,
+    },
     "mpnet": COMMON,
     "modernbert": COMMON | MODERN | {"local_attention": 8, "global_attn_every_n_layers": 2},
 }

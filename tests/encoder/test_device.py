@@ -79,7 +79,9 @@ def test_a_model_is_loaded_onto_it(tmp_path):
     assert load_encoder(folder, pooling="mean", device="cpu").device.type == "cpu"
 
 
-@pytest.mark.parametrize(("name", "problem"), [("gpu", "no such kind"), ("cuda", "finds no such device")])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("gpu", "no such kind"), ("cuda", "finds no such device")]
+)
 def test_a_device_that_is_not_there_is_one_line(name, problem):
     with pytest.raises(OpencseError, match=problem):
         use_device(name)
@@ -124,7 +126,9 @@ def machine(monkeypatch, *capabilities):
 def test_the_processor_and_the_width_decide(monkeypatch, capabilities, config, expected):
     machine(monkeypatch, *capabilities)
     assert resolve_precision("auto", config, "cpu") == expected
-    assert describe("auto", config, torch.device("cpu")).endswith(f"{expected} (the faster one here)")
+    assert describe("auto", config, torch.device("cpu")).endswith(
+        f"{expected} (the faster one here)"
+    )
 
 
 @pytest.mark.parametrize(("supported", "expected"), [(True, "bf16"), (False, "fp32")])

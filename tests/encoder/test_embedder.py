@@ -39,7 +39,11 @@ TEXTS = [
 
 def many_texts(count: int = 150) -> list[str]:
     rng = np.random.default_rng(0)
-    return TEXTS + [" ".join(rng.choice(WORDS, rng.integers(1, 80))) for _ in range(count)] + TEXTS[::-1]
+    return (
+        TEXTS
+        + [" ".join(rng.choice(WORDS, rng.integers(1, 80))) for _ in range(count)]
+        + TEXTS[::-1]
+    )
 
 
 @pytest.fixture(scope="module", params=[tiny_bert, tiny_roberta])
@@ -78,7 +82,9 @@ def close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-6) -> 
     """Equal to `tolerance` of the vectors' size: these random models have norms of about 6."""
     assert actual.shape == expected.shape
     assert actual.dtype == np.float32
-    assert np.abs(actual - expected).max() <= tolerance * max(1.0, np.linalg.norm(expected, axis=1).max())
+    assert np.abs(actual - expected).max() <= tolerance * max(
+        1.0, np.linalg.norm(expected, axis=1).max()
+    )
 
 
 def test_equals_encode_for_any_order_and_repetition(model):
@@ -96,14 +102,20 @@ def test_equals_encode_with_any_modules(folder, kind):
     expected = model.encode(texts)
     close(Embedder(model, token_budget=100).encode(texts), expected)
     half = Embedder(model, precision="bf16").encode(texts)
-    cosine = (half * expected).sum(1) / (np.linalg.norm(half, axis=1) * np.linalg.norm(expected, axis=1))
+    cosine = (half * expected).sum(1) / (
+        np.linalg.norm(half, axis=1) * np.linalg.norm(expected, axis=1)
+    )
     assert cosine.min() > 0.999
     assert not np.array_equal(half, expected)  # bf16 did run
 
 
 def test_default_prompt_maximum_length_and_truncated_width(folder):
     model = SentenceTransformer(
-        str(folder), device="cpu", prompts={"query": "the house : "}, default_prompt_name="query", truncate_dim=12
+        str(folder),
+        device="cpu",
+        prompts={"query": "the house : "},
+        default_prompt_name="query",
+        truncate_dim=12,
     )
     model.max_seq_length = 17
     texts = many_texts(30)
@@ -121,7 +133,8 @@ def test_left_padding(model):
     model.tokenizer.padding_side = "left"
     model[1].pooling_mode = "lasttoken"
     texts = many_texts(40)
-    # BERT counts positions from the left edge, so left padding shifts them: only unpadded batches are well defined.
+    # BERT counts positions from the left edge, so left padding shifts them: only unpadded batches
+    # are well defined.
     one_by_one = "Roberta" not in type(model[0].model).__name__
     expected = model.encode(texts, batch_size=1 if one_by_one else 32)
     close(Embedder(model, token_budget=1 if one_by_one else 300).encode(texts), expected)
@@ -129,7 +142,9 @@ def test_left_padding(model):
 
 def test_static_embeddings_fall_back_to_encode(folder):
     tokenizer = SentenceTransformer(str(folder), device="cpu").tokenizer.backend_tokenizer
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu")
+    model = SentenceTransformer(
+        modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu"
+    )
     texts = many_texts(20)
     close(Embedder(model).encode(texts), model.encode(texts))
 
@@ -184,7 +199,9 @@ def test_autocast_around_it_or_wrapped_into_the_model_has_no_effect(model):
 
 
 @pytest.mark.parametrize("change", ["weights", "prompt", "precision", "order"])
-def test_anything_that_moves_a_vector_is_another_entry(model, tmp_path, monkeypatch, change: str) -> None:
+def test_anything_that_moves_a_vector_is_another_entry(
+    model, tmp_path, monkeypatch, change: str
+) -> None:
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
     embedder, texts = Embedder(copy.deepcopy(model)), ["a red house", "a dog", "the sea"]
     first = cached_vectors(embedder, texts, texts_hash(texts))
@@ -241,7 +258,9 @@ def test_nothing_not_text_and_no_padding_token(model):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(1, 400), st.integers(1, 4))
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(1, 400), st.integers(1, 4)
+)
 def test_batches_hold_every_text_once_within_the_budget(lengths, budget, workers):
     lengths = np.array(lengths)
     batches = plan_batches(lengths, budget, workers=workers)
@@ -252,18 +271,26 @@ def test_batches_hold_every_text_once_within_the_budget(lengths, budget, workers
     assert longest == sorted(longest, reverse=True)
 
 
-@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=7), min_size=1, max_size=9), st.booleans())
+@given(
+    st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=7), min_size=1, max_size=9),
+    st.booleans(),
+)
 def test_token_table_pads_as_written(rows, left):
     lengths = np.array([len(row) for row in rows])
     table = TokenTable(
         lengths=lengths,
-        columns={"input_ids": np.concatenate(rows).astype(np.int32), "attention_mask": np.ones(lengths.sum())},
+        columns={
+            "input_ids": np.concatenate(rows).astype(np.int32),
+            "attention_mask": np.ones(lengths.sum()),
+        },
         padding={"input_ids": 77, "attention_mask": 0},
         left=left,
     )
     batch = table.batch(np.arange(len(rows))[::-1])
     width = lengths.max()
-    for ids, mask, row in zip(batch["input_ids"].tolist(), batch["attention_mask"].tolist(), rows[::-1], strict=True):
+    for ids, mask, row in zip(
+        batch["input_ids"].tolist(), batch["attention_mask"].tolist(), rows[::-1], strict=True
+    ):
         fill = width - len(row)
         assert ids == ([77] * fill + row if left else row + [77] * fill)
         assert mask == ([0] * fill + [1] * len(row) if left else [1] * len(row) + [0] * fill)
@@ -271,8 +298,13 @@ def test_token_table_pads_as_written(rows, left):
 
 def test_texts_whose_ends_are_not_read_are_said(model, capfd):
     model.max_seq_length = 8
-    Embedder(model, progress="encoding").encode(["doctor " * 20, "doctor " * 30, *("a dog " * i for i in range(3))])
-    assert "2 of 5 texts reach the limit of 8 tokens: what comes after it is not read" in capfd.readouterr().err
+    Embedder(model, progress="encoding").encode(
+        ["doctor " * 20, "doctor " * 30, *("a dog " * i for i in range(3))]
+    )
+    assert (
+        "2 of 5 texts reach the limit of 8 tokens: what comes after it is not read"
+        in capfd.readouterr().err
+    )
     assert not cut_note(np.array([8, *[7] * 9]), 8)
     assert not cut_note(np.array([8, 8]), None)
 

@@ -65,14 +65,18 @@ def test_pooling_and_its_export(backbone, tmp_path, pooling, expected) -> None:
     for text, vector in zip(TEXTS, vectors, strict=True):
         np.testing.assert_allclose(vector, expected(hidden_states(model, text)).numpy(), atol=1e-5)
     save_encoder(model, tmp_path / "model")
-    np.testing.assert_allclose(SentenceTransformer(str(tmp_path / "model")).encode(TEXTS), vectors, atol=1e-6)
+    np.testing.assert_allclose(
+        SentenceTransformer(str(tmp_path / "model")).encode(TEXTS), vectors, atol=1e-6
+    )
 
 
 def test_a_model_saved_in_half_precision_is_one_of_fp32(tmp_path) -> None:
     """fp16 does not train on a CPU, and Adam loses small steps in bf16."""
     folder = tiny_bert(tmp_path / "bert")
     load_encoder(folder, pooling="mean").half().save(str(tmp_path / "half"))
-    assert {each.dtype for each in SentenceTransformer(str(tmp_path / "half")).parameters()} == {torch.float16}
+    assert {each.dtype for each in SentenceTransformer(str(tmp_path / "half")).parameters()} == {
+        torch.float16
+    }
     assert {each.dtype for each in load_encoder(tmp_path / "half").parameters()} == {torch.float32}
 
 
@@ -94,14 +98,19 @@ def test_a_hub_that_cannot_be_reached_is_told_at_once(monkeypatch) -> None:
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.get_session", Unreachable)
-    with pytest.raises(OpencseError, match=r"out/modle: no such folder, and the hub .*no network.*Check the name"):
+    with pytest.raises(
+        OpencseError, match=r"out/modle: no such folder, and the hub .*no network.*Check the name"
+    ):
         load_encoder("out/modle")
     assert len(asked) == 1
 
 
 def test_a_panic_of_the_tokenizer_is_one_clear_line() -> None:
     panic = type("PanicException", (BaseException,), {})
-    with pytest.raises(OpencseError, match=r"some/model: .*no entry found"), readable_errors("some/model"):
+    with (
+        pytest.raises(OpencseError, match=r"some/model: .*no entry found"),
+        readable_errors("some/model"),
+    ):
         raise panic("no entry found for key")
     with pytest.raises(KeyboardInterrupt), readable_errors("some/model"):
         raise KeyboardInterrupt
@@ -112,7 +121,10 @@ def test_code_in_a_model_folder_is_never_run(tmp_path, monkeypatch, model_type) 
     folder = tiny_bert(tmp_path / "bert")
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass\n")
     config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": model_type, "auto_map": {"AutoConfig": "own.Own", "AutoModel": "own.Own"}}
+    config |= {
+        "model_type": model_type,
+        "auto_map": {"AutoConfig": "own.Own", "AutoModel": "own.Own"},
+    }
     (folder / "config.json").write_text(json.dumps(config))
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("nothing is asked"))
     if model_type == "bert":  # transformers has the class itself
@@ -131,12 +143,20 @@ here = pytest.mark.skipif(not FOLDER.is_dir(), reason="mini-mlm does not come wi
 def test_size_and_contents() -> None:
     assert resolve("mini-mlm") == str(FOLDER)
     assert (FOLDER / "model.safetensors").stat().st_size <= 14_000_000
-    files = {"README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    files = {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
     assert {f.name for f in FOLDER.iterdir()} == files
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert "Wikipedia contributors" in card
     assert "CC BY-SA" in card
-    vocabulary = json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    vocabulary = json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"][
+        "vocab"
+    ]
     assert not any(" " in piece for piece in vocabulary), "pieces of words, no sentences"
 
 
@@ -172,7 +192,11 @@ class Evil:
         ("config.json", '{"hidden_dropout_prob": NaN}', "hidden_dropout_prob is nan, not a share"),
         ("modules.json", json.dumps([{**MODULE, "path": "../x"}]), "outside the model's folder"),
         ("modules.json", json.dumps([{**MODULE, "path": "/etc"}]), "outside the model's folder"),
-        ("modules.json", json.dumps([{**MODULE, "type": "os.system"}]), "not a module of sentence-transformers"),
+        (
+            "modules.json",
+            json.dumps([{**MODULE, "type": "os.system"}]),
+            "not a module of sentence-transformers",
+        ),
         ("modules.json", json.dumps([{**MODULE, "path": 3}]), "without a path or a type"),
         ("config.json", "[]", "not a JSON object"),
         ("tokenizer_config.json", '{"model_max_length": NaN}', "not a length"),
@@ -201,15 +225,29 @@ def test_damaged_weights_are_one_clear_line(folder, content) -> None:
 def change_weights(folder, change) -> None:
     tensors = load_file(folder / "model.safetensors")
     name = next(name for name in tensors if "word_embeddings" in name)
-    save_file({**tensors, name: change(tensors[name])}, folder / "model.safetensors", metadata={"format": "pt"})
+    save_file(
+        {**tensors, name: change(tensors[name])},
+        folder / "model.safetensors",
+        metadata={"format": "pt"},
+    )
 
 
-@pytest.mark.parametrize(("stored", "lacks"), [("bert.", None), ("model.bert.", "lack 21 weights"), ("", "lack 1 w")])
-def test_weights_that_would_be_drawn_at_random_are_refused(folder, stored: str, lacks: str | None) -> None:
-    tensors = {name.removeprefix("bert."): tensor for name, tensor in load_file(folder / "model.safetensors").items()}
+@pytest.mark.parametrize(
+    ("stored", "lacks"), [("bert.", None), ("model.bert.", "lack 21 weights"), ("", "lack 1 w")]
+)
+def test_weights_that_would_be_drawn_at_random_are_refused(
+    folder, stored: str, lacks: str | None
+) -> None:
+    tensors = {
+        name.removeprefix("bert."): tensor
+        for name, tensor in load_file(folder / "model.safetensors").items()
+    }
     if not stored:
         del tensors["encoder.layer.0.output.dense.bias"]
-    renamed = {stored + name.replace("Norm.weight", "Norm.gamma"): tensor for name, tensor in tensors.items()}
+    renamed = {
+        stored + name.replace("Norm.weight", "Norm.gamma"): tensor
+        for name, tensor in tensors.items()
+    }
     save_file(renamed, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(OpencseError, match=lacks) if lacks else nullcontext():
         load_encoder(folder, pooling="cls")
@@ -287,7 +325,9 @@ def test_a_model_without_a_padding_token_gets_one_and_keeps_it(tmp_path) -> None
     tokenizer = AutoTokenizer.from_pretrained(tiny_roberta(tmp_path / "roberta"))
     tokenizer.pad_token = None
     tokenizer.save_pretrained(tmp_path / "gpt2")
-    GPT2Model(GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=1, n_head=4)).save_pretrained(tmp_path / "gpt2")
+    GPT2Model(
+        GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=1, n_head=4)
+    ).save_pretrained(tmp_path / "gpt2")
     save_encoder(load_encoder(tmp_path / "gpt2", pooling="mean"), tmp_path / "saved")
     plain = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     one_by_one = np.stack([plain.encode(text) for text in TEXTS])
@@ -296,7 +336,9 @@ def test_a_model_without_a_padding_token_gets_one_and_keeps_it(tmp_path) -> None
 
 def test_static_embeddings_are_no_backbone(folder, tmp_path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder).backend_tokenizer
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)]).save(str(tmp_path / "static"))
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)]).save(
+        str(tmp_path / "static")
+    )
     assert load_encoder(tmp_path / "static").get_embedding_dimension() == 8
     with pytest.raises(OpencseError, match="begins with a StaticEmbedding, not a transformer"):
         Backbone(tmp_path / "static")
@@ -304,16 +346,23 @@ def test_static_embeddings_are_no_backbone(folder, tmp_path) -> None:
 
 def test_recipes_keep_the_pooling_of_a_model_that_has_one(folder, tmp_path) -> None:
     save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "pooled")
-    assert [Backbone(model).family for model in (folder, tmp_path / "pooled")] == ["other", "minilm"]
+    assert [Backbone(model).family for model in (folder, tmp_path / "pooled")] == [
+        "other",
+        "minilm",
+    ]
 
 
 def test_a_cross_encoder_is_said_and_a_sparse_encoder_refused(folder, tmp_path, capfd) -> None:
-    BertForSequenceClassification.from_pretrained(folder, num_labels=1).save_pretrained(tmp_path / "cross")
+    BertForSequenceClassification.from_pretrained(folder, num_labels=1).save_pretrained(
+        tmp_path / "cross"
+    )
     AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "cross")
     load_encoder(tmp_path / "cross", pooling="mean")
     assert "a classifier or cross-encoder; its head is left out" in capfd.readouterr().err
     save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "sparse")
-    (tmp_path / "sparse" / "config_sentence_transformers.json").write_text('{"model_type": "SparseEncoder"}')
+    (tmp_path / "sparse" / "config_sentence_transformers.json").write_text(
+        '{"model_type": "SparseEncoder"}'
+    )
     with pytest.raises(OpencseError, match="a SparseEncoder, which has no dense vectors"):
         load_encoder(tmp_path / "sparse")
 
@@ -324,7 +373,9 @@ def test_a_width_or_length_that_cannot_be_is_refused(folder, tmp_path) -> None:
     settings = json.loads(path.read_text())
     key = next(name for name in settings if "dimension" in name)
     path.write_text(json.dumps(settings | {key: 64}))
-    with pytest.raises(OpencseError, match="says that its vectors have 64 dimensions, they have 32"):
+    with pytest.raises(
+        OpencseError, match="says that its vectors have 64 dimensions, they have 32"
+    ):
         load_encoder(tmp_path / "model")
     (tmp_path / "model" / "sentence_bert_config.json").write_text('{"max_seq_length": "8"}')
     with pytest.raises(OpencseError, match="maximum length is '8', not a length"):
@@ -333,7 +384,9 @@ def test_a_width_or_length_that_cannot_be_is_refused(folder, tmp_path) -> None:
 
 def test_survives_use_saving_and_the_random_head(tiny_model, tmp_path):
     before = weights_hash(tiny_model)
-    tiny_model.encode(["a dog", "the cat sits on the house"])  # the tokenizer now remembers truncation and padding
+    tiny_model.encode(
+        ["a dog", "the cat sits on the house"]
+    )  # the tokenizer now remembers truncation and padding
     assert weights_hash(tiny_model) == before
     tiny_model.save(str(tmp_path / "saved"))
     assert weights_hash(SentenceTransformer(str(tmp_path / "saved"), device="cpu")) == before
@@ -342,7 +395,9 @@ def test_survives_use_saving_and_the_random_head(tiny_model, tmp_path):
     assert hashes == {before}
 
 
-@pytest.mark.parametrize("change", ["weight", "pooling", "length", "prompt", "vocabulary", "dtype", "width", "causal"])
+@pytest.mark.parametrize(
+    "change", ["weight", "pooling", "length", "prompt", "vocabulary", "dtype", "width", "causal"]
+)
 def test_sees_every_change(tiny_model, change):
     before = weights_hash(tiny_model)
     model = copy.deepcopy(tiny_model)
@@ -375,7 +430,15 @@ def test_models_that_differ_in_dropout_have_copies_of_their_own(tiny_model):
 
 def test_pooling_names(tiny_model, tmp_path):
     assert pooling_name(tiny_model) == "mean"
-    transformer = Transformer(str(tiny_bert(tmp_path)), config_kwargs={"output_hidden_states": True})
+    transformer = Transformer(
+        str(tiny_bert(tmp_path)), config_kwargs={"output_hidden_states": True}
+    )
     layers = WeightedLayerPooling(32, num_hidden_layers=2, layer_start=0)
-    assert pooling_name(SentenceTransformer(modules=[transformer, layers, Pooling(32, "mean")])) == "layers+mean"
-    assert pooling_name(SentenceTransformer(modules=[transformer, Pooling(32, ("mean", "cls"))])) == "mean+cls"
+    assert (
+        pooling_name(SentenceTransformer(modules=[transformer, layers, Pooling(32, "mean")]))
+        == "layers+mean"
+    )
+    assert (
+        pooling_name(SentenceTransformer(modules=[transformer, Pooling(32, ("mean", "cls"))]))
+        == "mean+cls"
+    )

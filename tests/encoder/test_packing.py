@@ -18,7 +18,13 @@ from opencse.encoder.dropout import (
     fast_dropout,
     use_fast_dropout,
 )
-from opencse.encoder.packing import ATTENTION, Packing, prepare_for_training, use_packed_attention, use_packing
+from opencse.encoder.packing import (
+    ATTENTION,
+    Packing,
+    prepare_for_training,
+    use_packed_attention,
+    use_packing,
+)
 from tests.encoder.families import FAMILIES, padded_batch, vectors
 
 PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
@@ -55,7 +61,10 @@ def test_groups_of_similar_length():
     lengths = torch.tensor([5, 40, 6, 40, 0, 7, 16, 17, 3, 2, 9, 33, 4, 70])
     mask = torch.arange(70) < lengths[:, None]
     packing = Packing.of(mask)
-    assert [group.mask.sum(1).tolist() for group in packing.groups] == [[2, 3, 4, 5, 6, 7, 9, 16], [17, 33, 40, 40, 70]]
+    assert [group.mask.sum(1).tolist() for group in packing.groups] == [
+        [2, 3, 4, 5, 6, 7, 9, 16],
+        [17, 33, 40, 40, 70],
+    ]
     ids = torch.arange(1, int(lengths.sum()) + 1)
     padded = torch.zeros(mask.shape, dtype=torch.long).masked_scatter_(mask, ids)
     row = packing.pack(padded)[0]
@@ -93,7 +102,9 @@ def test_prepared_encoders_keep_weights_and_outputs(family):
     for _ in range(2):  # the second call changes nothing
         assert prepare_for_training(nn.Sequential(fast)) == (family in PACKABLE)
     assert list(fast.state_dict()) == list(model.state_dict())
-    assert fast.config.to_dict() == model.config.to_dict()  # the name of the attention is not written to config.json
+    assert (
+        fast.config.to_dict() == model.config.to_dict()
+    )  # the name of the attention is not written to config.json
     assert torch.equal(vectors(fast.eval(), *batch), vectors(model.eval(), *batch))
     with dropout_rate(model.train(), 0.0), dropout_rate(fast.train(), 0.0):
         torch.testing.assert_close(vectors(fast, *batch), vectors(model, *batch), rtol=0, atol=1e-5)
@@ -130,7 +141,9 @@ def test_nothing_is_read_from_the_device():
     _, mask = padded_batch()
     meta = torch.device("meta")
     packing = Packing.of(mask).to(meta)
-    q, k, v = (torch.randn(1, 64, 2, 8, device=meta, requires_grad=True).transpose(1, 2) for _ in range(3))
+    q, k, v = (
+        torch.randn(1, 64, 2, 8, device=meta, requires_grad=True).transpose(1, 2) for _ in range(3)
+    )
     with FlopCounterMode(display=False):
         out = packing.attend(q, k, v, 0.1, None)
         out.sum().backward()
@@ -158,7 +171,11 @@ def test_other_outputs_and_left_padding():
     torch.manual_seed(7)
     model, (ids, mask) = FAMILIES["bert"]().train(), padded_batch()
     packed = packed_copy(model)
-    batch = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.randint(0, 2, ids.shape)}
+    batch = {
+        "input_ids": ids,
+        "attention_mask": mask,
+        "token_type_ids": torch.randint(0, 2, ids.shape),
+    }
     with dropout_rate(model, 0.0), dropout_rate(packed, 0.0):
         expected = model(**batch, output_hidden_states=True)
         got = packed(**batch, output_hidden_states=True)
@@ -168,11 +185,15 @@ def test_other_outputs_and_left_padding():
         torch.testing.assert_close(ours, theirs * mask[..., None], rtol=0, atol=1e-5)
     for row, length in enumerate(mask.sum(1).tolist()):
         right = expected.last_hidden_state[row, :length]
-        torch.testing.assert_close(left.last_hidden_state[row, 11 - length :], right, rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            left.last_hidden_state[row, 11 - length :], right, rtol=0, atol=1e-5
+        )
 
 
 def _to_the_left(values, mask):
-    return torch.stack([row.roll(11 - int(length)) for row, length in zip(values, mask.sum(1), strict=True)])
+    return torch.stack(
+        [row.roll(11 - int(length)) for row, length in zip(values, mask.sum(1), strict=True)]
+    )
 
 
 def test_leaves_other_calls_alone_but_packs_ids_without_a_name():

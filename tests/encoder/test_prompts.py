@@ -15,7 +15,15 @@ from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
 PROMPT = 'This sentence : "{}" means {mask}.'
-ODD = ["the cat sits", "", "[MASK]", "a <mask> cat [MASK] [MASK]", "word " * 10_000, "[SEP] [CLS] </s>", "é 🙂 \u202e"]
+ODD = [
+    "the cat sits",
+    "",
+    "[MASK]",
+    "a <mask> cat [MASK] [MASK]",
+    "word " * 10_000,
+    "[SEP] [CLS] </s>",
+    "é 🙂 \u202e",
+]
 
 
 @pytest.fixture(scope="module", params=[tiny_bert, tiny_roberta], ids=["bert", "roberta"])
@@ -57,22 +65,36 @@ def test_text_and_special_tokens_follow_the_mask(plain, prompt: str, behind: str
     assert list(frame.after[frame.mask + 1 :]) == [*tail, plain.sep_token_id]
 
 
-def test_the_vector_is_the_one_at_the_mask_whose_weight_is_never_trained(plain, masked, tmp_path) -> None:
+def test_the_vector_is_the_one_at_the_mask_whose_weight_is_never_trained(
+    plain, masked, tmp_path
+) -> None:
     texts = ["the cat sits", "a big old dog runs in the garden"]
     batch = masked.tokenizer(texts, return_tensors="pt", padding=True)
-    hidden = masked[0].auto_model(**batch).last_hidden_state[batch["input_ids"] == plain.mask_token_id]
+    hidden = (
+        masked[0].auto_model(**batch).last_hidden_state[batch["input_ids"] == plain.mask_token_id]
+    )
     np.testing.assert_allclose(masked.encode(texts), hidden.detach(), atol=1e-6)
     assert pooling_name(masked) == "mask"
     save_encoder(masked, tmp_path / "model")
     for encoder in (masked, load_encoder(tmp_path / "model")):
-        assert [n for n, p in encoder.named_parameters() if not p.requires_grad] == ["1.emb_layer.weight"]
+        assert [n for n, p in encoder.named_parameters() if not p.requires_grad] == [
+            "1.emb_layer.weight"
+        ]
 
 
 @pytest.mark.parametrize(
     ("text", "marked"),
-    [("the cat", "the cat ."), ("the cat  ", "the cat ."), ("the cat.", "the cat."), ("runs? ", "runs? "), ("", "")],
+    [
+        ("the cat", "the cat ."),
+        ("the cat  ", "the cat ."),
+        ("the cat.", "the cat."),
+        ("runs? ", "runs? "),
+        ("", ""),
+    ],
 )
-def test_a_final_mark_is_put_where_there_is_none(backbone, masked, tmp_path, text: str, marked: str) -> None:
+def test_a_final_mark_is_put_where_there_is_none(
+    backbone, masked, tmp_path, text: str, marked: str
+) -> None:
     expected = masked.tokenizer(marked)["input_ids"]
     model = load_encoder(backbone, pooling="mask", prompt=PROMPT, final_mark=" .")
     assert model.tokenizer(text)["input_ids"] == expected
@@ -110,7 +132,9 @@ def test_delta_is_the_masks_vector_at_the_published_positions(folder) -> None:
         before = [first + i for i in range(len(frame.before))]
         after = [first + len(frame.before) + length + i for i in range(len(frame.after))]
         hidden = model(input_ids=ids, position_ids=torch.tensor([before + after])).last_hidden_state
-        torch.testing.assert_close(vector, hidden[0, len(frame.before) + frame.mask], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(
+            vector, hidden[0, len(frame.before) + frame.mask], rtol=1e-5, atol=1e-6
+        )
     assert torch.equal(found[0], found[3])
     assert (found[0] - found[1]).abs().max() > 1e-3
 
@@ -119,16 +143,23 @@ def test_at_length_nought_nothing_is_left_of_an_empty_sentence(folder) -> None:
     """The template with nothing in it *is* the template: its vector is all template."""
     encoder, frame = load(folder)
     encoder.eval()
-    denoised = SentenceTransformer(modules=[*encoder, TemplateDenoising(encoder[0].auto_model, frame)], device="cpu")
+    denoised = SentenceTransformer(
+        modules=[*encoder, TemplateDenoising(encoder[0].auto_model, frame)], device="cpu"
+    )
     ids = torch.tensor([[*frame.before, *frame.after]])
-    left = denoised({"input_ids": ids, "attention_mask": torch.ones_like(ids)})["sentence_embedding"]
+    left = denoised({"input_ids": ids, "attention_mask": torch.ones_like(ids)})[
+        "sentence_embedding"
+    ]
     torch.testing.assert_close(left, torch.zeros_like(left), rtol=0, atol=1e-5)
 
 
 def test_positions_from_zero_are_those_of_bert_and_others_for_roberta(folder) -> None:
     encoder, frame = load(folder)
     model = encoder[0].auto_model.eval()
-    one, two = (TemplateDenoising(model, frame, positions).delta(torch.tensor([4])) for positions in ("model", "zero"))
+    one, two = (
+        TemplateDenoising(model, frame, positions).delta(torch.tensor([4]))
+        for positions in ("model", "zero")
+    )
     same = torch.equal(one, two)
     assert same == ("roberta" not in type(model).__name__.lower())
 

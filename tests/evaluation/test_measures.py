@@ -20,7 +20,13 @@ from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
 
 FIRST = ["the cat sits", "a dog runs", "the bird sings", "a child eats", "a red house"]
-SECOND = ["the cat sits down", "a dog runs", "a man under a house", "a bird eats", "the blue garden"]
+SECOND = [
+    "the cat sits down",
+    "a dog runs",
+    "a man under a house",
+    "a bird eats",
+    "the blue garden",
+]
 
 
 def pairs(name: str, scores: list[float]) -> ScoredPairs:
@@ -35,7 +41,9 @@ def encoder(tmp_path):
     return load_encoder(tiny_bert(tmp_path), pooling="mean")
 
 
-def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(encoder, monkeypatch) -> None:
+def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(
+    encoder, monkeypatch
+) -> None:
     measures = Measures(development=TaskScores(SETS, "fp32"))
     measures.start(encoder)
     sizes, encode = [], Embedder.encode
@@ -43,16 +51,22 @@ def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(e
         expected = evaluate_tasks(Embedder(encoder), SETS)
         with monkeypatch.context() as patched:
             patched.setattr(
-                Embedder, "encode", lambda self, texts: sizes.append(len(texts.texts)) or encode(self, texts)
+                Embedder,
+                "encode",
+                lambda self, texts: sizes.append(len(texts.texts)) or encode(self, texts),
             )
-            assert measures.development.scores() == {each.task: each.score for each in expected.results}
+            assert measures.development.scores() == {
+                each.task: each.score for each in expected.results
+            }
         assert measures.development_score() == expected.average
         for parameter in encoder.parameters():
             parameter.data.normal_()
     assert sizes == [len({*FIRST, *SECOND})] * 2, "the texts of all tasks are encoded once"
 
 
-def test_an_undefined_score_is_an_error_of_development_and_left_out_of_what_is_watched(encoder) -> None:
+def test_an_undefined_score_is_an_error_of_development_and_left_out_of_what_is_watched(
+    encoder,
+) -> None:
     constant = pairs("constant", [2.0] * 5)
     development = TaskScores([constant], "fp32")
     development.start(encoder)
@@ -74,12 +88,16 @@ def test_what_is_watched_of_the_pairs_has_the_names_of_the_log(encoder) -> None:
     }
 
 
-def test_the_geometry_of_training_sentences_leaves_the_training_as_it_was(encoder, tmp_path, monkeypatch) -> None:
+def test_the_geometry_of_training_sentences_leaves_the_training_as_it_was(
+    encoder, tmp_path, monkeypatch
+) -> None:
     path = Path(tmp_path) / "corpus.txt"
     path.write_text("\n".join(FIRST))
     measure = TrainingGeometry(Corpus(path))
     measure.start(encoder)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)  # none of which is used, so none is asked for its state
+    monkeypatch.setattr(
+        torch.cuda, "device_count", lambda: 2
+    )  # none of which is used, so none is asked for its state
     for mode in (True, False):
         encoder.train(mode)
         before = torch.get_rng_state()
@@ -90,7 +108,9 @@ def test_the_geometry_of_training_sentences_leaves_the_training_as_it_was(encode
         assert found["training alignment"] > 0 > found["training uniformity"]
 
 
-PAIRS = ScoredPairs(name="p", sentence1=list("abca"), sentence2=list("dbef"), scores=[5, 4, 4.5, 0.2])
+PAIRS = ScoredPairs(
+    name="p", sentence1=list("abca"), sentence2=list("dbef"), scores=[5, 4, 4.5, 0.2]
+)
 VECTORS = {text: np.random.default_rng(place).normal(size=3) for place, text in enumerate("abcdef")}
 
 
@@ -104,18 +124,26 @@ def test_the_published_definitions_written_out():
     positive = [float(((unit[x] - unit[y]) ** 2).sum()) for x, y in ("ad", "ce")]  # scores above 4
     result = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0]
     assert result.metrics["alignment"] == pytest.approx(np.mean(positive))
-    assert result.metrics["uniformity"] == pytest.approx(math.log(np.mean([math.exp(-2 * d) for d in distances])))
-    assert result.metrics["anisotropy"] == pytest.approx(np.mean([unit[x] @ unit[y] for x, y in combinations(unit, 2)]))
+    assert result.metrics["uniformity"] == pytest.approx(
+        math.log(np.mean([math.exp(-2 * d) for d in distances]))
+    )
+    assert result.metrics["anisotropy"] == pytest.approx(
+        np.mean([unit[x] @ unit[y] for x, y in combinations(unit, 2)])
+    )
 
 
 def test_geometry_enters_no_average_and_its_blocks_change_nothing(monkeypatch):
     results = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS), PAIRS])
     assert results["geometry of p"].score is None
     assert results.average == results["p"].score
-    assert results["geometry of p"].metrics["spearman"] == results["p"].score, "the correlation is that of STS"
+    assert results["geometry of p"].metrics["spearman"] == results["p"].score, (
+        "the correlation is that of STS"
+    )
     before = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics
     monkeypatch.setattr("opencse.evaluation.measures._BLOCK", 4)
-    assert evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics == pytest.approx(before)
+    assert evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics == pytest.approx(
+        before
+    )
 
 
 def test_without_positive_pairs_alignment_is_undefined():

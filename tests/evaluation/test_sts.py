@@ -32,18 +32,29 @@ from tests.evaluation.conftest import sentences
 
 @pytest.mark.parametrize("real", [False, True])
 def test_equals_sentence_transformers(tiny_model, some_pairs, request, real):
-    pairs = load_sts(request.getfixturevalue("data_folder"), tasks=["STS16"])[0] if real else some_pairs
+    pairs = (
+        load_sts(request.getfixturevalue("data_folder"), tasks=["STS16"])[0] if real else some_pairs
+    )
     result = evaluate_tasks(Embedder(tiny_model), [pairs])[pairs.name]
     columns = (list(pairs.sentence1), list(pairs.sentence2), list(pairs.scores))
     expected = EmbeddingSimilarityEvaluator(*columns, name="x")(tiny_model)  # with its defaults
-    assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-4)
+    assert result.metrics["spearman"] == pytest.approx(
+        100 * expected["x_spearman_cosine"], abs=1e-4
+    )
     assert result.metrics["pearson"] == pytest.approx(100 * expected["x_pearson_cosine"], abs=1e-4)
     rho = result.details["subsets"]
-    assert [each["rows"] for each in rho.values()] == ([254, 249, 230, 244, 209] if real else [20, 40])
+    assert [each["rows"] for each in rho.values()] == (
+        [254, 249, 230, 244, 209] if real else [20, 40]
+    )
 
 
 def test_every_text_is_encoded_once_for_all_tasks(some_pairs):
-    other = ScoredPairs(name="b", sentence1=some_pairs.sentence2, sentence2=sentences(60, 5), scores=some_pairs.scores)
+    other = ScoredPairs(
+        name="b",
+        sentence1=some_pairs.sentence2,
+        sentence2=sentences(60, 5),
+        scores=some_pairs.scores,
+    )
     seen: list[str] = []
 
     def encode(texts):
@@ -53,7 +64,10 @@ def test_every_text_is_encoded_once_for_all_tasks(some_pairs):
     tasks = [some_pairs, other]
     results = evaluate_tasks(encode, tasks)
     assert len(seen) == len(set(seen)) == len(distinct_texts(tasks))
-    again = score(tasks, TextEmbeddings(distinct_texts(tasks), np.random.default_rng(0).normal(size=(len(seen), 8))))
+    again = score(
+        tasks,
+        TextEmbeddings(distinct_texts(tasks), np.random.default_rng(0).normal(size=(len(seen), 8))),
+    )
     assert again.results == results.results
     assert results.average == pytest.approx(np.mean([r.score for r in results.results]))
 
@@ -61,7 +75,11 @@ def test_every_text_is_encoded_once_for_all_tasks(some_pairs):
 def test_undefined_is_named_and_never_averaged(some_pairs):
     constant = ScoredPairs(name="flat", sentence1=["a", "b"], sentence2=["c", "d"], scores=[3, 3])
     half = ScoredPairs(
-        name="half", sentence1=["a", "b", "c"], sentence2=["d", "e", "f"], scores=[1, 2, 3], subsets=["u", "u", "v"]
+        name="half",
+        sentence1=["a", "b", "c"],
+        sentence2=["d", "e", "f"],
+        scores=[1, 2, 3],
+        subsets=["u", "u", "v"],
     )
     rng, sets = np.random.default_rng(0), (some_pairs, constant, half)
     results = evaluate_tasks(lambda texts: rng.normal(size=(len(texts), 4)), sets)
@@ -71,7 +89,9 @@ def test_undefined_is_named_and_never_averaged(some_pairs):
     single = results["half"].details["subsets"]["v"]
     assert (single["rows"], single["spearman"]) == (1, None)
     assert results.average is None
-    collapsed = evaluate_tasks(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [some_pairs])
+    collapsed = evaluate_tasks(
+        lambda texts: np.ones((len(texts), 4), dtype=np.float32), [some_pairs]
+    )
     assert collapsed["toy"].undefined["pearson"] == "the model gives all pairs the same score"
 
 
@@ -117,11 +137,16 @@ def columns(pairs: ScoredPairs) -> tuple[list[str], list[str], list[float]]:
 
 
 def test_columns_have_any_order_and_subsets_are_kept(tmp_path):
-    rows = [dict(zip(NAMES, values, strict=True)) for values in (("a", "b", 1, "u"), ("c", "d", 2.5, "v"))]
+    rows = [
+        dict(zip(NAMES, values, strict=True))
+        for values in (("a", "b", 1, "u"), ("c", "d", 2.5, "v"))
+    ]
     pairs = read_pairs(write(tmp_path / "p.jsonl.gz", "\n".join(map(json.dumps, rows))))
     assert columns(pairs) == (["a", "c"], ["b", "d"], [1.0, 2.5])
     assert (pairs.name, pairs.subsets) == ("p", ["u", "v"])
-    pairs = read_pairs(write(tmp_path / "q.csv", 'score,sentence1,extra,sentence2\n3,"a, ""b""\nc",,d\n4,e,,f\n'))
+    pairs = read_pairs(
+        write(tmp_path / "q.csv", 'score,sentence1,extra,sentence2\n3,"a, ""b""\nc",,d\n4,e,,f\n')
+    )
     assert columns(pairs) == (['a, "b"\nc', "e"], ["d", "f"], [3.0, 4.0])
     assert (pairs.name, pairs.subsets) == ("q", None)
 
@@ -131,8 +156,16 @@ def test_columns_have_any_order_and_subsets_are_kept(tmp_path):
     [
         ("p.tsv", HEADER + "a\tb\t1\nc\td\thigh\n", "line 3: score 'high'"),
         ("p.tsv", HEADER + "a\tb\tnan\n", "line 2: score 'nan'"),
-        ("p.csv", "sentence1,sentence2,score\nThe lamp.,It is lit.,5\nThe lamp.,,4\n", "line 3: no sentence2"),
-        ("p.tsv", "first\tsentence2\tscore\na\tb\t1\n", "line 2: no sentence1 among first, sentence2, score"),
+        (
+            "p.csv",
+            "sentence1,sentence2,score\nThe lamp.,It is lit.,5\nThe lamp.,,4\n",
+            "line 3: no sentence2",
+        ),
+        (
+            "p.tsv",
+            "first\tsentence2\tscore\na\tb\t1\n",
+            "line 2: no sentence1 among first, sentence2, score",
+        ),
         ("p.tsv", HEADER, "holds no row"),
         ("p.jsonl", '{"sentence1": "a", "sentence2": "b", "score": true}\n', "line 1: score True"),
     ],
@@ -179,7 +212,13 @@ def small_counts(monkeypatch):
     monkeypatch.setattr(
         sts,
         "PUBLISHED_ROWS",
-        {("STS13", "test"): 4, ("STS-B", "test"): 2, ("STS-B", "dev"): 1, ("SICK-R", "test"): 2, ("SICK-R", "dev"): 1},
+        {
+            ("STS13", "test"): 4,
+            ("STS-B", "test"): 2,
+            ("STS-B", "dev"): 1,
+            ("SICK-R", "test"): 2,
+            ("SICK-R", "dev"): 1,
+        },
     )
 
 
@@ -200,7 +239,9 @@ def senteval(tmp_path):
         (years / f"STS.input.{name}.txt").write_text(inputs, encoding="utf-8")
         (years / f"STS.gs.{name}.txt").write_text(gold, encoding="utf-8")
     head = "main-captions\tMSRvid\t2012test\t0024\t"
-    (bench / "sts-test.csv").write_text(f"{head}2.5\ta girl .\tb girl\tlicence\n{head}0.0\tc\td\n", encoding="utf-8")
+    (bench / "sts-test.csv").write_text(
+        f"{head}2.5\ta girl .\tb girl\tlicence\n{head}0.0\tc\td\n", encoding="utf-8"
+    )
     (bench / "sts-dev.csv").write_text(f"{head}5\te\tf\n", encoding="utf-8")
     head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
     test = f"{head}6\tThere is no boy\tA group\t3.3\tNEUTRAL\n7\tx\ty\t4\tENTAILMENT\n"
@@ -213,8 +254,14 @@ def test_reads_a_senteval_folder(senteval, small_counts):
     tasks = ["STS13", "STS-B", "SICK-R"]
     for source in (senteval, senteval.parent, senteval.parent.parent):
         sts13, stsb, sick = load_sts(source, tasks=tasks)
-        assert (sts13.sentence1, sts13.sentence2) == (("a cat .", 'say "x"', "d", "f"), ("the dog", "y z", "e", "g"))
-        assert (sts13.scores, sts13.subsets) == ((1.5, 0.0, 5.0, 4.0), ("FNWN", "headlines", "OnWN", "OnWN"))
+        assert (sts13.sentence1, sts13.sentence2) == (
+            ("a cat .", 'say "x"', "d", "f"),
+            ("the dog", "y z", "e", "g"),
+        )
+        assert (sts13.scores, sts13.subsets) == (
+            (1.5, 0.0, 5.0, 4.0),
+            ("FNWN", "headlines", "OnWN", "OnWN"),
+        )
         assert (stsb.sentence1, stsb.scores, stsb.subsets) == (("a girl .", "c"), (2.5, 0.0), None)
         assert sick.sentence2 == ("A group", "y")
         assert {pairs.text for pairs in (sts13, stsb, sick)} == {"senteval"}
@@ -225,7 +272,12 @@ def test_reads_a_senteval_folder(senteval, small_counts):
 @pytest.mark.parametrize(
     ("task", "file", "text", "message"),
     [
-        ("STS-B", "STS/STSBenchmark/sts-test.csv", "x\ty\n", r"sts-test\.csv, line 1: 2 .* too few"),
+        (
+            "STS-B",
+            "STS/STSBenchmark/sts-test.csv",
+            "x\ty\n",
+            r"sts-test\.csv, line 1: 2 .* too few",
+        ),
         ("STS13", "STS/STS13-en-test/STS.gs.FNWN.txt", "1\n", "has 2 lines"),
         ("SICK-R", "SICK/SICK_test_annotated.txt", None, r"SICK_test_annotated\.txt: no such file"),
     ],
@@ -275,7 +327,15 @@ def test_sources_that_are_none(tmp_path, options, message):
 
 def test_the_real_files_have_the_published_sizes(data_folder):
     for text in ("senteval", "raw"):
-        assert [len(pairs) for pairs in load_sts(data_folder, text=text)] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]
+        assert [len(pairs) for pairs in load_sts(data_folder, text=text)] == [
+            3108,
+            1500,
+            3750,
+            3000,
+            1186,
+            1379,
+            4927,
+        ]
     assert len(load_sts(data_folder, tasks=["STS-B"], split="dev")[0]) == 1500
 
 
@@ -284,7 +344,9 @@ def test_the_development_set_of_sick_is_its_trial_split(small_counts, tmp_path):
     folder.mkdir()
     (tmp_path / "STSB").mkdir()
     with gzip.open(folder / "trial.tsv.gz", "wt", encoding="utf-8") as file:
-        file.write("sentence1\tsentence2\tscore\tsentence1_senteval\tsentence2_senteval\nA\tB\t2\ta\tb\n")
+        file.write(
+            "sentence1\tsentence2\tscore\tsentence1_senteval\tsentence2_senteval\nA\tB\t2\ta\tb\n"
+        )
     (dev,) = load_sts(tmp_path, tasks=["SICK-R"], split="dev")
     assert (dev.sentence1, dev.scores) == (("a",), (2.0,))
 

@@ -28,7 +28,9 @@ def data(tmp_path, monkeypatch):
     (tmp_path / "topics").mkdir()
     for part in ("train", "test"):
         (tmp_path / "topics" / f"{part}.tsv").write_text("label\ttext\nx\ta\ny\tb\nx\tc\ny\td\n")
-    lines(tmp_path / "order" / "test.jsonl", {"query": "a", "positive": ["b"], "negative": ["c", "d"]})
+    lines(
+        tmp_path / "order" / "test.jsonl", {"query": "a", "positive": ["b"], "negative": ["c", "d"]}
+    )
     search = tmp_path / "search"
     lines(search / "corpus.jsonl", {"_id": 1, "title": "c", "text": "d"}, {"_id": "2", "text": "b"})
     lines(search / "queries.jsonl", {"_id": "q", "text": "a"}, {"_id": "unjudged", "text": "z"})
@@ -38,7 +40,9 @@ def data(tmp_path, monkeypatch):
 
 
 def test_tasks_and_folders_by_name(data):
-    suites = load_suites(["search", "order", "topics", "STS-B", "geometry", "retrieval"], data, text="raw")
+    suites = load_suites(
+        ["search", "order", "topics", "STS-B", "geometry", "retrieval"], data, text="raw"
+    )
     assert {suite: [task.name for task in tasks] for suite, tasks in suites.items()} == {
         "retrieval": ["search", "STSB-97"],
         "reranking": ["order"],
@@ -97,7 +101,10 @@ def test_beir_layout(data):
 
 
 def test_reranking_rows_that_are_wrong(data):
-    for row in ({"query": "a", "positive": [], "negative": ["b"]}, {"query": "a", "positive": "b", "negative": ["c"]}):
+    for row in (
+        {"query": "a", "positive": [], "negative": ["b"]},
+        {"query": "a", "positive": "b", "negative": ["c"]},
+    ):
         lines(data / "order" / "test.jsonl", row)
         with pytest.raises(OpencseError, match="the row of 'a'"):
             load_reranking(data, "order")
@@ -112,7 +119,10 @@ def test_bundled_suites_alone_need_no_data():
     suites = load_suites(["development", "guard-topics"], None)
     assert [task.name for task in suites["development"]] == list(SUITES["development"])
     assert [task.name for task in suites["guard"]] == ["guard-topics"]
-    for names, message in ((["guard", "sts"], "no data was given for the tasks"), (["mine"], "no task 'mine'")):
+    for names, message in (
+        (["guard", "sts"], "no data was given for the tasks"),
+        (["mine"], "no task 'mine'"),
+    ):
         with pytest.raises(OpencseError, match=message):
             load_suites(names, None)
 
@@ -195,17 +205,33 @@ def test_the_bundled_guard_has_four_tasks_that_any_model_can_be_scored_on():
 
 
 def test_a_folder_may_hold_some_of_the_tables(tmp_path):
-    (tmp_path / "questions.tsv").write_text("group\tquestion\n1\taab\n1\taabb\n2\tcd\n2\tccd\n2\tcdd\n")
+    (tmp_path / "questions.tsv").write_text(
+        "group\tquestion\n1\taab\n1\taabb\n2\tcd\n2\tccd\n2\tcdd\n"
+    )
     (tmp_path / "answers.tsv").write_text("question\tpassage\ng\tgg\n\tabc\n")
     (tmp_path / "long.tsv").write_text(
         "summary\ttext\nabc\tAb ab ab ab ab. Go. Ac ac ac ac ac.\nfgh\tFg fg fg fg fg fg.\n"
     )
     questions, answers, long = load_guard(tmp_path)
-    assert [dict(each) for each in questions.relevant] == [{1: 1}, {0: 1}, {3: 1, 4: 1}, {2: 1, 4: 1}, {2: 1, 3: 1}]
+    assert [dict(each) for each in questions.relevant] == [
+        {1: 1},
+        {0: 1},
+        {3: 1, 4: 1},
+        {2: 1, 4: 1},
+        {2: 1, 3: 1},
+    ]
     assert (answers.queries, answers.corpus, answers.relevant) == (["g"], ["gg", "abc"], [{0: 1.0}])
-    assert long.queries == ["abc", "Ab ab ab ab ab.", "Ac ac ac ac ac.", "fgh", "Fg fg fg fg fg fg."]
+    assert long.queries == [
+        "abc",
+        "Ab ab ab ab ab.",
+        "Ac ac ac ac ac.",
+        "fgh",
+        "Fg fg fg fg fg fg.",
+    ]
     assert [next(iter(each)) for each in long.relevant] == [0, 0, 0, 1, 1]
-    assert evaluate_tasks(encode, [questions, answers, long])["guard-questions"].metrics["mrr"] == 100
+    assert (
+        evaluate_tasks(encode, [questions, answers, long])["guard-questions"].metrics["mrr"] == 100
+    )
 
 
 def test_searches_without_labels_search_the_documents_beside_them_or_those_given(tmp_path):

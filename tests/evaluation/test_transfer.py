@@ -12,7 +12,12 @@ from sklearn.metrics import f1_score
 
 from opencse.evaluation import TextEmbeddings, evaluate_tasks
 from opencse.evaluation import labelled as labelled_module
-from opencse.evaluation.cross_validation import CrossValidation, Fit, cross_validate, train_classifiers
+from opencse.evaluation.cross_validation import (
+    CrossValidation,
+    Fit,
+    cross_validate,
+    train_classifiers,
+)
 from opencse.evaluation.labelled import (
     CLASSIFICATION_TASKS,
     TRANSFER_TASKS,
@@ -28,8 +33,13 @@ from tests.reference import senteval
 HOW = CrossValidation(folds=3, epochs_per_round=1, patience=0, max_epochs=2)
 
 
-def labelled(count: int, start: int = 0, *, pairs: bool = False, classes: int = 2) -> list[tuple[str, ...]]:
-    return [(str(i % classes), f"t{i}", f"s{i}")[: 3 if pairs else 2] for i in range(start, start + count)]
+def labelled(
+    count: int, start: int = 0, *, pairs: bool = False, classes: int = 2
+) -> list[tuple[str, ...]]:
+    return [
+        (str(i % classes), f"t{i}", f"s{i}")[: 3 if pairs else 2]
+        for i in range(start, start + count)
+    ]
 
 
 def encode(texts):
@@ -61,10 +71,14 @@ def test_pairs_have_senteval_features_and_f1():
     texts = list(task.texts())
     embeddings = TextEmbeddings(texts, np.asarray(encode(texts)))
     u, v = (embeddings([row[side] for row in test]) for side in (1, 2))
-    assert features(embeddings, test) == pytest.approx(np.hstack([abs(u - v), u * v]), rel=1e-5, abs=1e-5)
+    assert features(embeddings, test) == pytest.approx(
+        np.hstack([abs(u - v), u * v]), rel=1e-5, abs=1e-5
+    )
     found, _ = task.predict(embeddings)
     gold = [int(label) for label, *_ in test]
-    assert task.score(embeddings).metrics["f1"] == pytest.approx(100 * f1_score(gold, found.classes))
+    assert task.score(embeddings).metrics["f1"] == pytest.approx(
+        100 * f1_score(gold, found.classes)
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,8 +86,14 @@ def test_pairs_have_senteval_features_and_f1():
     [
         ({"train": labelled(9, classes=1)}, "all texts are of one class, '0'"),
         ({"train": labelled(0)}, "x train holds no text"),
-        ({"train": labelled(9), "test": labelled(9, classes=3)}, "x test: the class '2' does not occur"),
-        ({"train": labelled(5)}, "class '1' has 2 training texts, and cross-validation in 3 folds needs 3"),
+        (
+            {"train": labelled(9), "test": labelled(9, classes=3)},
+            "x test: the class '2' does not occur",
+        ),
+        (
+            {"train": labelled(5)},
+            "class '1' has 2 training texts, and cross-validation in 3 folds needs 3",
+        ),
     ],
 )
 def test_data_that_cannot_be_scored_is_named(parts, message):
@@ -114,11 +134,19 @@ def data(rows: int, width: int = 6, classes: int = 3, seed: int = 0):
 def test_every_classifier_is_what_it_would_be_alone():
     x, y = data(211)
     rng = np.random.default_rng(1)
-    sizes = [(100, 30), (97, 31), (130, 29), (64, 12)]  # whole and ragged batches, and other numbers of steps
+    sizes = [
+        (100, 30),
+        (97, 31),
+        (130, 29),
+        (64, 12),
+    ]  # whole and ragged batches, and other numbers of steps
     picks = [rng.permutation(len(x)) for _ in sizes]
     rows = [(order[:a], order[a : a + b]) for order, (a, b) in zip(picks, sizes, strict=True)]
     penalties = (1e-5, 1e-1)
-    fits = [Fit(train=a, dev=b, penalties=penalties, random=np.random.RandomState(1111)) for a, b in rows]
+    fits = [
+        Fit(train=a, dev=b, penalties=penalties, random=np.random.RandomState(1111))
+        for a, b in rows
+    ]
     state, threads = torch.random.get_rng_state(), torch.get_num_threads()
     fitted = train_classifiers((x, y), fits, SHORT)
     assert torch.equal(torch.random.get_rng_state(), state)
@@ -126,7 +154,9 @@ def test_every_classifier_is_what_it_would_be_alone():
     for (a, b), each in zip(rows, fitted, strict=True):
         for place, penalty in enumerate(penalties):
             alone = senteval.Classifier(6, 3, penalty, **LOOPS).fit(x[a], y[a], dev=(x[b], y[b]))
-            weights = torch.cat([alone.layer.weight, alone.layer.bias[:, None]], dim=1).detach().numpy()
+            weights = (
+                torch.cat([alone.layer.weight, alone.layer.bias[:, None]], dim=1).detach().numpy()
+            )
             assert each.weights[place] == pytest.approx(weights, abs=2e-6)
             assert each.accuracy[place] == pytest.approx(alone.score(x[b], y[b]))
             assert (each.predict(x, place) == alone.predict(x)).all()
@@ -135,7 +165,9 @@ def test_every_classifier_is_what_it_would_be_alone():
 def test_the_three_protocols_equal_the_loops():
     x, y = data(160, seed=2)
     found = cross_validate([(x, y)], SHORT)
-    assert found.accuracy == pytest.approx(np.mean(senteval.nested(x, y, 3, count=3, **LOOPS)), abs=0.005)
+    assert found.accuracy == pytest.approx(
+        np.mean(senteval.nested(x, y, 3, count=3, **LOOPS)), abs=0.005
+    )
     assert len(found.penalties) == 3
     x_test, y_test = data(90, seed=3)
     found = cross_validate([(x, y), (x_test, y_test)], SHORT)
@@ -154,7 +186,9 @@ def test_the_three_protocols_equal_the_loops():
 def any_count(monkeypatch, request):
     """Let the miniature folders below pass the count check."""
     if "data_folder" not in request.fixturenames:
-        monkeypatch.setattr(labelled_module, "PUBLISHED_ROWS", {("TREC", "train"): 3, ("TREC", "test"): 2})
+        monkeypatch.setattr(
+            labelled_module, "PUBLISHED_ROWS", {("TREC", "train"): 3, ("TREC", "test"): 2}
+        )
 
 
 @pytest.fixture
@@ -182,12 +216,25 @@ def downstream(tmp_path):
 
 def test_reads_a_senteval_folder_in_its_order(downstream):
     cr = load_labelled(downstream, "CR")
-    assert cr.parts["train"] == [("0", "bad"), ("1", "fine"), ("0", "café was bad"), ("1", "three words here .")]
+    assert cr.parts["train"] == [
+        ("0", "bad"),
+        ("1", "fine"),
+        ("0", "café was bad"),
+        ("1", "three words here ."),
+    ]
     assert (list(cr.parts), cr.text) == (["train"], "senteval")
     sst = load_labelled(downstream.parent, "SST2")
-    assert list(sst.parts.values()) == [[("0", "bad"), ("1", "good film")], [("0", "bad film")], [("1", "good")]]
+    assert list(sst.parts.values()) == [
+        [("0", "bad"), ("1", "good film")],
+        [("0", "bad film")],
+        [("1", "good")],
+    ]
     trec = load_labelled(downstream, "TREC")
-    assert trec.parts["train"] == [("LOC", "Where ?"), ("ABBR", "What is it ?"), ("NUM", "How far is it ?")]
+    assert trec.parts["train"] == [
+        ("LOC", "Where ?"),
+        ("ABBR", "What is it ?"),
+        ("NUM", "How far is it ?"),
+    ]
     assert trec.classes == ["ABBR", "LOC", "NUM"]
     assert trec.indices(trec.parts["test"]).tolist() == [1, 2]
     mrpc = load_labelled(downstream, "MRPC")
@@ -197,9 +244,24 @@ def test_reads_a_senteval_folder_in_its_order(downstream):
 @pytest.mark.parametrize(
     ("task", "file", "text", "message"),
     [
-        ("TREC", "TREC/train_5500.label", "LOC:city Where ?\nnothing\n", "line 2: no class and question"),
-        ("TREC", "TREC/train_5500.label", "LOC:city Where ?\nNUM:a b\n", "TREC train has 2 rows .* published 3"),
-        ("MRPC", "MRPC/msr_paraphrase_test.txt", "header\n1\t2\n", r"test\.txt, line 2: 2 .* too few"),
+        (
+            "TREC",
+            "TREC/train_5500.label",
+            "LOC:city Where ?\nnothing\n",
+            "line 2: no class and question",
+        ),
+        (
+            "TREC",
+            "TREC/train_5500.label",
+            "LOC:city Where ?\nNUM:a b\n",
+            "TREC train has 2 rows .* published 3",
+        ),
+        (
+            "MRPC",
+            "MRPC/msr_paraphrase_test.txt",
+            "header\n1\t2\n",
+            r"test\.txt, line 2: 2 .* too few",
+        ),
         ("CR", "CR/custrev.neg", None, r"custrev\.neg: no such file"),
         ("MR", None, None, "holds no MR"),
     ],
@@ -221,7 +283,10 @@ def test_tables_may_have_both_texts_and_any_folder_with_labelled_parts_is_a_task
     text = "label\ttext\ttext_senteval\n1\tA good one!\ta  good one !\n0\tBad.\tbad .\n"
     (folder / "data.tsv.gz").write_bytes(gzip.compress(text.encode()))
     found = load_labelled(tmp_path, "CR")
-    assert (found.parts["train"], found.text) == ([("0", "bad ."), ("1", "a good one !")], "senteval")
+    assert (found.parts["train"], found.text) == (
+        [("0", "bad ."), ("1", "a good one !")],
+        "senteval",
+    )
     found = load_labelled(tmp_path / "eval", "CR", text="raw")
     assert (found.parts["train"], found.text) == ([("0", "Bad."), ("1", "A good one!")], "raw")
     folder = tmp_path / "mine"

@@ -73,8 +73,12 @@ def test_asking_for_a_store_counts_as_use_and_for_a_new_one_makes_room(monkeypat
     assert not other.exists()
 
 
-@pytest.mark.parametrize(("kind", "name"), [("tokens", f".{A}.tmp"), ("pip", A), ("tokens", "mine")])
-def test_what_is_being_written_and_what_others_keep_there_is_left_alone(kind, name, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"), [("tokens", f".{A}.tmp"), ("pip", A), ("tokens", "mine")]
+)
+def test_what_is_being_written_and_what_others_keep_there_is_left_alone(
+    kind, name, monkeypatch
+) -> None:
     path = store(kind, name, 100, 5)
     monkeypatch.setattr("opencse.foundation.cache.LARGEST", 0)
     trim_cache()
@@ -90,7 +94,9 @@ def test_the_folder_is_that_of_the_system(monkeypatch) -> None:
     assert cache_root() == Path.home() / ".cache" / "opencse"
 
 
-def test_sizes_and_clearing_leave_files_of_others_and_the_targets_of_links_alone(monkeypatch, tmp_path) -> None:
+def test_sizes_and_clearing_leave_files_of_others_and_the_targets_of_links_alone(
+    monkeypatch, tmp_path
+) -> None:
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
     for folder in ("vectors", "mine", "elsewhere"):
         (tmp_path / folder).mkdir()
@@ -126,7 +132,10 @@ def test_rows_come_back_in_another_process_also_none(tmp_path) -> None:
     assert (len(store), store.meta["note"]) == (4, "é")
     assert store.texts("text", np.array([2, 0, 1, 2])) == ["é 😀 b", "a", "", "é 😀 b"]
     values, offsets, valid = store.columns["list"]
-    found = [values[a:b].tolist() if ok else None for a, b, ok in zip(offsets, offsets[1:], valid, strict=False)]
+    found = [
+        values[a:b].tolist() if ok else None
+        for a, b, ok in zip(offsets, offsets[1:], valid, strict=False)
+    ]
     assert found == LISTS
     assert store.columns["text"].valid is None
     assert np.array_equal(store.columns["vector"].values[[3, 1]], VECTORS[[3, 1]])
@@ -254,7 +263,9 @@ with locked(Path(sys.argv[1])):
 
 @pytest.fixture
 def holder(tmp_path):
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"held\n"
     yield process
@@ -262,7 +273,9 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_second_process_is_refused_whatever_a_launcher_says(tmp_path, holder, monkeypatch) -> None:
+def test_a_second_process_is_refused_whatever_a_launcher_says(
+    tmp_path, holder, monkeypatch
+) -> None:
     with pytest.raises(OpencseError, match="in use by another process"), locked(tmp_path / "out"):
         pass
     for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
@@ -282,7 +295,9 @@ def test_a_second_process_is_refused_whatever_a_launcher_says(tmp_path, holder, 
         ({"WORLD_SIZE": "-2", "RANK": "0", "LOCAL_RANK": "0"}, "WORLD_SIZE=-2"),
     ],
 )
-def test_a_launcher_s_variables_that_make_no_sense_are_refused(monkeypatch, variables, message) -> None:
+def test_a_launcher_s_variables_that_make_no_sense_are_refused(
+    monkeypatch, variables, message
+) -> None:
     for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
         monkeypatch.setenv(name, variables.get(name, ""))
     with pytest.raises(OpencseError, match=message):

@@ -12,7 +12,13 @@ import torch
 from opencse import run, train
 from opencse.foundation import numbers
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.numbers import FEW_SENTENCES, LEAST_SENTENCES, check_minutes, check_seed, few_sentences
+from opencse.foundation.numbers import (
+    FEW_SENTENCES,
+    LEAST_SENTENCES,
+    check_minutes,
+    check_seed,
+    few_sentences,
+)
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context
 from tests.tiny import tiny_bert
@@ -41,7 +47,9 @@ def test_sizes_are_refused_warned_of_and_enough() -> None:
     assert few_sentences(texts * 3) == []
     (warning,) = few_sentences(texts[:-1] * 3)
     assert warning.startswith(f"{FEW_SENTENCES - 1} different sentences are few")
-    with pytest.raises(OpencseError, match=f"{LEAST_SENTENCES - 1} different sentences are too few"):
+    with pytest.raises(
+        OpencseError, match=f"{LEAST_SENTENCES - 1} different sentences are too few"
+    ):
         few_sentences(texts[: LEAST_SENTENCES - 1] * 100)
 
 
@@ -63,18 +71,25 @@ META = torch.device("meta")  # its tensors have no values: whatever reads one fa
 
 
 def test_rows_and_cells_come_from_the_host() -> None:
-    present = {"a": torch.tensor([True, True, False, True]), "b": torch.tensor([True, False, True, True])}
+    present = {
+        "a": torch.tensor([True, True, False, True]),
+        "b": torch.tensor([True, False, True, True]),
+    }
     assert Context().rows(present, "a", "b").tolist() == [0, 3]
     rows = Context(device=META).rows(present, "a")
     assert (rows.device, len(rows)) == (META, 3)
-    assert true_cells(torch.tensor([[False, True], [True, True]]), torch.device("cpu")).tolist() == [1, 2, 3]
+    assert true_cells(
+        torch.tensor([[False, True], [True, True]]), torch.device("cpu")
+    ).tolist() == [1, 2, 3]
     assert move(torch.zeros(2), META).device == META
 
 
 def test_a_copy_to_a_gpu_comes_from_pinned_memory(monkeypatch):
     done: list[object] = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: (done.append("pinned"), self)[1])
-    monkeypatch.setattr(torch.Tensor, "to", lambda self, device, **how: (done.append((device, how)), self)[1])
+    monkeypatch.setattr(
+        torch.Tensor, "to", lambda self, device, **how: (done.append((device, how)), self)[1]
+    )
     for name in ("cuda", "cpu"):
         move(torch.zeros(1), torch.device(name))
     assert done == [

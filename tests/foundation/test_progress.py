@@ -27,7 +27,10 @@ def test_a_line_says_amount_share_rate_and_time_left(monkeypatch):
     now += 50
     phase.update(250)
     phase.details = {"loss": "0.4312"}
-    assert phase.line() == "training: 450 of 1,800 steps (25 %), 5 steps/s, 4 min 30 s left, loss 0.4312"
+    assert (
+        phase.line()
+        == "training: 450 of 1,800 steps (25 %), 5 steps/s, 4 min 30 s left, loss 0.4312"
+    )
 
 
 def test_lines_come_at_intervals_without_a_terminal_even_if_nothing_moves(capfd):
@@ -82,7 +85,14 @@ def test_quiet_and_short_phases_say_nothing(capfd):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.4, "0 s"), (59.4, "59 s"), (60, "1 min"), (725, "12 min 5 s"), (3600, "1 h"), (12000, "3 h 20 min")],
+    [
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (60, "1 min"),
+        (725, "12 min 5 s"),
+        (3600, "1 h"),
+        (12000, "3 h 20 min"),
+    ],
 )
 def test_durations_have_at_most_two_units(seconds, text):
     assert duration(seconds) == text
@@ -164,7 +174,12 @@ def test_html_is_escaped_and_a_cell_names_its_column() -> None:
 
 def test_without_a_terminal_no_line_is_wrapped(capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    show(Table(("name", "text"), [("a", "word " * 60), ("b", "[bold]y[/bold]")], notes=("note " * 50,)), "z " * 90)
+    show(
+        Table(
+            ("name", "text"), [("a", "word " * 60), ("b", "[bold]y[/bold]")], notes=("note " * 50,)
+        ),
+        "z " * 90,
+    )
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5
     assert "[bold]y[/bold]" in lines[2]

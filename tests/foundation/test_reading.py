@@ -14,7 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import LONGEST_LINE, file_extension, read_json, read_text, regular_file
+from opencse.foundation.reading import (
+    LONGEST_LINE,
+    file_extension,
+    read_json,
+    read_text,
+    regular_file,
+)
 from opencse.foundation.tables import read_lines, read_parquet, read_table, table_columns
 from opencse.foundation.toml_tables import parse_override, parse_toml
 from opencse.recipes import Recipe, load_recipe
@@ -48,18 +54,29 @@ def test_any_bytes_are_read_or_refused(folder, content, name) -> None:
     readable_or_named(folder / name)
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=5)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=5
+)
 
 
 @settings(max_examples=100, deadline=None)
-@given(rows=st.lists(st.dictionaries(st.sampled_from(["text", "a", "\ud800"]), JSON | st.just("\udfff")), max_size=4))
+@given(
+    rows=st.lists(
+        st.dictionaries(st.sampled_from(["text", "a", "\ud800"]), JSON | st.just("\udfff")),
+        max_size=4,
+    )
+)
 def test_any_json_rows_are_read_or_refused(folder, rows) -> None:
     (folder / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     readable_or_named(folder / "c.jsonl")
 
 
 @settings(max_examples=100, deadline=None)
-@given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=5))
+@given(
+    texts=st.lists(
+        st.none() | st.text(st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=5
+    )
+)
 def test_what_was_written_is_read(folder, texts) -> None:
     (folder / "c.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), folder / "c.parquet")
@@ -68,7 +85,9 @@ def test_what_was_written_is_read(folder, texts) -> None:
         assert [row[0] for row in Corpus(folder / name).rows(["text"])] == kept
 
 
-@pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "1" * 5000 + "}", "[]", "", "null"])
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "1" * 5000 + "}", "[]", "", "null"]
+)
 def test_json_that_no_reader_survives_is_one_clear_line(tmp_path, content) -> None:
     path = tmp_path / "a.json"
     path.write_text(content)
@@ -90,7 +109,15 @@ def test_a_line_without_end_has_a_limit(tmp_path, name) -> None:
 def test_devices_pipes_and_loops_are_no_files(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
-    for path in ("/dev/zero", "/dev/null", tmp_path / "pipe.txt", tmp_path / "loop.txt", "a" * 300, "a\0b", tmp_path):
+    for path in (
+        "/dev/zero",
+        "/dev/null",
+        tmp_path / "pipe.txt",
+        tmp_path / "loop.txt",
+        "a" * 300,
+        "a\0b",
+        tmp_path,
+    ):
         with pytest.raises(OpencseError):
             regular_file(path)
 
@@ -98,7 +125,9 @@ def test_devices_pipes_and_loops_are_no_files(tmp_path) -> None:
 def test_two_columns_of_one_name_are_refused(tmp_path) -> None:
     (tmp_path / "c.csv").write_text("text,text\na,b\n")
     column = pa.array(["a"])
-    pq.write_table(pa.Table.from_arrays([column, column], names=["text", "text"]), tmp_path / "c.parquet")
+    pq.write_table(
+        pa.Table.from_arrays([column, column], names=["text", "text"]), tmp_path / "c.parquet"
+    )
     for name in ("c.csv", "c.parquet"):
         with pytest.raises(OpencseError, match="two columns are named 'text'"):
             Corpus(tmp_path / name)
@@ -110,7 +139,12 @@ def test_parquet_with_invalid_utf8_and_with_a_damaged_page_is_refused(tmp_path) 
     pq.write_table(pa.table({"text": pa.Array.from_buffers(pa.string(), 2, array.buffers())}), path)
     with pytest.raises(OpencseError, match="UTF8"):
         list(Corpus(path).texts())
-    pq.write_table(pa.table({"text": ["a dog", "a cat"] * 50}), path, write_page_checksum=True, compression="none")
+    pq.write_table(
+        pa.table({"text": ["a dog", "a cat"] * 50}),
+        path,
+        write_page_checksum=True,
+        compression="none",
+    )
     content = path.read_bytes()
     path.write_bytes(content.replace(b"a dog", b"a fog", 1))
     with pytest.raises(OpencseError, match=r"c\.parquet: not a whole"):
@@ -127,7 +161,12 @@ def test_a_document_is_utf8(tmp_path) -> None:
 
 
 def test_the_format_is_the_last_ending_before_gz():
-    assert [file_extension(Path(name)) for name in ("a.tsv", "a.b.TSV.gz", "a", "a.gz")] == [".tsv", ".tsv", "", ""]
+    assert [file_extension(Path(name)) for name in ("a.tsv", "a.b.TSV.gz", "a", "a.gz")] == [
+        ".tsv",
+        ".tsv",
+        "",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +196,10 @@ def test_lines_keep_other_separators_and_lose_the_byte_order_mark(tmp_path):
         list(read_lines(tmp_path / "l.txt"))
 
 
-ROWS = [{"text": "The lamp is on.", "product": "lamp"}, {"text": "It is late, we go.", "product": "clock"}]
+ROWS = [
+    {"text": "The lamp is on.", "product": "lamp"},
+    {"text": "It is late, we go.", "product": "clock"},
+]
 
 
 def written(path: Path, content: str | bytes) -> Path:
@@ -176,7 +218,10 @@ def test_the_separator_of_a_csv_file_is_found(tmp_path, separator) -> None:
 @pytest.mark.parametrize(
     ("content", "columns"),
     [
-        ("text\nOne; two; three.\nFour, five; six.\n", ["text"]),  # what looks like a separator is text
+        (
+            "text\nOne; two; three.\nFour, five; six.\n",
+            ["text"],
+        ),  # what looks like a separator is text
         ("text,label\nOne; two,1\nThree; four,2\n", ["text", "label"]),
         ('"a; b";c\n1;2\n', ["a; b", "c"]),
         ("name;price\nlamp;3,50\nclock;7,20\n", ["name", "price"]),
@@ -187,19 +232,29 @@ def test_a_separator_gives_all_rows_the_same_number_of_cells(tmp_path, content, 
         with pytest.raises(OpencseError, match="line 3: 2 cells, but the header has 1 columns"):
             list(read_table(written(tmp_path / "t.csv", content)))
     else:
-        assert next(list(row) for _, row in read_table(written(tmp_path / "t.csv", content))) == columns
+        assert (
+            next(list(row) for _, row in read_table(written(tmp_path / "t.csv", content)))
+            == columns
+        )
 
 
 def test_a_tsv_file_without_tabs_is_refused(tmp_path) -> None:
-    with pytest.raises(OpencseError, match=r"no tab in its header, 'text;product'. Separate by tabs, or name the file"):
+    with pytest.raises(
+        OpencseError,
+        match=r"no tab in its header, 'text;product'. Separate by tabs, or name the file",
+    ):
         list(read_table(written(tmp_path / "t.tsv", "text;product\na;b\n")))
 
 
 @pytest.mark.parametrize(
-    "end", ["c,d\ne,f\n", '"c",d\ne,f\n', 'c,"d"\n'], ids=["to the end", "to the next cell", "within a row"]
+    "end",
+    ["c,d\ne,f\n", '"c",d\ne,f\n', 'c,"d"\n'],
+    ids=["to the end", "to the next cell", "within a row"],
 )
 def test_an_open_quotation_mark_is_named_by_its_line(tmp_path, end) -> None:
-    with pytest.raises(OpencseError, match=r"t\.csv, line 4: a quotation mark in this row is not closed"):
+    with pytest.raises(
+        OpencseError, match=r"t\.csv, line 4: a quotation mark in this row is not closed"
+    ):
         list(read_table(written(tmp_path / "t.csv", f'text,label\na,b\na,b\n"The lamp,b\n{end}')))
 
 
@@ -236,15 +291,22 @@ WINDOWS = "It doesn’t work – “yet”.\n"
     [
         (WINDOWS.encode("cp1252"), "line 1: not valid UTF-8"),
         (WINDOWS.encode("utf-16-le"), "line 1: a NUL character"),
-        (WINDOWS.encode("cp1252").decode("latin-1").encode(), r"line 1: the control character U\+0092"),
+        (
+            WINDOWS.encode("cp1252").decode("latin-1").encode(),
+            r"line 1: the control character U\+0092",
+        ),
     ],
 )
-def test_another_encoding_is_refused_and_its_remedy_is_a_command_that_works(tmp_path, content, problem) -> None:
+def test_another_encoding_is_refused_and_its_remedy_is_a_command_that_works(
+    tmp_path, content, problem
+) -> None:
     path = written(tmp_path / "my texts.txt", content)
     with pytest.raises(OpencseError, match=problem) as error:
         list(read_lines(path))
     command = re.search("`(.*)`", error.value.remedy)[1]
-    mended = subprocess.run(command, shell=True, check=True, input=content, stdout=subprocess.PIPE).stdout
+    mended = subprocess.run(
+        command, shell=True, check=True, input=content, stdout=subprocess.PIPE
+    ).stdout
     assert list(read_lines(written(path, mended))) == [(1, WINDOWS.strip())]
 
 
@@ -264,8 +326,30 @@ def test_line_ends_of_the_old_mac_and_workbooks_are_named_with_what_converts_the
         Corpus(written(tmp_path / "t.xlsx", b"PK"))
 
 
-VALUES = ["nan", "inf", "-1", "0", "1e400", "9" * 30, '"x"', "[]", "{}", "true", "2020-01-01", "[nan]", "9" * 5000]
-KEYS = ["optimizer.lr", "training.seed", "schedule.warmup", "terms", "views.anchor", "terms.info_nce", "for.other"]
+VALUES = [
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    "1e400",
+    "9" * 30,
+    '"x"',
+    "[]",
+    "{}",
+    "true",
+    "2020-01-01",
+    "[nan]",
+    "9" * 5000,
+]
+KEYS = [
+    "optimizer.lr",
+    "training.seed",
+    "schedule.warmup",
+    "terms",
+    "views.anchor",
+    "terms.info_nce",
+    "for.other",
+]
 
 
 @settings(max_examples=100, deadline=None)

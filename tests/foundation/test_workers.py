@@ -38,7 +38,9 @@ class Double:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_results_come_in_the_order_of_the_jobs(processes: int) -> None:
-    assert list(Local(processes=processes).map(Double(), range(1, 20))) == [(i, 2 * i) for i in range(1, 20)]
+    assert list(Local(processes=processes).map(Double(), range(1, 20))) == [
+        (i, 2 * i) for i in range(1, 20)
+    ]
 
 
 def test_errors_and_kills_of_workers_reach_the_caller() -> None:
@@ -100,7 +102,9 @@ def test_a_script_without_a_main_guard_ends_with_the_remedy(tmp_path) -> None:  
         "    def __call__(self, job): return job\n"
         "list(Local(processes=2).map(Same(), [1, 2]))\n"
     )
-    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=120, check=False
+    )
     assert ended.returncode
     lines = [
         line for line in ended.stderr.splitlines() if "resource_tracker" not in line
@@ -118,14 +122,21 @@ ROWS = UNIT  # of a part
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("*.parquet"))}
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.glob("*.parquet"))
+    }
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> Path:
     chance = random.Random(0)
     path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
-    path.write_text("\n".join(" ".join(chance.choices(WORDS, k=chance.randint(2, 14))) for _ in range(6 * ROWS + 7)))
+    path.write_text(
+        "\n".join(
+            " ".join(chance.choices(WORDS, k=chance.randint(2, 14))) for _ in range(6 * ROWS + 7)
+        )
+    )
     return path
 
 
@@ -139,7 +150,9 @@ def _environment():
     """Workers find the package and this file; Ray's usual niceness of 15 would starve them on a busy machine."""
     here = Path(__file__).resolve()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (here.parents[2] / "src", here.parents[2]))))
+        patch.setenv(
+            "PYTHONPATH", os.pathsep.join(map(str, (here.parents[2] / "src", here.parents[2])))
+        )
         patch.setenv("RAY_worker_niceness", "0")
         patch.setattr(builder, "PART_ROWS", 1)
         yield
@@ -219,7 +232,10 @@ print("finished")
 def test_driver_killed(corpus, cluster, tmp_path):
     plain = {"shorter": Deletion(), "less": Deletion(share=0.2)}
     build_views(Corpus(corpus), plain, tmp_path / "expected", engine=Local(processes=1))
-    out, command = tmp_path / "views", [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")]
+    out, command = (
+        tmp_path / "views",
+        [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")],
+    )
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
     deadline = time.time() + 200
     while not list(out.glob("part-*.parquet")) and time.time() < deadline:

@@ -49,8 +49,14 @@ class Case:
     def masks(self, absent: bool) -> Arrays:
         """Which rows have which view: all of them, or all but one or two, different ones for each view."""
         missing = [(4,), (1,), (0, 3), (2, 3), (0, 1)]
-        lacking = [() if not absent or view in self.always else rows for view, rows in zip(self.term.views, missing)]
-        return {v: ~np.isin(np.arange(ROWS), list(rows)) for v, rows in zip(self.term.views, lacking, strict=True)}
+        lacking = [
+            () if not absent or view in self.always else rows
+            for view, rows in zip(self.term.views, missing)
+        ]
+        return {
+            v: ~np.isin(np.arange(ROWS), list(rows))
+            for v, rows in zip(self.term.views, lacking, strict=True)
+        }
 
 
 def info_nce(name: str, term: InfoNCELoss, **reference: Any) -> Case:
@@ -60,7 +66,9 @@ def info_nce(name: str, term: InfoNCELoss, **reference: Any) -> Case:
             "has_positive": has["twin"],
             "has_negative": [has[v] for v in term.negatives],
         }
-        return contrastive(x["anchor"], x["twin"], [x[v] for v in term.negatives], **there, **reference)
+        return contrastive(
+            x["anchor"], x["twin"], [x[v] for v in term.negatives], **there, **reference
+        )
 
     return Case(name, term, slow)
 
@@ -90,7 +98,11 @@ def angular(degrees: float) -> Case:
 
 
 def alternating(name: str, reference: dict[str, Any], **settings: Any) -> Case:
-    views = {"positives": ("positive_1", "positive_2"), "negatives": ("negative_1", "negative_2"), "min_rows": 2}
+    views = {
+        "positives": ("positive_1", "positive_2"),
+        "negatives": ("negative_1", "negative_2"),
+        "min_rows": 2,
+    }
     term = AlternatingNormalizationLoss(**{**views, **settings})
 
     def slow(x: Arrays, has: Arrays) -> float:
@@ -107,7 +119,9 @@ def alternating(name: str, reference: dict[str, Any], **settings: Any) -> Case:
     return Case(name, term, slow)
 
 
-def ranked(name: str, term: ListNetLoss | ListMLELoss, of_lists: dict[str, Any], **of_loss: Any) -> Case:
+def ranked(
+    name: str, term: ListNetLoss | ListMLELoss, of_lists: dict[str, Any], **of_loss: Any
+) -> Case:
     options = {"weights": (1,), "t": 0.05, "exclude_self": term.exclude_self, **of_lists}
     options = {"t_teacher": options["t"]} | options
     known = [(TEACHERS[teacher]["anchor"], TEACHERS[teacher]["twin"]) for teacher in term.teachers]
@@ -124,7 +138,9 @@ def two_way(*margin: float) -> Case:
     return Case(
         f"two-way margin {margin}",
         term,
-        lambda x, has: two_way_margin(*x.values(), *margin, np.logical_and.reduce(list(has.values()))),
+        lambda x, has: two_way_margin(
+            *x.values(), *margin, np.logical_and.reduce(list(has.values()))
+        ),
     )
 
 
@@ -132,7 +148,9 @@ def consistency(form: Any, temperature: float) -> Case:
     return Case(
         f"consistency {form} {temperature}",
         RankingConsistencyLoss(form=form, temperature=temperature),
-        lambda x, has: ranking_consistency(*x.values(), has["anchor"] & has["twin"], temperature, form == "entropy"),
+        lambda x, has: ranking_consistency(
+            *x.values(), has["anchor"] & has["twin"], temperature, form == "entropy"
+        ),
     )
 
 
@@ -157,14 +175,28 @@ CASES = [
     alternating("decoupled", {"decoupled": True}, decoupled=True),
     alternating("plain vectors", {"normalize": False}, normalize=False),
     alternating("no negatives", {}, negatives=()),
-    alternating("one of each", {"t": 0.2}, positives=("positive_1",), negatives=("negative_1",), temperature=0.2),
+    alternating(
+        "one of each",
+        {"t": 0.2},
+        positives=("positive_1",),
+        negatives=("negative_1",),
+        temperature=0.2,
+    ),
     ranked("net", ListNetLoss(), {}),
     ranked("net, sharper teacher", ListNetLoss(teacher_temperature=0.025), {"t_teacher": 0.025}),
-    ranked("net, two teachers", ListNetLoss(teachers=TWO, teacher_weights=(1.0, 2.0)), {"weights": (1, 2)}),
+    ranked(
+        "net, two teachers",
+        ListNetLoss(teachers=TWO, teacher_weights=(1.0, 2.0)),
+        {"weights": (1, 2)},
+    ),
     ranked("mle", ListMLELoss(), {}),
     ranked("mle per position", ListMLELoss(reduction="position"), {}, per_position=True),
     ranked("mle as coded", ListMLELoss(epsilon=1e-7), {}, epsilon=1e-7),
-    ranked("mle, two teachers", ListMLELoss(teachers=TWO, temperature=0.2), {"weights": (1, 1), "t": 0.2}),
+    ranked(
+        "mle, two teachers",
+        ListMLELoss(teachers=TWO, temperature=0.2),
+        {"weights": (1, 1), "t": 0.2},
+    ),
     *(two_way(*bounds) for bounds in ((0.05, 0.2), (0.1, 0.3), (0.0, math.inf), (0.2, 0.2))),
     *(consistency(form, t) for form in ("jensen_shannon", "entropy") for t in (0.05, 0.3)),
 ]

@@ -31,7 +31,9 @@ def numeric_gradient(loss, x: np.ndarray, eps: float = 1e-6) -> np.ndarray:
     return gradient
 
 
-def draw(views: tuple[str, ...], rows: int = 5, width: int = 4, seed: int = 0, spread: float = 0.7) -> Arrays:
+def draw(
+    views: tuple[str, ...], rows: int = 5, width: int = 4, seed: int = 0, spread: float = 0.7
+) -> Arrays:
     """Related vectors: views of one row are near each other."""
     random = np.random.default_rng(seed)
     base = random.normal(size=(rows, width))
@@ -51,12 +53,18 @@ def run(
     tensors = {v: torch.tensor(a, dtype=dtype, requires_grad=True) for v, a in arrays.items()}
     present = {v: torch.ones(len(a), dtype=torch.bool) for v, a in arrays.items()}
     present |= {v: torch.tensor(m) for v, m in (has or {}).items()}
-    known = {name: {v: torch.tensor(a) for v, a in vectors.items()} for name, vectors in (teachers or {}).items()}
+    known = {
+        name: {v: torch.tensor(a) for v, a in vectors.items()}
+        for name, vectors in (teachers or {}).items()
+    }
     output = term.compute(tensors, present, Context(step=step, teachers=known, **known_otherwise))
     output.value.backward()
     assert output.value.dtype == dtype
     assert not any(report.requires_grad for report in output.reports.values())
-    gradients = {v: np.zeros(t.shape) if t.grad is None else t.grad.double().numpy() for v, t in tensors.items()}
+    gradients = {
+        v: np.zeros(t.shape) if t.grad is None else t.grad.double().numpy()
+        for v, t in tensors.items()
+    }
     return output.value.item(), gradients, output
 
 
@@ -74,7 +82,10 @@ def check(
     for view in term.views:
         expected = numeric_gradient(lambda x, view=view: slow(arrays | {view: x}), arrays[view])
         np.testing.assert_allclose(
-            gradients[view], expected, atol=2e-6 * (1 + np.abs(expected).max()), err_msg=f"{term.name} {view}"
+            gradients[view],
+            expected,
+            atol=2e-6 * (1 + np.abs(expected).max()),
+            err_msg=f"{term.name} {view}",
         )
 
 
@@ -103,7 +114,9 @@ def check_degenerate(term: Term, teachers: tuple[str, ...] = (), rows: int = 4) 
     assert all(np.isfinite(g).all() for g in gradients.values())
 
 
-def build_context(folder: Path, projector: nn.Module | None = None, **changes: Any) -> TermBuildContext:
+def build_context(
+    folder: Path, projector: nn.Module | None = None, **changes: Any
+) -> TermBuildContext:
     encoder = load_encoder(folder, pooling="cls")
     settings = {
         "width": encoder.get_embedding_dimension(),
@@ -119,5 +132,10 @@ def build_context(folder: Path, projector: nn.Module | None = None, **changes: A
 def toy_build_context(encoder: nn.Module, width: int = 3) -> TermBuildContext:
     """TermBuildContext of something that is no sentence encoder."""
     return TermBuildContext(
-        width=width, encoder=encoder, projector=nn.Identity(), transformer=None, tokenizer=None, masked_lm=nn.Module
+        width=width,
+        encoder=encoder,
+        projector=nn.Identity(),
+        transformer=None,
+        tokenizer=None,
+        masked_lm=nn.Module,
     )

@@ -37,8 +37,13 @@ def unit_rows(seed: int, n: int) -> np.ndarray:
 @settings(deadline=None, max_examples=25)
 def test_list_mle_is_the_probability_of_the_permutation(seed: int, n: int) -> None:
     student, teacher = unit_rows(seed, n), unit_rows(seed + 1, n)
-    expected = [-math.log(permutation_probability(s / 0.3, np.argsort(-t))) for s, t in zip(student, teacher)]
-    assert with_scores(ListMLELoss(temperature=0.3), student, teacher) == pytest.approx(np.mean(expected), abs=1e-9)
+    expected = [
+        -math.log(permutation_probability(s / 0.3, np.argsort(-t)))
+        for s, t in zip(student, teacher)
+    ]
+    assert with_scores(ListMLELoss(temperature=0.3), student, teacher) == pytest.approx(
+        np.mean(expected), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("term", [ListMLELoss(), ListNetLoss(), ListMLELoss(epsilon=1e-7)])
@@ -73,8 +78,13 @@ def test_teachers_weights_are_scaled_and_equal_by_default_and_correlations_repor
     arrays = draw(VIEWS, 6)
     both = {"a": TEACHERS["a"], "b": TEACHERS["b"]}
     equal = run(ListNetLoss(teachers=("a", "b")), arrays, teachers=both)[0]
-    assert run(ListNetLoss(teachers=("a", "b"), teacher_weights=(3.0, 3.0)), arrays, teachers=both)[0] == equal
-    only = run(ListNetLoss(teachers=("a", "b"), teacher_weights=(0.0, 1.0)), arrays, teachers=both)[0]
+    assert (
+        run(ListNetLoss(teachers=("a", "b"), teacher_weights=(3.0, 3.0)), arrays, teachers=both)[0]
+        == equal
+    )
+    only = run(ListNetLoss(teachers=("a", "b"), teacher_weights=(0.0, 1.0)), arrays, teachers=both)[
+        0
+    ]
     assert only == pytest.approx(run(ListNetLoss(teachers=("b",)), arrays, teachers=both)[0])
     reports = run(ListMLELoss(), arrays, teachers={"a": arrays})[2].reports
     assert reports["correlation"].item() == pytest.approx(1)
@@ -82,12 +92,16 @@ def test_teachers_weights_are_scaled_and_equal_by_default_and_correlations_repor
 
 @given(st.integers(0, 10_000), st.floats(0.0, 3.0), st.floats(0.01, 1.0))
 @settings(deadline=None, max_examples=50)
-def test_between_zero_and_log_two_and_symmetric(seed: int, spread: float, temperature: float) -> None:
+def test_between_zero_and_log_two_and_symmetric(
+    seed: int, spread: float, temperature: float
+) -> None:
     arrays = draw(VIEWS, 6, seed=seed, spread=spread)
     loss = run(RankingConsistencyLoss(temperature=temperature), arrays)[0]
     assert -1e-12 <= loss <= math.log(2) + 1e-12
     swapped = {"anchor": arrays["twin"], "twin": arrays["anchor"]}
-    assert run(RankingConsistencyLoss(temperature=temperature), swapped)[0] == pytest.approx(loss, abs=1e-12)
+    assert run(RankingConsistencyLoss(temperature=temperature), swapped)[0] == pytest.approx(
+        loss, abs=1e-12
+    )
 
 
 def test_zero_for_equal_lists_where_the_coded_form_is_not() -> None:
@@ -103,8 +117,13 @@ def test_zero_for_equal_lists_where_the_coded_form_is_not() -> None:
 
 def step(term, module, arrays, number: int = 0):
     tensors = {v: torch.tensor(a, requires_grad=True) for v, a in arrays.items()}
-    known = {n: {v: torch.tensor(a, dtype=torch.float32) for v, a in t.items()} for n, t in TEACHERS.items()}
-    output = term(tensors, context=Context(step=number, teachers=known, modules={term.name: module}))
+    known = {
+        n: {v: torch.tensor(a, dtype=torch.float32) for v, a in t.items()}
+        for n, t in TEACHERS.items()
+    }
+    output = term(
+        tensors, context=Context(step=number, teachers=known, modules={term.name: module})
+    )
     return output, tensors
 
 
@@ -123,7 +142,9 @@ def test_the_students_loss_is_that_of_the_chosen_weights(kind) -> None:
     expected, gradients, _ = run(fixed, arrays, teachers=single)
     assert output.value.item() == pytest.approx(expected, rel=1e-6)
     for view in VIEWS:
-        np.testing.assert_allclose(tensors[view].grad.numpy(), gradients[view], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            tensors[view].grad.numpy(), gradients[view], rtol=1e-4, atol=1e-6
+        )
     assert all(p.grad is not None for p in module.parameters())
 
 
@@ -139,7 +160,8 @@ def gae_literally(rewards, values, discount, trace) -> list[float]:
     n = len(rewards)
     return [
         sum(
-            (discount * trace) ** k * (rewards[t + k] + discount * values[t + k + 1] - values[t + k])
+            (discount * trace) ** k
+            * (rewards[t + k] + discount * values[t + k + 1] - values[t + k])
             for k in range(n - t)
         )
         for t in range(n)
@@ -214,16 +236,24 @@ def test_another_term_serves_its_weights_to_a_second_list() -> None:
     """RLRD's policy weighs the teachers once, for the list of twins and for that of the negatives."""
     arrays = draw(("anchor", "twin", "negative"), rows=4)
     teachers = {t: draw(tuple(arrays), rows=4, seed=seed) for t, seed in (("a", 5), ("b", 6))}
-    second = ListMLELoss(name="second", candidates="negative", teachers=("a", "b"), weights_from="first")
+    second = ListMLELoss(
+        name="second", candidates="negative", teachers=("a", "b"), weights_from="first"
+    )
     weights = torch.tensor([0.9, 0.1], dtype=torch.float64)
     loss, _, output = run(second, arrays, teachers=teachers, teacher_weights=weights)
-    fixed = ListMLELoss(name="second", candidates="negative", teachers=("a", "b"), teacher_weights=(9.0, 1.0))
+    fixed = ListMLELoss(
+        name="second", candidates="negative", teachers=("a", "b"), teacher_weights=(9.0, 1.0)
+    )
     expected, _, _ = run(fixed, arrays, teachers=teachers)
     assert loss == pytest.approx(expected)
-    assert loss != pytest.approx(run(replace(fixed, teacher_weights=()), arrays, teachers=teachers)[0])
+    assert loss != pytest.approx(
+        run(replace(fixed, teacher_weights=()), arrays, teachers=teachers)[0]
+    )
     torch.testing.assert_close(output.teacher_weights, weights)
     first = ListMLELoss(name="first", teachers=("a", "b"), teacher_weights=(9.0, 1.0))
-    vectors, present = ({v: make(a) for v, a in arrays.items()} for make in (torch.tensor, everywhere))
+    vectors, present = (
+        {v: make(a) for v, a in arrays.items()} for make in (torch.tensor, everywhere)
+    )
     known = {name: {v: torch.tensor(a) for v, a in each.items()} for name, each in teachers.items()}
     _, values, _ = Objective([first, second])(vectors, present, Context(teachers=known))
     assert values["second"].item() == pytest.approx(expected)

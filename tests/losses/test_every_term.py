@@ -38,7 +38,10 @@ TERMS: list[Term] = [
     MarginInfoNCELoss(negatives=("negative",), signs="n-", size="dynamic"),
     ALTERNATING,
     MeaningLoss(
-        same=("anchor", "denied"), opposed=(("negation", "antonym"),), exchanged=("swapped",), related=("near",)
+        same=("anchor", "denied"),
+        opposed=(("negation", "antonym"),),
+        exchanged=("swapped",),
+        related=("near",),
     ),
 ]
 NOISE = DCLRLoss(noise=NoiseNegatives(), false_negatives=FalseNegatives(teacher="a", threshold=0.3))
@@ -49,8 +52,16 @@ NOISE = DCLRLoss(noise=NoiseNegatives(), false_negatives=FalseNegatives(teacher=
 def test_value_and_gradient_equal_the_transcription(case: Case, absent: bool) -> None:
     has = case.masks(absent)
     arrays = {view: a * has[view][:, None] for view, a in draw(case.term.views, ROWS).items()}
-    filled = {view: ~mask[:, None] * 1.0 for view, mask in has.items()}  # the transcriptions divide by lengths
-    check(case.term, lambda x: case.slow({v: a + filled[v] for v, a in x.items()}, has), arrays, has, TEACHERS)
+    filled = {
+        view: ~mask[:, None] * 1.0 for view, mask in has.items()
+    }  # the transcriptions divide by lengths
+    check(
+        case.term,
+        lambda x: case.slow({v: a + filled[v] for v, a in x.items()}, has),
+        arrays,
+        has,
+        TEACHERS,
+    )
 
 
 @pytest.mark.parametrize("term", [*TERMS, NOISE])
@@ -62,7 +73,9 @@ def test_degenerate_batches(term: Term) -> None:
 def test_the_order_of_rows_changes_nothing(term: Term) -> None:
     arrays, order = draw(term.views), np.array([3, 0, 4, 1, 2])
     known = {name: draw(term.views, seed=9) for name in term.teachers}
-    ordered, *rest = ({view: a[order] for view, a in each.items()} for each in (arrays, *known.values()))
+    ordered, *rest = (
+        {view: a[order] for view, a in each.items()} for each in (arrays, *known.values())
+    )
     loss = run(term, arrays, teachers=known)[0]
     assert run(term, ordered, teachers=dict(zip(known, rest)))[0] == pytest.approx(loss, abs=1e-12)
 
@@ -71,7 +84,9 @@ def test_the_order_of_rows_changes_nothing(term: Term) -> None:
 def test_tensors_by_position(term: Term) -> None:
     arrays, known = draw(term.views), {name: draw(term.views, seed=9) for name in term.teachers}
     vectors = {view: torch.tensor(a) for view, a in arrays.items()}
-    context = Context(teachers={t: {v: torch.tensor(a) for v, a in known[t].items()} for t in known})
+    context = Context(
+        teachers={t: {v: torch.tensor(a) for v, a in known[t].items()} for t in known}
+    )
     loss = term(*vectors.values(), context=context).value
     assert loss.item() == run(term, arrays, teachers=known)[0]
     assert torch.equal(term(vectors, context=context).value, loss)
@@ -87,7 +102,9 @@ def test_rows_that_lack_a_view_in_a_call_by_position() -> None:
     arrays, rows = draw(("anchor", "twin")), np.arange(5) != 2
     anchor, twin = (torch.tensor(a) for a in arrays.values())
     loss = InfoNCELoss()(anchor, twin, present={"twin": torch.tensor(rows)}).value
-    assert loss.item() == pytest.approx(run(InfoNCELoss(), {v: a[rows] for v, a in arrays.items()})[0])
+    assert loss.item() == pytest.approx(
+        run(InfoNCELoss(), {v: a[rows] for v, a in arrays.items()})[0]
+    )
 
 
 IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
@@ -99,7 +116,10 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
         "2 values of negative_temperature, but 1",
     ),
     (MarginInfoNCELoss, {"signs": "p+", "size": -0.1}, "direction"),
-    *((MarginInfoNCELoss, {"signs": signs, "size": 0.1}, "signs") for signs in ("", "p", "n+p-", "p+n-x", "+")),
+    *(
+        (MarginInfoNCELoss, {"signs": signs, "size": 0.1}, "signs")
+        for signs in ("", "p", "n+p-", "p+n-x", "+")
+    ),
     (AngularInfoNCELoss, {"degrees": 90.0}, ""),
     (FalseNegatives, {"teacher": "c", "threshold": -1.5}, ""),
     (NoiseNegatives, {"times": 0}, ""),
@@ -113,8 +133,16 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
     (ListMLELoss, {"teacher_weights": (0.0,)}, "all zero"),
     (ListMLELoss, {"epsilon": -1}, "epsilon"),
     (ListMLELoss, {"weighting": "rlrd"}, "several teachers"),
-    (ListMLELoss, {"teachers": ("a", "b"), "weighting": "rlrd", "teacher_weights": (1.0, 2.0)}, "several teachers"),
-    (ListMLELoss, {"teachers": ("a", "b"), "weights_from": "first", "weighting": "rlrd"}, "weights_from"),
+    (
+        ListMLELoss,
+        {"teachers": ("a", "b"), "weighting": "rlrd", "teacher_weights": (1.0, 2.0)},
+        "several teachers",
+    ),
+    (
+        ListMLELoss,
+        {"teachers": ("a", "b"), "weights_from": "first", "weighting": "rlrd"},
+        "weights_from",
+    ),
     (ListMLELoss, {"policy_horizon": 1}, "policy_horizon"),
     (MaskedLanguageModelLoss, {"sentences": ()}, "sentences"),
     (MaskedLanguageModelLoss, {"sentences": ("a", "a")}, "sentences"),

@@ -53,9 +53,13 @@ def test_value_and_gradient_equal_the_transcription(toy) -> None:
         if "pooler" in name:
             assert parameter.grad is None
         else:
-            expected = numeric_gradient(lambda x, name=name: recall(now | {name: x}, before, 0.3), now[name])
+            expected = numeric_gradient(
+                lambda x, name=name: recall(now | {name: x}, before, 0.3), now[name]
+            )
             np.testing.assert_allclose(parameter.grad.numpy(), expected, atol=1e-8)
-            np.testing.assert_allclose(parameter.grad.numpy(), 0.3 * (now[name] - before[name]), atol=1e-14)
+            np.testing.assert_allclose(
+                parameter.grad.numpy(), 0.3 * (now[name] - before[name]), atol=1e-14
+            )
 
 
 def test_frozen_weights_are_left_alone(toy) -> None:
@@ -66,14 +70,18 @@ def test_frozen_weights_are_left_alone(toy) -> None:
     loss.backward()
     assert toy.layer.weight.grad is None
     assert loss.item() == pytest.approx(
-        recall({"e": toy.embeddings.weight.detach().numpy()}, {"e": before["embeddings.weight"]}, 2e-3)
+        recall(
+            {"e": toy.embeddings.weight.detach().numpy()}, {"e": before["embeddings.weight"]}, 2e-3
+        )
     )
 
 
 def test_the_graph_and_the_checkpoint_hold_no_copy(toy) -> None:
     term, context = build(toy)
     saved = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.numel()) or t, lambda t: t):
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: saved.append(t.numel()) or t, lambda t: t
+    ):
         term.compute({}, {}, context)
     assert sum(saved) <= 2
     assert context.modules["recall"].state_dict() == {}

@@ -35,16 +35,22 @@ def margin(signs: str, size: float | str, **more) -> MarginInfoNCELoss:
     return MarginInfoNCELoss(signs=signs, size=size, **more)
 
 
-# --- Of a margin, only the difference of the signs matters ------------------------------------------
+# --- Of a margin, only the difference of the signs matters
+# ------------------------------------------
 
 
 @pytest.mark.parametrize("size", [0.04, "dynamic"])
 @pytest.mark.parametrize(
-    ("one", "other"), [("p-n-", None), ("p+n+", None), ("p+", "n-"), ("p-", "n+")], ids=lambda signs: str(signs)
+    ("one", "other"),
+    [("p-n-", None), ("p+n+", None), ("p+", "n-"), ("p-", "n+")],
+    ids=lambda signs: str(signs),
 )
 def test_equivalent_margins_have_equal_losses_and_gradients(one, other, size) -> None:
     arrays = draw(VIEWS[:2], seed=2)
-    left, right = run(margin(one, size), arrays), run(margin(other, size) if other else InfoNCELoss(), arrays)
+    left, right = (
+        run(margin(one, size), arrays),
+        run(margin(other, size) if other else InfoNCELoss(), arrays),
+    )
     assert left[0] == pytest.approx(right[0], abs=1e-12)
     for view in arrays:
         np.testing.assert_allclose(left[1][view], right[1][view], atol=1e-10)
@@ -52,7 +58,9 @@ def test_equivalent_margins_have_equal_losses_and_gradients(one, other, size) ->
 
 def test_a_detached_margin_passes_no_gradient() -> None:
     arrays = draw(VIEWS[:2], seed=6)
-    detached, flowing = (run(margin("p+", "dynamic", detach=detach), arrays) for detach in (True, False))
+    detached, flowing = (
+        run(margin("p+", "dynamic", detach=detach), arrays) for detach in (True, False)
+    )
     assert detached[0] == pytest.approx(flowing[0])
     assert np.abs(detached[1]["anchor"] - flowing[1]["anchor"]).max() > 1e-6
 
@@ -78,7 +86,10 @@ def test_each_kind_of_negative_may_have_a_temperature_of_its_own() -> None:
     arrays, both = draw(VIEWS), ("negative", "second")
     loss = run(InfoNCELoss(negatives=both, negative_temperature=(0.05, 0.1)), arrays)[0]
     unit = {view: a / np.linalg.norm(a, axis=1, keepdims=True) for view, a in arrays.items()}
-    blocks = [unit["anchor"] @ unit[view].T / t for view, t in (("twin", 0.05), ("negative", 0.05), ("second", 0.1))]
+    blocks = [
+        unit["anchor"] @ unit[view].T / t
+        for view, t in (("twin", 0.05), ("negative", 0.05), ("second", 0.1))
+    ]
     logits = np.concatenate(blocks, axis=1)
     assert loss == pytest.approx(np.mean(np.log(np.exp(logits).sum(axis=1)) - blocks[0].diagonal()))
 
@@ -116,7 +127,9 @@ def turned(degrees: float) -> np.ndarray:
     return np.array([[math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]])
 
 
-@given(near=st.floats(0, 90), far=st.floats(0, 90), alpha=st.floats(0, 0.3), width=st.floats(0, 0.5))
+@given(
+    near=st.floats(0, 90), far=st.floats(0, 90), alpha=st.floats(0, 0.3), width=st.floats(0, 0.5)
+)
 @settings(deadline=None, max_examples=60)
 def test_zero_inside_the_band_and_a_slope_of_one_outside(near, far, alpha, width) -> None:
     arrays = {"anchor": turned(0), "paraphrase": turned(near), "negation": turned(far)}
@@ -141,7 +154,9 @@ def test_it_asks_for_its_teacher_and_reports_how_many_there_were() -> None:
     assert term.teachers == ("near",)
     assert DCLRLoss().teachers == ()
     share = run(term, draw(VIEWS[:2], 6), teachers=TEACHERS)[2].reports["false_negatives"].item()
-    alike = [unit(PAIR[0])[i] @ unit(PAIR[1])[j] >= 0.3 for i in range(6) for j in range(6) if i != j]
+    alike = [
+        unit(PAIR[0])[i] @ unit(PAIR[1])[j] >= 0.3 for i in range(6) for j in range(6) if i != j
+    ]
     assert share == pytest.approx(np.mean(alike))
     assert 0 < share < 1
 
@@ -149,7 +164,9 @@ def test_it_asks_for_its_teacher_and_reports_how_many_there_were() -> None:
 def test_an_untrained_model_finds_all_alike_until_its_vectors_are_centred() -> None:
     vectors = {"near": {v: a + 50 for v, a in TEACHERS["near"].items()}}
     share = {
-        center: run(weighted(center=center), draw(VIEWS[:2], 6), teachers=vectors)[2].reports["false_negatives"].item()
+        center: run(weighted(center=center), draw(VIEWS[:2], 6), teachers=vectors)[2]
+        .reports["false_negatives"]
+        .item()
         for center in (False, True)
     }
     assert share[False] == 1
@@ -164,8 +181,12 @@ def test_noise_equals_the_transcription(times: float) -> None:
     assert len(noise) == round(times * 6)
     loss, gradients, _ = run(DCLRLoss(noise=settings), arrays, step=5)
     assert loss == pytest.approx(debiased(arrays["anchor"], arrays["twin"], noise=noise))
-    expected = numeric_gradient(lambda x: debiased(x, arrays["twin"], noise=noise), arrays["anchor"])
-    np.testing.assert_allclose(gradients["anchor"], expected, atol=1e-5)  # the noise itself carries no gradient
+    expected = numeric_gradient(
+        lambda x: debiased(x, arrays["twin"], noise=noise), arrays["anchor"]
+    )
+    np.testing.assert_allclose(
+        gradients["anchor"], expected, atol=1e-5
+    )  # the noise itself carries no gradient
 
 
 def test_noise_climbs_its_objective_by_the_analytic_gradient() -> None:
@@ -173,8 +194,12 @@ def test_noise_climbs_its_objective_by_the_analytic_gradient() -> None:
     settings = NoiseNegatives(times=2.0, steps=0, step_size=0.05, temperature=0.2)
     start = settings.draw(unit(anchors), 0)
     numeric = numeric_gradient(lambda v: crowding(v, anchors, 0.2), start.numpy())
-    np.testing.assert_allclose(settings._gradient(unit(anchors), start).numpy() / 0.2, numeric, atol=1e-6)
-    further = [dataclasses.replace(settings, steps=steps).draw(unit(anchors), 0) for steps in (0, 2, 4, 8)]
+    np.testing.assert_allclose(
+        settings._gradient(unit(anchors), start).numpy() / 0.2, numeric, atol=1e-6
+    )
+    further = [
+        dataclasses.replace(settings, steps=steps).draw(unit(anchors), 0) for steps in (0, 2, 4, 8)
+    ]
     values = [crowding(noise.numpy(), anchors, 0.2) for noise in further]
     assert values == sorted(values)
 
@@ -193,14 +218,20 @@ FIVE_VIEWS = ("anchor", *POSITIVES, *NEGATIVES)
 
 
 def alternating(**settings) -> AlternatingNormalizationLoss:
-    return AlternatingNormalizationLoss(**{"positives": POSITIVES, "negatives": NEGATIVES, "min_rows": 2} | settings)
+    return AlternatingNormalizationLoss(
+        **{"positives": POSITIVES, "negatives": NEGATIVES, "min_rows": 2} | settings
+    )
 
 
 def test_the_standard_form_is_softplus_of_the_decoupled_one() -> None:
     """-log(e^p / (e^p + Σ)) = log(1 + e^(L_dec)), for each row and direction; here for one row that has a positive."""
     arrays = draw(("anchor", "positive_1", "negative_1"), 4, seed=3)
     settings = {"positives": ("positive_1",), "negatives": ("negative_1",), "normalize": False}
-    one = {"anchor": np.arange(4) < 2, "positive_1": np.arange(4) < 2, "negative_1": np.arange(4) < 2}
+    one = {
+        "anchor": np.arange(4) < 2,
+        "positive_1": np.arange(4) < 2,
+        "negative_1": np.arange(4) < 2,
+    }
     standard = run(alternating(**settings), arrays, one)[0]
 
     def directions() -> list[float]:
@@ -212,7 +243,9 @@ def test_the_standard_form_is_softplus_of_the_decoupled_one() -> None:
                 found.append(math.log(sum(map(math.exp, below))) - unit[a][i] @ unit[b][i] / 0.05)
         return found
 
-    assert run(alternating(**settings, decoupled=True), arrays, one)[0] == pytest.approx(sum(directions()) / 2)
+    assert run(alternating(**settings, decoupled=True), arrays, one)[0] == pytest.approx(
+        sum(directions()) / 2
+    )
     assert standard == pytest.approx(sum(math.log1p(math.exp(d)) for d in directions()) / 2)
 
 

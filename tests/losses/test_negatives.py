@@ -73,8 +73,12 @@ def test_value_and_gradient_equal_the_transcription(world) -> None:
         assert len(queue) == min(6, 4 * step)
         arrays, tensors, loss, _ = feed(term, context, step, step)
         assert loss == pytest.approx(literal(arrays["anchor"], arrays["twin"], queue), rel=1e-10)
-        expected = numeric_gradient(lambda a, p=arrays["twin"], q=queue: literal(a, p, q), arrays["anchor"])
-        np.testing.assert_allclose(tensors["anchor"].grad.numpy(), expected, atol=1e-6 * (1 + np.abs(expected).max()))
+        expected = numeric_gradient(
+            lambda a, p=arrays["twin"], q=queue: literal(a, p, q), arrays["anchor"]
+        )
+        np.testing.assert_allclose(
+            tensors["anchor"].grad.numpy(), expected, atol=1e-6 * (1 + np.abs(expected).max())
+        )
 
 
 def test_what_enters_the_queue_is_the_slow_encoders_without_dropout(world) -> None:

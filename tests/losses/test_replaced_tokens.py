@@ -27,7 +27,10 @@ from tests.losses.checks import build_context, numeric_gradient
 from tests.reference.replaced_tokens import deleted, detection_loss, inserted
 from tests.tiny import tiny_bert, tiny_roberta
 
-TEXTS = {"anchor": ["the cat sits in the garden", "a dog", "is it red"], "twin": ["no bird", "a man eats bread", "is"]}
+TEXTS = {
+    "anchor": ["the cat sits in the garden", "a dog", "is it red"],
+    "twin": ["no bird", "a man eats bread", "is"],
+}
 FAITHFUL = {
     "masking": "bert", "fill": "all", "temperature": 0.0, "counted": "all", "generator_dropout": True
 }  # fmt: skip
@@ -46,11 +49,17 @@ def _seed() -> None:
 def build(facts, **settings):
     """The term, its context with the tokens of TEXTS, and random vectors."""
     term = ReplacedTokenDetectionLoss(**settings)
-    encoded = {view: facts.tokenizer(TEXTS[view], padding=True, return_tensors="pt") for view in term.tokens}
+    encoded = {
+        view: facts.tokenizer(TEXTS[view], padding=True, return_tensors="pt")
+        for view in term.tokens
+    }
     tokens = {view: (each["input_ids"], each["attention_mask"]) for view, each in encoded.items()}
     context = Context(modules={term.name: term.module(facts).double().train()}, tokens=tokens)
     random = np.random.default_rng(1)
-    vectors = {v: torch.tensor(random.normal(size=(3, facts.width)), requires_grad=True) for v in term.views}
+    vectors = {
+        v: torch.tensor(random.normal(size=(3, facts.width)), requires_grad=True)
+        for v in term.views
+    }
     return term, context, vectors
 
 
@@ -65,14 +74,18 @@ def watch(monkeypatch) -> dict:
 
     def riddle(self, ids, mask, parts):
         found = original(self, ids, mask, parts)
-        seen.update(ids=ids, mask=mask, edit=found[0], attended=found[1], labels=found[2], counted=found[3])
+        seen.update(
+            ids=ids, mask=mask, edit=found[0], attended=found[1], labels=found[2], counted=found[3]
+        )
         return found
 
     monkeypatch.setattr(ReplacedTokenDetectionLoss, "_edit", riddle)
     return seen
 
 
-@pytest.mark.parametrize("settings", [{}, FAITHFUL, {"task": "insert"}, {"task": "delete"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, FAITHFUL, {"task": "insert"}, {"task": "delete"}], ids=str
+)
 def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, **settings)
@@ -80,16 +93,22 @@ def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
     edit, everywhere = seen["edit"], torch.ones_like(seen["counted"])
     parts = context.modules[term.name]
     whole = term.counted == "all"
-    logits = parts.predict(edit, seen["attended"], torch.cat([*vectors.values()]), everywhere, whole=whole)
+    logits = parts.predict(
+        edit, seen["attended"], torch.cat([*vectors.values()]), everywhere, whole=whole
+    )
     logits = logits.view(*edit.shape, 2).detach().numpy()
     if term.task == "replace":
         changed = ((edit != seen["ids"]) & seen["mask"].bool()).numpy()
     else:
         changed = seen["labels"].bool().numpy()
-    assert loss.item() == pytest.approx(detection_loss(logits, changed, seen["counted"].numpy()), rel=1e-10)
+    assert loss.item() == pytest.approx(
+        detection_loss(logits, changed, seen["counted"].numpy()), rel=1e-10
+    )
 
 
-@pytest.mark.parametrize("settings", [{}, FAITHFUL | {"generator_dropout": False}, {"task": "masked_lm"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, FAITHFUL | {"generator_dropout": False}, {"task": "masked_lm"}], ids=str
+)
 def test_gradient_equals_finite_differences(facts, settings) -> None:
     term, context, vectors = build(facts, **settings)
     state = torch.get_rng_state()
@@ -98,7 +117,9 @@ def test_gradient_equals_finite_differences(facts, settings) -> None:
     def value(x: np.ndarray) -> float:
         torch.set_rng_state(state)
         with torch.no_grad():
-            return term.compute(vectors | {"twin": torch.tensor(x)}, everything(term), context).value.item()
+            return term.compute(
+                vectors | {"twin": torch.tensor(x)}, everything(term), context
+            ).value.item()
 
     start = vectors["twin"].detach().numpy()
     few = start[:, :4]  # of the 32 dimensions
@@ -145,17 +166,23 @@ def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
     loss = term.compute(vectors, present, context).value
     loss.backward()
     assert not vectors["twin"].grad[1].any()
-    few = {v: (i[[0, 2]], m[[0, 2]]) if v == "twin" else (i, m) for v, (i, m) in context.tokens.items()}
+    few = {
+        v: (i[[0, 2]], m[[0, 2]]) if v == "twin" else (i, m) for v, (i, m) in context.tokens.items()
+    }
     again = replace(context, tokens=few)
     vectors = {"anchor": vectors["anchor"], "twin": vectors["twin"].detach()[[0, 2]]}
     present = {v: torch.ones(len(x), dtype=torch.bool) for v, x in vectors.items()}
-    assert term.compute(vectors, present, again).value.item() == pytest.approx(loss.item(), rel=1e-12)
+    assert term.compute(vectors, present, again).value.item() == pytest.approx(
+        loss.item(), rel=1e-12
+    )
 
 
 def test_no_row_at_all_gives_zero_and_a_gradient_everywhere(facts) -> None:
     term, context, vectors = build(facts)
     context = replace(context, tokens={v: (i, m * 0) for v, (i, m) in context.tokens.items()})
-    loss = term.compute(vectors, {v: torch.zeros(3, dtype=torch.bool) for v in vectors}, context).value
+    loss = term.compute(
+        vectors, {v: torch.zeros(3, dtype=torch.bool) for v in vectors}, context
+    ).value
     loss.backward()
     assert loss.item() == 0
     assert all(v.grad is not None and not v.grad.any() for v in vectors.values())
@@ -198,7 +225,9 @@ def test_packed_batches_change_nothing(tmp_path) -> None:
     assert len(mask.sum(1).unique()) > 1
     told = torch.randn(3, facts.width)
     packed = predict(ids, mask, told, mask.bool())
-    torch.testing.assert_close(packed, predict(ids, mask, told, mask.bool(), whole=True), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        packed, predict(ids, mask, told, mask.bool(), whole=True), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_the_head_sees_only_what_is_asked_for(facts) -> None:
@@ -208,7 +237,9 @@ def test_the_head_sees_only_what_is_asked_for(facts) -> None:
     chosen = mask.bool() & (torch.rand(ids.shape) < 0.5)
     whole = generator.module(input_ids=ids, attention_mask=mask).logits
     torch.testing.assert_close(generator._logits(ids, mask, chosen), whole[chosen])
-    assert torch.equal(generator.fill(ids, mask, chosen, 0.0), torch.where(chosen, whole.argmax(-1), ids))
+    assert torch.equal(
+        generator.fill(ids, mask, chosen, 0.0), torch.where(chosen, whole.argmax(-1), ids)
+    )
     many = generator.fill(ids.repeat(9, 1), mask.repeat(9, 1), chosen.repeat(9, 1), 0.0)
     assert torch.equal(many, generator.fill(ids, mask, chosen, 0.0).repeat(9, 1))
 
@@ -269,7 +300,11 @@ def test_sound_edits_only_hidden_tokens_and_counts_only_content(facts, monkeypat
 
 
 PAD, MASK = 0, 99
-ROWS = st.lists(st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=9), min_size=1, max_size=4)
+ROWS = st.lists(
+    st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=9),
+    min_size=1,
+    max_size=4,
+)
 
 
 def batch(rows):
@@ -291,7 +326,9 @@ def lines(edit):
 @given(ROWS)
 def test_insertion_equals_the_transcription(rows) -> None:
     edit = insert_tokens(*batch(rows), MASK, PAD, 100)
-    assert list(lines(edit)) == [inserted([t for t, _ in row], [c for _, c in row], MASK) for row in rows]
+    assert list(lines(edit)) == [
+        inserted([t for t, _ in row], [c for _, c in row], MASK) for row in rows
+    ]
 
 
 @given(ROWS, st.integers(1, 12))

@@ -22,7 +22,10 @@ from opencse.papers.entries import Entry, Query, System
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 
-GROUPS = {"paraphrase": [("a b", "c d", 5.0), ("a b", "a d", 4.5)], "negation": [("a b", "not a b", None)]}
+GROUPS = {
+    "paraphrase": [("a b", "c d", 5.0), ("a b", "a d", 4.5)],
+    "negation": [("a b", "not a b", None)],
+}
 VECTORS = {"a b": [1, 0], "c d": [0, 1], "a d": [1, 1], "not a b": [1, 0]}
 
 
@@ -33,14 +36,25 @@ def measured(scale: float = 1.0):
 def entry(**settings) -> Entry:
     groups = tuple(PairGroup(name=name, transformation=name) for name in GROUPS)
     systems = (System(label="A", recipe="simcse"), System(label="B", recipe="osscse"))
-    return Entry(**{"name": "x/y", "title": "T", "kind": "pairs", "groups": groups, "systems": systems, **settings})
+    return Entry(
+        **{
+            "name": "x/y",
+            "title": "T",
+            "kind": "pairs",
+            "groups": groups,
+            "systems": systems,
+            **settings,
+        }
+    )
 
 
 def test_cosines_and_wording_of_each_group() -> None:
     scores = measured().scores()
     assert scores["paraphrase: cosine"] == pytest.approx(np.sqrt(0.5) / 2)
     assert scores["paraphrase: deviation"] == pytest.approx(0.5)
-    assert scores["paraphrase: error rate"] == pytest.approx(0.75)  # two of two words, and one of two
+    assert scores["paraphrase: error rate"] == pytest.approx(
+        0.75
+    )  # two of two words, and one of two
     assert scores["paraphrase: overlap"] == pytest.approx(0.25)
     assert (scores["negation: cosine"], scores["negation: deviation"]) == (1.0, 0.0)
     assert (scores["paraphrase: count"], scores["negation: count"]) == (2.0, 1.0)
@@ -69,19 +83,36 @@ def test_pairs_are_listed_with_their_scores_and_the_cosines_of_each_model() -> N
 
 def test_pairs_of_one_system_alone_have_no_cosine_under_the_other() -> None:
     other = replace(measured(), pairs={"negation": GROUPS["negation"]})
-    listed = detail_listing(entry(kind="training_pairs", groups=(), texts=1), {"A": measured(), "B": other})
+    listed = detail_listing(
+        entry(kind="training_pairs", groups=(), texts=1), {"A": measured(), "B": other}
+    )
     assert listed[1] == ("paraphrase", "a b", "c d", "5", "0.0000", "")
 
 
 def test_the_answer_has_a_rank_and_a_query_does_not_find_itself() -> None:
-    pairs = ScoredPairs(name="STS-B", sentence1=["Go.", "Stop."], sentence2=["Leave.", "Halt."], scores=[5, 5])
+    pairs = ScoredPairs(
+        name="STS-B", sentence1=["Go.", "Stop."], sentence2=["Leave.", "Halt."], scores=[5, 5]
+    )
     queries = (Query(text="go.", answer=(0, 2)), Query(text="stop."))
-    vectors = {"Go.": [1, 0], "go.": [1, 0], "Leave.": [3, 3], "Stop.": [2, 1], "stop.": [2, 1], "Halt.": [0, 1]}
-    found = find_neighbours(pairs, queries, lambda texts: np.array([vectors[text] for text in texts]))
+    vectors = {
+        "Go.": [1, 0],
+        "go.": [1, 0],
+        "Leave.": [3, 3],
+        "Stop.": [2, 1],
+        "stop.": [2, 1],
+        "Halt.": [0, 1],
+    }
+    found = find_neighbours(
+        pairs, queries, lambda texts: np.array([vectors[text] for text in texts])
+    )
     assert found.scores() == {"query 1: rank": 2.0}
     assert [text for text, _ in found.nearest[0]] == ["Stop.", "Leave.", "Halt."]
     listed = detail_listing(entry(kind="neighbours", groups=(), queries=queries), {"A": found})
-    assert listed[:3] == (("query", "rank", "A"), ("go.", "1", "Stop. (0.894)"), ("go.", "2", "Leave. (0.707)"))
+    assert listed[:3] == (
+        ("query", "rank", "A"),
+        ("go.", "1", "Stop. (0.894)"),
+        ("go.", "2", "Leave. (0.707)"),
+    )
 
 
 def test_a_narrow_cone_has_a_mean_cosine_near_one_and_little_spread() -> None:
@@ -97,7 +128,8 @@ def test_a_narrow_cone_has_a_mean_cosine_near_one_and_little_spread() -> None:
 
 def test_projections_are_panels_on_one_scale() -> None:
     clouds = {
-        name: project(np.random.default_rng(0).normal(size=(9, 4)) + shift) for name, shift in (("A", 0), ("B", 9))
+        name: project(np.random.default_rng(0).normal(size=(9, 4)) + shift)
+        for name, shift in (("A", 0), ("B", 9))
     }
     figures = detail_figures(entry(kind="projection", groups=()), {**clouds, "C": clouds["A"]})
     assert list(figures) == [""]
@@ -137,7 +169,9 @@ def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
     other = replace(PAIRS, name="STS-B", sentence1=["q", *PAIRS.sentence1[1:]])
     group = PairGroup(name="x", least_score=5.0, below_score=5.01, task="STS-B")
     assert load_group(group, ProbeData(sts=[PAIRS, other]))[0][0] == "q"
-    ((*_, score),) = load_group(PairGroup(name="x", least_score=4.0, below_score=4.5), ProbeData(sts=[PAIRS]))
+    ((*_, score),) = load_group(
+        PairGroup(name="x", least_score=4.0, below_score=4.5), ProbeData(sts=[PAIRS])
+    )
     assert score == 4.0
     shares = ScoredPairs(name="own", sentence1=["a", "b"], sentence2=["c", "d"], scores=[0.2, 1.0])
     with pytest.raises(OpencseError, match="no pair has a score of at least 4"):

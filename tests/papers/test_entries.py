@@ -13,12 +13,29 @@ from opencse.evaluation.probes.probes import SPLITS, WEIGHTED_SUPERVISED, WEIGHT
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
 from opencse.papers.details import pair_cosines, project
-from opencse.papers.entries import PARTS, Cell, Entry, System, entry_names, load_entry, scores_table, splits_table
+from opencse.papers.entries import (
+    PARTS,
+    Cell,
+    Entry,
+    System,
+    entry_names,
+    load_entry,
+    scores_table,
+    splits_table,
+)
 from opencse.recipes import load_recipe
 
-# Tasks of SAN that opencse does not name itself, and that a user may have as folders of these names.
+# Tasks of SAN that opencse does not name itself, and that a user may have as folders of these
+# names.
 FOLDERS = (
-    *("AmazonReviews", "MassiveIntent", "MassiveScenario", "MTOPDomain", "MTOPIntent", "ToxicConversations"),
+    *(
+        "AmazonReviews",
+        "MassiveIntent",
+        "MassiveScenario",
+        "MTOPDomain",
+        "MTOPIntent",
+        "ToxicConversations",
+    ),
     *("AskUbuntuDupQuestions", "SciDocsRR", "StackOverflowDupQuestions", "QuoraRetrieval"),
 )
 
@@ -29,7 +46,13 @@ def columns_of(kind: str) -> set[str]:
     if kind == "scores":
         sentences = load_probe_data().sentences
         assert sentences is not None
-        return {*STS_TASKS, "Avg.", "Cont.", "Oppn.", *(f"cosine: {each}" for each in sentences.kinds)}
+        return {
+            *STS_TASKS,
+            "Avg.",
+            "Cont.",
+            "Oppn.",
+            *(f"cosine: {each}" for each in sentences.kinds),
+        }
     if kind == "tasks":
         return {
             "Avg.",
@@ -44,7 +67,14 @@ def columns_of(kind: str) -> set[str]:
     if kind == "cost":
         return {"minutes", "minutes an epoch"}
     if kind == "curves":
-        return {"alignment", "uniformity", "training alignment", "training uniformity", "Cont.", "Oppn."}
+        return {
+            "alignment",
+            "uniformity",
+            "training alignment",
+            "training uniformity",
+            "Cont.",
+            "Oppn.",
+        }
     return {f"{part}{name}" for part in PARTS for name in ("", *map(": {}".format, SPLITS))}
 
 
@@ -52,18 +82,26 @@ def columns_of(kind: str) -> set[str]:
 def test_every_entry_can_be_run(name: str) -> None:
     entry = load_entry(name)
     assert set(entry.families) <= set(FAMILIES)
-    columns = [column.partition(":")[0] if entry.kind == "tasks" else column for column in entry.columns]
+    columns = [
+        column.partition(":")[0] if entry.kind == "tasks" else column for column in entry.columns
+    ]
     if entry.kind in ("pairs", "training_pairs"):
         names = [group.name for group in entry.groups] or ["positive", "negative"]
         pairs = pair_cosines(dict.fromkeys(names, PAIR), lambda _: np.ones((1, 2)))
         assert set(columns) <= set(pairs.scores())
     elif entry.kind == "neighbours":
-        assert columns == [f"query {i}: rank" for i, query in enumerate(entry.queries, 1) if query.answer]
+        assert columns == [
+            f"query {i}: rank" for i, query in enumerate(entry.queries, 1) if query.answer
+        ]
     elif entry.kind != "splits" or entry.systems:
         assert set(columns) <= columns_of(entry.kind)
     assert entry.systems or entry.kind == "splits"
     assert entry.seeds > 0
-    for belonging, kind in ((entry.groups, "pairs"), (entry.queries, "neighbours"), (entry.watch, "curves")):
+    for belonging, kind in (
+        (entry.groups, "pairs"),
+        (entry.queries, "neighbours"),
+        (entry.watch, "curves"),
+    ):
         assert bool(belonging) == (entry.kind == kind)
     for group in entry.groups:
         sources = (group.transformation, group.least_score is not None, group.versions, group.place)
@@ -71,31 +109,40 @@ def test_every_entry_can_be_run(name: str) -> None:
     for system in entry.systems:
         assert {*system.families, *system.printed} <= {*entry.families}
         assert all(0 < len(scores) <= len(entry.columns) for scores in system.printed.values())
-        assert all(len(system.printed[family]) == len(values) for family, values in system.deviations.items())
+        assert all(
+            len(system.printed[family]) == len(values)
+            for family, values in system.deviations.items()
+        )
         assert system.missing or bool(system.recipe) != bool(system.pooling)
         assert system.recipe or not (system.set or system.column or system.model)
         assert system.pooling or not system.whitened
-    rows = [(system.label, family) for family in entry.families for system in entry.systems_of(family)]
+    rows = [
+        (system.label, family) for family in entry.families for system in entry.systems_of(family)
+    ]
     assert len(set(rows)) == len(rows)
     assert all(entry.systems_of(family) for family in entry.families if entry.systems)
     for family, variant in itertools.product((*entry.families, "mini-mlm"), ("sound", "faithful")):
         for system in entry.systems if family == "mini-mlm" else entry.systems_of(family):
             if system.recipe:
-                load_recipe(system.recipe, family=family, variant=variant, overrides=list(system.set))
+                load_recipe(
+                    system.recipe, family=family, variant=variant, overrides=list(system.set)
+                )
 
 
 def test_a_row_runs_with_the_families_that_its_paper_has() -> None:
     entry = load_entry("byop/table-2")
-    rows = {family: [system.label for system in entry.systems_of(family)] for family in entry.families}
+    rows = {
+        family: [system.label for system in entry.systems_of(family)] for family in entry.families
+    }
     assert rows == {
         "bert-base": ["SimCSE", "+BYOP-D", "+BYOP-D-M"],
         "bert-large": ["SimCSE", "+BYOP-D", "+BYOP-C-M"],
         "roberta-base": ["SimCSE", "+BYOP-D-M", "+BYOP-C"],
         "roberta-large": ["SimCSE", "+BYOP-D-M", "+BYOP-C-M"],
     }
-    assert [system.label for system in load_entry("osscse/table-4").systems_of("roberta-large")] == [
-        *("SimCSE", "DCLR", "ESimCSE", "OssCSE")
-    ]
+    assert [
+        system.label for system in load_entry("osscse/table-4").systems_of("roberta-large")
+    ] == [*("SimCSE", "DCLR", "ESimCSE", "OssCSE")]
 
 
 def test_printed_values_and_deviations_are_counted() -> None:
@@ -105,8 +152,16 @@ def test_printed_values_and_deviations_are_counted() -> None:
 
 
 def test_what_osscse_and_debcse_say_of_simcse_is_of_the_released_models() -> None:
-    unsupervised, supervised = (f"princeton-nlp/{kind}-simcse-bert-base-uncased" for kind in ("unsup", "sup"))
-    for name in ("osscse/example-1", "osscse/figure-1", "osscse/table-3", "debcse/figure-1", "debcse/figure-4"):
+    unsupervised, supervised = (
+        f"princeton-nlp/{kind}-simcse-bert-base-uncased" for kind in ("unsup", "sup")
+    )
+    for name in (
+        "osscse/example-1",
+        "osscse/figure-1",
+        "osscse/table-3",
+        "debcse/figure-1",
+        "debcse/figure-4",
+    ):
         models = [system.model.get("bert-base") for system in load_entry(name).systems[:2]]
         assert models == [unsupervised, supervised]
     printed = [system.printed["bert-base"] for system in load_entry("osscse/example-1").systems]
@@ -132,18 +187,30 @@ def test_the_pairs_of_san_table_3_differ_in_sans_own_settings_alone(family: str)
 
 
 def test_osscse_without_its_losses_keeps_both_prompts() -> None:
-    prompt, recall = load_entry("osscse/table-5").systems[1], load_entry("osscse/table-5").systems[3]
+    prompt, recall = (
+        load_entry("osscse/table-5").systems[1],
+        load_entry("osscse/table-5").systems[3],
+    )
     recipe = load_recipe(prompt.recipe, overrides=list(prompt.set))
     assert [term.name for term in recipe.terms] == ["info_nce"]
     assert [view.prompt for view in recipe.used_views.values()] == [
         *('This sentence : "{}" means {mask}.', 'This sentence of "{}" means {mask}.')
     ]
     assert recall.printed == {"roberta-base": (87.12,)}
-    assert [term.name for term in load_recipe("osscse", overrides=list(recall.set)).terms] == ["info_nce", "recall"]
+    assert [term.name for term in load_recipe("osscse", overrides=list(recall.set)).terms] == [
+        "info_nce",
+        "recall",
+    ]
 
 
 def test_all_five_papers_have_tables_and_an_average_is_the_mean_of_its_row() -> None:
-    assert {name.partition("/")[0] for name in entry_names()} == {"byop", "debcse", "diffcse", "osscse", "san"}
+    assert {name.partition("/")[0] for name in entry_names()} == {
+        "byop",
+        "debcse",
+        "diffcse",
+        "osscse",
+        "san",
+    }
     rows = [
         (name, system.label, family, scores)
         for name in entry_names()
@@ -174,20 +241,32 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
             System(label="B", recipe="osscse", printed={"bert-base": (76.25,)}),
         ),
     )
-    runs = [{"STS12": 50.0, "STS-B": 60.0, "Oppn.": 1.0}, {"STS12": 52.0, "STS-B": 62.0, "Oppn.": 1.0}]
+    runs = [
+        {"STS12": 50.0, "STS-B": 60.0, "Oppn.": 1.0},
+        {"STS12": 52.0, "STS-B": 62.0, "Oppn.": 1.0},
+    ]
     table = scores_table(entry, {"bert-base: mini-mlm": {"A": runs, "B": "translation models"}})
     assert [str(cell.shown()) for cell in table.rows["A"]] == [
         "51.00 ± 1.41 (70.00)",
         "61.00 ± 1.41 (80.00)",
         "56.00 ± 1.41 (75.00)",
     ]
-    assert [str(cell.shown()) for cell in table.rows["B"]] == ["", "", "not had: translation models (76.25)"]
+    assert [str(cell.shown()) for cell in table.rows["B"]] == [
+        "",
+        "",
+        "not had: translation models (76.25)",
+    ]
     assert "| A | 51.00 ± 1.41 (70.00) |" in table.markdown()
     assert str(Cell(values=(1.0,)).shown()) == "1.00"
 
 
 def test_a_printed_deviation_stands_beside_its_score_and_fewer_sets_are_counted() -> None:
-    system = System(label="A", recipe="simcse", printed={"bert-base": (70.0,)}, deviations={"bert-base": (0.71,)})
+    system = System(
+        label="A",
+        recipe="simcse",
+        printed={"bert-base": (70.0,)},
+        deviations={"bert-base": (0.71,)},
+    )
     entry = Entry(name="x/y", title="T", columns=("Cont.", "Avg."), systems=(system,))
     run = {"STS12": 50.0, "Cont.": 80.0, "Cont.: STS12 MSRvid": 80.0, "Cont.: STS-B test": 80.0}
     table = scores_table(entry, {"bert-base": {"A": [run]}})
@@ -218,7 +297,10 @@ def test_an_average_is_that_of_its_columns(kind, run, average: str, shown: list[
 def test_tables_and_splits_that_are_not_there_are_named() -> None:
     table = splits_table(load_entry("osscse/table-2"), {}, {"STS-B train": "no file"})
     assert list(table.rows) == list(SPLITS)
-    assert table.rows["STS-B train"][0].shown(0) == f"not had: no file ({SPLITS['STS-B train'][0]:,.0f})"
+    assert (
+        table.rows["STS-B train"][0].shown(0)
+        == f"not had: no file ({SPLITS['STS-B train'][0]:,.0f})"
+    )
     with pytest.raises(OpencseError, match="unknown table 'osscse/table-9'"):
         load_entry("osscse/table-9")
 
@@ -228,7 +310,9 @@ def test_scores_of_each_set_stand_beside_what_was_printed_of_it() -> None:
     run = {"Cont.": 80.0, "Oppn.": 40.0, "Cont.: STS-B test": 81.0, "Oppn.: STS-B test": 41.0}
     scores = {"bert-base: mini-mlm": {"SimCSE": [run], "SimCSE, supervised": "no triplets"}}
     table = scores_table(entry, scores)
-    assert list(table.rows) == [f"{part}{name}" for name in (*map(": {}".format, SPLITS), "") for part in PARTS]
+    assert list(table.rows) == [
+        f"{part}{name}" for name in (*map(": {}".format, SPLITS), "") for part in PARTS
+    ]
     assert table.columns == ("SimCSE", "SimCSE, supervised")
     shown = {name: [str(cell.shown()) for cell in cells] for name, cells in table.rows.items()}
     assert shown["Cont.: STS-B test"] == ["81.00 (83.54)", "(87.62)"]
@@ -237,7 +321,9 @@ def test_scores_of_each_set_stand_beside_what_was_printed_of_it() -> None:
 
 
 def test_table_6_weighted_by_the_pairs_of_table_2_gives_table_3() -> None:
-    for system, published in zip(load_entry("osscse/table-6").systems, (WEIGHTED_UNSUPERVISED, WEIGHTED_SUPERVISED)):
+    for system, published in zip(
+        load_entry("osscse/table-6").systems, (WEIGHTED_UNSUPERVISED, WEIGHTED_SUPERVISED)
+    ):
         *sets, consistent, opposed = system.printed["bert-base"]
         for side, average in enumerate((consistent, opposed)):
             weights = [row[side] for row in SPLITS.values()]

@@ -1,6 +1,7 @@
 """Every setting that papers and code give, written out once more: (key, where) to its value.
 
-A tuple has one value for each of bert-base, bert-large, roberta-base, roberta-large, None where nothing is said.
+A tuple has one value for each of bert-base, bert-large, roberta-base, roberta-large, None where
+nothing is said.
 """
 
 from __future__ import annotations
@@ -328,7 +329,9 @@ PUBLISHED: dict[str, Values] = {
         ("build.positive.source.noise", "published"): "insert_or_mask",
         ("build.positive.source.noise_words", "published"): [1, 2],
         ("encoder.dropout", "published"): 0.1,
-        ("build.positive.source.models", "published"): [["Helsinki-NLP/opus-mt-en-zh", "Helsinki-NLP/opus-mt-zh-en"]],
+        ("build.positive.source.models", "published"): [
+            ["Helsinki-NLP/opus-mt-en-zh", "Helsinki-NLP/opus-mt-zh-en"]
+        ],
         ("optimizer.lr", "published"): (2.5e-05, 5e-06, 2.5e-05, 5e-06),
         ("training.batch_size", "published"): 64,
         ("selection.tasks", "published"): ["STS-B", "SICK-R"],

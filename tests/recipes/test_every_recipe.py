@@ -44,14 +44,18 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbones, monkeypatch,
     def copy_after(store: Checkpoints, *args: Any) -> Path:
         """Leave what a kill right after the second step's checkpoint leaves."""
         saved = save(store, *args)
-        shutil.copytree(tmp_path / "straight", tmp_path / "resumed", ignore=shutil.ignore_patterns(".lock"))
+        shutil.copytree(
+            tmp_path / "straight", tmp_path / "resumed", ignore=shutil.ignore_patterns(".lock")
+        )
         return saved
 
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoints, "save", copy_after)
         straight = run(corpus, backbone, tmp_path / "straight", *steps, recipe=name)
     assert straight.outcome.steps == 3
-    assert [path.name for path in (tmp_path / "resumed" / "checkpoints").iterdir()] == ["step-00000002"]
+    assert [path.name for path in (tmp_path / "resumed" / "checkpoints").iterdir()] == [
+        "step-00000002"
+    ]
     run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name, resume=True)
 
     assert metrics(tmp_path / "resumed") == metrics(tmp_path / "straight")
@@ -60,7 +64,8 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbones, monkeypatch,
         np.testing.assert_array_equal(tensor, expected[key], err_msg=key)
     terms = {term.name for term in straight.recipe.terms}
     assert all(
-        terms <= line.keys() and np.isfinite(list(line.values())).all() for line in metrics(tmp_path / "resumed")
+        terms <= line.keys() and np.isfinite(list(line.values())).all()
+        for line in metrics(tmp_path / "resumed")
     )
     reloaded = load_encoder(straight.model, device="cpu")
     assert np.isfinite(reloaded.encode(["the cat", ""])).all()
@@ -86,14 +91,24 @@ def test_it_trains_as_published(tmp_path, backbones, monkeypatch, name: str) -> 
 
 def _prepare(recipe: Recipe, folder: Path) -> tuple[tuple[str, ...], Path]:
     """The settings of three steps, and a corpus with the columns that the recipe reads."""
-    pooling = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []  # a plain encoder has none
-    return (*STEPS, *pooling), write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    pooling = (
+        ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
+    )  # a plain encoder has none
+    return (*STEPS, *pooling), write_corpus(
+        folder, 24, ("text", *(c for c in recipe.columns if c != "text"))
+    )
 
 
-@pytest.mark.parametrize(("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")])
-def test_a_column_that_the_data_lacks_is_named_before_training(tmp_path, name: str, column: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")]
+)
+def test_a_column_that_the_data_lacks_is_named_before_training(
+    tmp_path, name: str, column: str
+) -> None:
     backbone = tiny_bert(tmp_path / "bert", layers=1)
-    with pytest.raises(OpencseError, match=f"needs the column '{column}'.*It has: text.*opencse build"):
+    with pytest.raises(
+        OpencseError, match=f"needs the column '{column}'.*It has: text.*opencse build"
+    ):
         run(write_corpus(tmp_path, 24), backbone, tmp_path / "out", recipe=name)
     assert not (tmp_path / "out").exists()
 
@@ -131,7 +146,9 @@ def test_recipes_train_to_the_same_bits_whatever_the_hash_seed(tmp_path: Path) -
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         processes.append(subprocess.Popen(call, env=surroundings, **streams))
     first, second = (process.communicate() for process in processes)
-    assert processes[0].returncode == processes[1].returncode == 0, first[1][-2000:] + second[1][-2000:]
+    assert processes[0].returncode == processes[1].returncode == 0, (
+        first[1][-2000:] + second[1][-2000:]
+    )
     assert first[0].splitlines() == second[0].splitlines()
     assert "debias " in first[0]
 
@@ -148,12 +165,16 @@ def backbone(tmp_path_factory):
     return tiny_bert(tmp_path_factory.mktemp("bert") / "model", layers=1)
 
 
-def prepared_run(folder, backbone, name: str, *settings: str, variant: str = "sound") -> TrainingLoop:
+def prepared_run(
+    folder, backbone, name: str, *settings: str, variant: str = "sound"
+) -> TrainingLoop:
     recipe = load_recipe(name, variant=variant)
     if recipe.encoder.pooling == "backbone":  # a plain encoder has none
         settings = (*settings, "encoder.pooling=mean")
     corpus = write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
-    return prepare(lambda: run(corpus, backbone, folder / "run", *settings, recipe=name, variant=variant))
+    return prepare(
+        lambda: run(corpus, backbone, folder / "run", *settings, recipe=name, variant=variant)
+    )
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -179,7 +200,9 @@ def test_no_step_waits_for_a_gpu(tmp_path, backbone, monkeypatch, name: str) -> 
     monkeypatch.setattr(TrainingLoop, "_step", watched)
     settings = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
     corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
-    trained = run(corpus, backbone, tmp_path / "run", "training.max_steps=3", *settings, recipe=name)
+    trained = run(
+        corpus, backbone, tmp_path / "run", "training.max_steps=3", *settings, recipe=name
+    )
     assert trained.outcome.steps == 3
 
 

@@ -39,7 +39,9 @@ def test_published_settings_follow_the_family() -> None:
     assert load_recipe("byop-c", family="roberta-base").training.batch_size == 128
     assert load_recipe("simcse", family="minilm").encoder.pooling == "backbone"
     transfer = [load_recipe("diffcse-transfer", family=family) for family in PUBLISHED_FAMILIES]
-    assert [(of.optimizer.lr, of.terms[1].ratio) for of in transfer] == [(lr, 0.15) for lr in (2e-6, 2e-6, 3e-6, 3e-6)]
+    assert [(of.optimizer.lr, of.terms[1].ratio) for of in transfer] == [
+        (lr, 0.15) for lr in (2e-6, 2e-6, 3e-6, 3e-6)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,11 @@ def test_family(config, family) -> None:
 def test_overrides_win_and_reach_terms_by_name() -> None:
     overrides = ["optimizer.lr=1e-6", "terms.info_nce.temperature=0.1", "training.precision=fp32"]
     recipe = load_recipe("simcse", family="bert-large", overrides=overrides)
-    assert (recipe.optimizer.lr, recipe.terms[0].temperature, recipe.training.precision) == (1e-6, 0.1, "fp32")
+    assert (recipe.optimizer.lr, recipe.terms[0].temperature, recipe.training.precision) == (
+        1e-6,
+        0.1,
+        "fp32",
+    )
 
 
 def test_extends_merges_tables_replaces_lists_and_patches_terms(tmp_path) -> None:
@@ -76,12 +82,19 @@ temperature = 0.2
 batch_size = 8
 """)
     recipe = load_recipe(tmp_path / "child.toml")
-    assert (recipe.name, recipe.title, recipe.optimizer.lr, recipe.training.batch_size) == ("child", "child", 1.0, 8)
+    assert (recipe.name, recipe.title, recipe.optimizer.lr, recipe.training.batch_size) == (
+        "child",
+        "child",
+        1.0,
+        8,
+    )
     assert recipe.terms[0].temperature == 0.2
     assert recipe.published == {}
 
 
-def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_term_that_keeps_its_name(tmp_path) -> None:
+def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_term_that_keeps_its_name(
+    tmp_path,
+) -> None:
     patch = 'kind = "margin_info_nce"\nsigns = "p+"\nsize = 0.1\nnegatives = { add = ["anchor"] }'
     (tmp_path / "child.toml").write_text(f'extends = "simcse-sup"\n[terms.info_nce]\n{patch}')
     (term,) = load_recipe(tmp_path / "child.toml").terms
@@ -122,7 +135,15 @@ def test_mistakes_name_file_key_and_what_is_allowed(tmp_path, text: str, match: 
 
 
 @pytest.mark.parametrize(
-    "override", ["noequals", "a b=1", "optimizer.lrr=1", "terms.other.weight=1", "terms.7.weight=1", "variant=faithful"]
+    "override",
+    [
+        "noequals",
+        "a b=1",
+        "optimizer.lrr=1",
+        "terms.other.weight=1",
+        "terms.7.weight=1",
+        "variant=faithful",
+    ],
 )
 def test_bad_overrides_are_named(override: str) -> None:
     with pytest.raises(OpencseError, match=r"--set|unknown"):
@@ -158,7 +179,9 @@ def test_what_the_user_brings_adds_terms_and_a_weight_of_zero_leaves_one_out(tmp
     path = tmp_path / "extra.toml"
     path.write_text(EXTRA)
     assert [t.name for t in load_recipe(path).terms] == ["info_nce"]
-    recipe = load_recipe(path, having=["paraphrases"], overrides=["build.paraphrase.path=table.tsv"])
+    recipe = load_recipe(
+        path, having=["paraphrases"], overrides=["build.paraphrase.path=table.tsv"]
+    )
     assert [t.name for t in recipe.terms] == ["info_nce", "near"]
     assert recipe.build["paraphrase"].path == "table.tsv"
     with pytest.raises(OpencseError, match="no use for labels"):
@@ -201,7 +224,9 @@ def by_family(value: Any) -> dict[str, Any]:
 def written(name: str) -> dict[tuple[str, str], dict[str, Any]]:
     """What the table of a name says itself, without what it inherits, in the form of `by_family`."""
     found = {}
-    for entry in tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8")).get("settings", []):
+    for entry in tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8")).get(
+        "settings", []
+    ):
         for where in ("published", "coded"):
             if where in entry:
                 value = entry[where]

@@ -33,8 +33,12 @@ def contrastive(
     has_anchor = np.ones(n, bool) if has_anchor is None else has_anchor
     has_positive = np.ones(n, bool) if has_positive is None else has_positive
     has_negative = [np.ones(n, bool) for _ in negatives] if has_negative is None else has_negative
-    sp = {"p+": 1, "p-": -1}.get(next((signs[k : k + 2] for k in range(len(signs)) if signs[k] == "p"), ""), 0)
-    sn = {"n+": 1, "n-": -1}.get(next((signs[k : k + 2] for k in range(len(signs)) if signs[k] == "n"), ""), 0)
+    sp = {"p+": 1, "p-": -1}.get(
+        next((signs[k : k + 2] for k in range(len(signs)) if signs[k] == "p"), ""), 0
+    )
+    sn = {"n+": 1, "n-": -1}.get(
+        next((signs[k : k + 2] for k in range(len(signs)) if signs[k] == "n"), ""), 0
+    )
     t2 = t if t2 is None else t2
     width = int(has_positive.sum())
 

@@ -20,11 +20,15 @@ def jensen_shannon(p: np.ndarray, q: np.ndarray) -> float:
     total = 0.0
     for x, y in zip(p, q):
         m = (x + y) / 2
-        total += 0.5 * (x * math.log(x / m) if x > 0 else 0) + 0.5 * (y * math.log(y / m) if y > 0 else 0)
+        total += 0.5 * (x * math.log(x / m) if x > 0 else 0) + 0.5 * (
+            y * math.log(y / m) if y > 0 else 0
+        )
     return total
 
 
-def ranking_consistency(a: np.ndarray, b: np.ndarray, rows: np.ndarray, t: float, coded: bool = False) -> float:
+def ranking_consistency(
+    a: np.ndarray, b: np.ndarray, rows: np.ndarray, t: float, coded: bool = False
+) -> float:
     here = np.flatnonzero(rows)
     found = []
     for i in here:
@@ -33,7 +37,8 @@ def ranking_consistency(a: np.ndarray, b: np.ndarray, rows: np.ndarray, t: float
         if coded:  # log m is clamped from below at 1e-7: the mixture is gone
             p, q = np.maximum(p, 1e-7), np.maximum(q, 1e-7)
             found.append(
-                0.5 * sum(x * (math.log(x) - 1e-7) for x in p) + 0.5 * sum(x * (math.log(x) - 1e-7) for x in q)
+                0.5 * sum(x * (math.log(x) - 1e-7) for x in p)
+                + 0.5 * sum(x * (math.log(x) - 1e-7) for x in q)
             )
         else:
             found.append(jensen_shannon(p, q))
@@ -56,7 +61,9 @@ def lists(
         if columns:
             mine = [cosine(student[0][i], student[1][j]) / t for j in columns]
             theirs = [
-                sum(w * cosine(u[i], v[j]) for w, (u, v) in zip(weights, teachers)) / sum(weights) / t_teacher
+                sum(w * cosine(u[i], v[j]) for w, (u, v) in zip(weights, teachers))
+                / sum(weights)
+                / t_teacher
                 for j in columns
             ]
             out.append((mine, theirs))
@@ -68,7 +75,9 @@ def list_net(pairs: list[tuple[list[float], list[float]]]) -> float:
     return float(np.mean(losses)) if losses else 0.0
 
 
-def list_mle(pairs: list[tuple[list[float], list[float]]], per_position: bool = False, epsilon: float = 0.0) -> float:
+def list_mle(
+    pairs: list[tuple[list[float], list[float]]], per_position: bool = False, epsilon: float = 0.0
+) -> float:
     losses = []
     for mine, theirs in pairs:
         order = sorted(range(len(mine)), key=lambda j: -theirs[j])

@@ -1,8 +1,9 @@
 """SentEval's transfer protocol written out, one classifier and one batch after another (Conneau and Kiela 2018).
 
-Slow on purpose. It follows the published evaluation: logistic regression in PyTorch, Adam, batches of 64, a look at
-the development accuracy every 4 passes, an end after 6 looks without improvement or 200 passes; L2 penalties 1e-5 to
-1e-2 as weight decay; stratified folds from seed 1111, every classifier seeded alike.
+Slow on purpose. It follows the published evaluation: logistic regression in PyTorch, Adam, batches
+of 64, a look at the development accuracy every 4 passes, an end after 6 looks without improvement
+or 200 passes; L2 penalties 1e-5 to 1e-2 as weight decay; stratified folds from seed 1111, every
+classifier seeded alike.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Classifier:
                 order = np.random.permutation(len(x))
                 for start in range(0, len(x), self.batch):
                     rows = torch.LongTensor(order[start : start + self.batch])
-                    loss = nn.functional.cross_entropy(self.layer(x.index_select(0, rows)), y.index_select(0, rows))
+                    loss = nn.functional.cross_entropy(
+                        self.layer(x.index_select(0, rows)), y.index_select(0, rows)
+                    )
                     self.adam.zero_grad()
                     loss.backward()
                     self.adam.step()
@@ -77,7 +80,9 @@ def nested(x, y, classes, count=10, only=None, penalties=PENALTIES, **training):
             ]
             scores.append(round(100 * np.mean(inner), 2))
         chosen = penalties[int(np.argmax(scores))]
-        final = Classifier(x.shape[1], classes, chosen, **training).fit(x[train], y[train], share=0.05)
+        final = Classifier(x.shape[1], classes, chosen, **training).fit(
+            x[train], y[train], share=0.05
+        )
         results.append(round(100 * final.score(x[test], y[test]), 2))
     return results
 
@@ -87,19 +92,29 @@ def cross_validated(x, y, x_test, classes, count=10, penalties=PENALTIES, **trai
     scores = []
     for penalty in penalties:
         each = [
-            Classifier(x.shape[1], classes, penalty, **training).fit(x[a], y[a], dev=(x[b], y[b])).score(x[b], y[b])
+            Classifier(x.shape[1], classes, penalty, **training)
+            .fit(x[a], y[a], dev=(x[b], y[b]))
+            .score(x[b], y[b])
             for a, b in folds(x, y, count)
         ]
         scores.append(round(100 * np.mean(each), 2))
     chosen = penalties[int(np.argmax(scores))]
-    return Classifier(x.shape[1], classes, chosen, **training).fit(x, y, share=0.05).predict(x_test), chosen
+    return Classifier(x.shape[1], classes, chosen, **training).fit(x, y, share=0.05).predict(
+        x_test
+    ), chosen
 
 
 def split(x, y, dev, x_test, classes, penalties=PENALTIES, **training):
     """SST2: returns the predictions for the test rows and the chosen penalty."""
     scores = [
-        round(100 * Classifier(x.shape[1], classes, penalty, **training).fit(x, y, dev=dev).score(*dev), 2)
+        round(
+            100
+            * Classifier(x.shape[1], classes, penalty, **training).fit(x, y, dev=dev).score(*dev),
+            2,
+        )
         for penalty in penalties
     ]
     chosen = penalties[int(np.argmax(scores))]
-    return Classifier(x.shape[1], classes, chosen, **training).fit(x, y, dev=dev).predict(x_test), chosen
+    return Classifier(x.shape[1], classes, chosen, **training).fit(x, y, dev=dev).predict(
+        x_test
+    ), chosen

@@ -8,7 +8,12 @@ from tests.reference.contrastive import cosine
 
 
 def two_way_margin(
-    anchors: np.ndarray, closer: np.ndarray, farther: np.ndarray, alpha: float, beta: float, rows: np.ndarray
+    anchors: np.ndarray,
+    closer: np.ndarray,
+    farther: np.ndarray,
+    alpha: float,
+    beta: float,
+    rows: np.ndarray,
 ) -> float:
     """max(sim(h, h^n) - sim(h, h^p) + α, 0) + max(sim(h, h^p) - sim(h, h^n) - β, 0), mean over `rows`."""
     losses = []

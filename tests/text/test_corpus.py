@@ -25,7 +25,9 @@ def write(folder, kind: str):
     elif kind == "txt.gz":
         path.write_bytes(gzip.compress("\r\n".join(t for t, _ in cells).encode()))
     elif kind == "jsonl":
-        path.write_text("\n".join(json.dumps({"text": t, "note": n}) for t, n in ROWS), encoding="utf-8")
+        path.write_text(
+            "\n".join(json.dumps({"text": t, "note": n}) for t, n in ROWS), encoding="utf-8"
+        )
     elif kind == "csv":
         quoted = ['"' + c.replace('"', '""') + '"' for row in cells for c in row]
         lines = [",".join(quoted[i : i + 2]) for i in range(0, len(quoted), 2)]
@@ -97,7 +99,9 @@ def test_a_table_of_a_binary_format_may_hold_control_characters(tmp_path):
     assert list(Corpus(path).rows(["text"])) == [("It\x92s safe.",)]
 
 
-def test_demo_stands_for_the_texts_of_the_package_unless_a_file_has_its_name(tmp_path, monkeypatch) -> None:
+def test_demo_stands_for_the_texts_of_the_package_unless_a_file_has_its_name(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert demo_path("demo", "pairs.tsv").is_file()
     (tmp_path / "demo").write_text("A sentence of my own.\n")

@@ -40,7 +40,9 @@ def test_the_language_comes_from_the_texts_or_from_the_user() -> None:
     assert choose_language("auto", ["x7 k-9 ***"]).pack is ENGLISH
     assert choose_language("en", FRENCH_TEXT).pack is ENGLISH
     assert "is set to English" in choose_language("en", FRENCH_TEXT).line({"negation": Negation()})
-    assert choose_language("en", FRENCH_TEXT).line({"related": HardNegatives(model="backbone")}) == ""
+    assert (
+        choose_language("en", FRENCH_TEXT).line({"related": HardNegatives(model="backbone")}) == ""
+    )
     with pytest.raises(OpencseError, match="no rules for the language 'tlh'"):
         choose_language("tlh", ENGLISH_TEXT)
 
@@ -53,16 +55,28 @@ def test_the_pipeline_of_one_view_is_kept() -> None:
 
 def test_a_language_without_a_pack_changes_numbers_and_leaves_the_rest_out() -> None:
     chosen = choose_language("auto", FRENCH_TEXT)
-    specs = {"negation": Negation(remove=False), "number": ExclusiveNumberSwap(), "roles": RolePairs()}
+    specs = {
+        "negation": Negation(remove=False),
+        "number": ExclusiveNumberSwap(),
+        "roles": RolePairs(),
+    }
     specs["related"] = HardNegatives(model="backbone")
     line = chosen.line(specs)
-    assert "look French, for which there are no rules: only numbers are changed; left out: negation, roles" in line
+    assert (
+        "look French, for which there are no rules: only numbers are changed; left out: negation, roles"
+        in line
+    )
     localised = chosen.pack.localise(specs)
     assert localised["related"] is specs["related"]
     assert localised["roles"].columns("roles") == specs["roles"].columns("roles")
-    rows = [SourceRow(id=0, text="Les 12 salles sont propres."), SourceRow(id=1, text="La version 2.0 de 1995.")]
+    rows = [
+        SourceRow(id=0, text="Les 12 salles sont propres."),
+        SourceRow(id=1, text="La version 2.0 de 1995."),
+    ]
     assert [view.text for view in localised["negation"].open()(rows)] == [None, None]
-    assert [[view.text for view in views] for views in localised["roles"].open()(rows)] == [[None, None]] * 2
+    assert [[view.text for view in views] for views in localised["roles"].open()(rows)] == [
+        [None, None]
+    ] * 2
     changed, kept = (view.text for view in localised["number"].open()(rows))
     assert changed is not None
     assert changed.startswith("Les ")
@@ -71,11 +85,17 @@ def test_a_language_without_a_pack_changes_numbers_and_leaves_the_rest_out() -> 
     assert kept is None
 
 
-@pytest.mark.parametrize(("language", "beginning"), [("auto", "the texts look"), ("de", "the language is set to")])
-def test_texts_in_german_get_one_line_that_names_the_pack(monkeypatch, language: str, beginning: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "beginning"), [("auto", "the texts look"), ("de", "the language is set to")]
+)
+def test_texts_in_german_get_one_line_that_names_the_pack(
+    monkeypatch, language: str, beginning: str
+) -> None:
     monkeypatch.setattr(registry, "entry_points", lambda group: [])
     language_packs.cache_clear()
-    text = ["Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt."]
+    text = [
+        "Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt."
+    ]
     assert choose_language(language, text).line({"negation": Negation()}) == (
         f"{beginning} German, whose rules are not installed (`pip install opencse-german`, or packs/opencse-german in "
         "the repository of opencse): only numbers are changed; left out: negation"
@@ -87,12 +107,17 @@ FRENCH = LanguagePack(code="fr", name="French", rules={}, syntax="blank:fr")
 
 
 def test_a_pack_of_another_package_is_found_by_its_entry_point(monkeypatch) -> None:
-    entry, no_pack = (EntryPoint("fr", f"{__name__}:{name}", "opencse.languages") for name in ("FRENCH", "FRENCH_TEXT"))
+    entry, no_pack = (
+        EntryPoint("fr", f"{__name__}:{name}", "opencse.languages")
+        for name in ("FRENCH", "FRENCH_TEXT")
+    )
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     language_packs.cache_clear()
     try:
         assert choose_language("auto", FRENCH_TEXT).pack is FRENCH
-        line = "the texts look French: sentences are rewritten by rules for French; left out: negation"
+        line = (
+            "the texts look French: sentences are rewritten by rules for French; left out: negation"
+        )
         assert choose_language("auto", FRENCH_TEXT).line({"negation": Negation()}) == line
         monkeypatch.setattr(registry, "entry_points", lambda group: [no_pack])
         language_packs.cache_clear()
@@ -105,10 +130,22 @@ def test_a_pack_of_another_package_is_found_by_its_entry_point(monkeypatch) -> N
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        ("Refunds are not allowed after the end of the month, and they were never paid in cash.", "en"),
-        ("Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt.", "de"),
-        ("Le remboursement n'est pas possible après la fin du mois, et nous ne payons pas en espèces.", "fr"),
-        ("El reembolso no es posible después del fin de mes, y nunca se paga en efectivo por las tiendas.", "es"),
+        (
+            "Refunds are not allowed after the end of the month, and they were never paid in cash.",
+            "en",
+        ),
+        (
+            "Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt.",
+            "de",
+        ),
+        (
+            "Le remboursement n'est pas possible après la fin du mois, et nous ne payons pas en espèces.",
+            "fr",
+        ),
+        (
+            "El reembolso no es posible después del fin de mes, y nunca se paga en efectivo por las tiendas.",
+            "es",
+        ),
         ("x = 17 % 3; print(y)", None),
         ("", None),
     ],
@@ -123,7 +160,10 @@ def parser():
 
 
 def test_the_bundled_pipeline_is_small_and_parses_with_offsets_in_order(parser):
-    assert sum(file.stat().st_size for file in (ASSETS / "syntax").rglob("*") if file.is_file()) <= 10 * 2**20
+    assert (
+        sum(file.stat().st_size for file in (ASSETS / "syntax").rglob("*") if file.is_file())
+        <= 10 * 2**20
+    )
     (tokens,) = parser.parse(["The old man reads a book."])
     root = next(token for i, token in enumerate(tokens) if token.head == i)
     assert (root.text, root.tag, root.pos, root.lemma) == ("reads", "VBZ", "VERB", "read")
@@ -132,7 +172,9 @@ def test_the_bundled_pipeline_is_small_and_parses_with_offsets_in_order(parser):
     texts = ["  Two   spaces\tand a tab. ", "", "\n", "Don't!", "👍 مرحبا \x07 ok"]
     parsed = list(parser.parse(texts))
     for text, tokens in zip(texts, parsed, strict=True):
-        assert all(text[token.start : token.end] == token.text and token.text.strip() for token in tokens)
+        assert all(
+            text[token.start : token.end] == token.text and token.text.strip() for token in tokens
+        )
         assert all(0 <= token.head < len(tokens) for token in tokens)
     assert [len(tokens) for tokens in parsed][1:3] == [0, 0]
 
@@ -142,7 +184,9 @@ def test_each_text_is_parsed_once_while_it_is_recent(monkeypatch):
     parser, seen = SpacyParser("blank:en"), []
     pipe = parser._nlp.pipe
     monkeypatch.setattr(
-        parser._nlp, "pipe", lambda texts, **options: pipe(seen.extend(t := list(texts)) or t, **options)
+        parser._nlp,
+        "pipe",
+        lambda texts, **options: pipe(seen.extend(t := list(texts)) or t, **options),
     )
     for texts in (["a", "b", "a"], ["b", "c"], [], ["d", "e", "a"], ["a", "b"], list("vwxyz")):
         assert [tokens[0].text for tokens in parser.parse(texts)] == texts
@@ -170,7 +214,18 @@ class Counting:
         for text in texts:
             self.seen.append(text)
             tag = "NOUN" if text.isalpha() else "PUNCT"
-            yield (Token(text=text, start=0, end=len(text), lemma=text, tag="", pos=tag, head=0, relation="ROOT"),)
+            yield (
+                Token(
+                    text=text,
+                    start=0,
+                    end=len(text),
+                    lemma=text,
+                    tag="",
+                    pos=tag,
+                    head=0,
+                    relation="ROOT",
+                ),
+            )
 
 
 @pytest.mark.parametrize("make", [tiny_bert, tiny_roberta])

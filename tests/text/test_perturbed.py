@@ -8,7 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.text.corpus import Corpus
-from opencse.text.views.registry import Deletion, Negation, NextSentence, Passage, RandomSentence, SpanMask, build_views
+from opencse.text.views.registry import (
+    Deletion,
+    Negation,
+    NextSentence,
+    Passage,
+    RandomSentence,
+    SpanMask,
+    build_views,
+)
 
 TEXTS = [" ".join(f"w{k}" for k in range(n)) for n in range(1, 60)]
 
@@ -68,7 +76,9 @@ def test_it_masks_a_run_of_words_and_keeps_the_rest(rows, share: float) -> None:
 def test_a_smaller_span_lies_within_a_larger_one(rows, seed: int) -> None:
     small, large = (SpanMask(share=s).open(seed=seed)(rows(*TEXTS[9:])) for s in (0.2, 0.4))
     for a, b in zip(small, large, strict=True):
-        less, more = ({i for i, word in enumerate(v.text.split()) if word == "[MASK]"} for v in (a, b))
+        less, more = (
+            {i for i, word in enumerate(v.text.split()) if word == "[MASK]"} for v in (a, b)
+        )
         assert less <= more
 
 
@@ -84,16 +94,23 @@ def test_impossible_settings_are_refused(options) -> None:
         SpanMask(**options)
 
 
-FURNITURE = [f"The {word} is old." for word in ("door", "roof", "wall", "gate", "lamp", "desk", "sofa", "vase")]
+FURNITURE = [
+    f"The {word} is old."
+    for word in ("door", "roof", "wall", "gate", "lamp", "desk", "sofa", "vase")
+]
 
 
 def built(tmp_path, specs, texts=FURNITURE):
     (tmp_path / "corpus.txt").write_text("\n".join(texts))
-    return pq.read_table(build_views(Corpus(tmp_path / "corpus.txt"), specs, tmp_path / "out").path).to_pylist()
+    return pq.read_table(
+        build_views(Corpus(tmp_path / "corpus.txt"), specs, tmp_path / "out").path
+    ).to_pylist()
 
 
 def test_each_sentence_has_the_one_that_follows_and_the_last_has_none(tmp_path):
-    table = built(tmp_path, {"next": NextSentence()}, ["One.", "Two.", "", "Three.", "Four.", "Five."])
+    table = built(
+        tmp_path, {"next": NextSentence()}, ["One.", "Two.", "", "Three.", "Four.", "Five."]
+    )
     assert [row["next"] for row in table] == ["Two.", "Three.", "Four.", "Five.", None]
     assert [row["next.rule"] for row in table][-2:] == ["row 4", "last row"]
 
@@ -116,7 +133,10 @@ def test_a_passage_has_others_beside_the_sentence_but_not_too_many_words(tmp_pat
     rows = built(tmp_path, specs)
     assert rows[-1]["passage"] is None
     assert all(8 < len(row["passage"].split()) <= 16 for row in rows[:-1])
-    assert all(f" {row['text']} " in f" {row['passage']} " and row["next"] in row["passage"] for row in rows[:-1])
+    assert all(
+        f" {row['text']} " in f" {row['passage']} " and row["next"] in row["passage"]
+        for row in rows[:-1]
+    )
     monkeypatch.setattr("opencse.text.perturbed._PASSAGE_WORDS", 4)
     (tmp_path / "short").mkdir()
     assert all(len(row["passage"].split()) == 8 for row in built(tmp_path / "short", specs)[:-1])

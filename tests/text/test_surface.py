@@ -12,16 +12,25 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.surface import consistency_opposition, edit_units, lexical_overlap, match_error_rate
+from opencse.text.surface import (
+    consistency_opposition,
+    edit_units,
+    lexical_overlap,
+    match_error_rate,
+)
 
 
 def back_trace(reference: str, hypothesis: str, order: str = "CSID") -> tuple[int, int, int, int]:
     """S, D, I, C by the textbook: the whole matrix, then back from the end; `order` says what is preferred."""
     r, h = reference.lower().split(), hypothesis.lower().split()
-    d = [[max(i, j) if i == 0 or j == 0 else 0 for j in range(len(h) + 1)] for i in range(len(r) + 1)]
+    d = [
+        [max(i, j) if i == 0 or j == 0 else 0 for j in range(len(h) + 1)] for i in range(len(r) + 1)
+    ]
     for i in range(1, len(r) + 1):
         for j in range(1, len(h) + 1):
-            d[i][j] = min(d[i - 1][j - 1] + (r[i - 1] != h[j - 1]), d[i][j - 1] + 1, d[i - 1][j] + 1)
+            d[i][j] = min(
+                d[i - 1][j - 1] + (r[i - 1] != h[j - 1]), d[i][j - 1] + 1, d[i - 1][j] + 1
+            )
     i, j, counts = len(r), len(h), dict.fromkeys("SDIC", 0)
     while i or j:
         same = i > 0 and j > 0 and r[i - 1] == h[j - 1]
@@ -38,7 +47,9 @@ def back_trace(reference: str, hypothesis: str, order: str = "CSID") -> tuple[in
 
 
 texts = st.lists(
-    st.sampled_from(["a", "b", "c", "d", "E", "e", "longer-than-eight-bytes", "longer-than-eight-bytez", "é"]),
+    st.sampled_from(
+        ["a", "b", "c", "d", "E", "e", "longer-than-eight-bytes", "longer-than-eight-bytez", "é"]
+    ),
     max_size=14,
 )
 pairs = st.lists(st.tuples(texts, texts), max_size=40)
@@ -49,7 +60,9 @@ pairs = st.lists(st.tuples(texts, texts), max_size=40)
 def test_rates_are_those_of_the_literal_back_trace(words):
     a, b = [" ".join(left) for left, _ in words], [" ".join(right) for _, right in words]
     counts = [back_trace(x, y) for x, y in zip(a, b, strict=True)]
-    assert match_error_rate(a, b).tolist() == [(s + d + i) / max(1, s + d + i + c) for s, d, i, c in counts]
+    assert match_error_rate(a, b).tolist() == [
+        (s + d + i) / max(1, s + d + i + c) for s, d, i, c in counts
+    ]
 
 
 TIES = {("a b a", "b c a b"): 3 / 4, ("a b a", "b a a"): 2 / 3}
@@ -65,7 +78,9 @@ def test_ties_are_broken_in_order_and_columns_may_be_empty_but_not_unequal():
         match_error_rate(["a", "b"], ["a"])
 
 
-column = st.lists(st.lists(st.sampled_from(list("abcB")), max_size=9).map(" ".join), min_size=1, max_size=20)
+column = st.lists(
+    st.lists(st.sampled_from(list("abcB")), max_size=9).map(" ".join), min_size=1, max_size=20
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -94,7 +109,9 @@ def test_example_1_of_osscse(data_folder: Path):
     )
     assert example is not None
     source = " ".join(example[1].split())
-    variants = re.findall(r"\([iv]+\) (\w+): (.*?)\s*\(UnSup: .*?MER: ([\d.]+)\)", " ".join(example[2].split()))
+    variants = re.findall(
+        r"\([iv]+\) (\w+): (.*?)\s*\(UnSup: .*?MER: ([\d.]+)\)", " ".join(example[2].split())
+    )
     printed = {name: (text, float(value)) for name, text, value in variants}
     assert len(printed) == 6
     for name, (text, value) in printed.items():
@@ -114,7 +131,9 @@ def test_two_single_texts_are_refused_and_not_compared_letter_by_letter(measure)
 
 @pytest.mark.parametrize("pair", [136, 304])
 def test_one_pair_read_the_other_way_gives_the_published_count(data_folder: Path, pair: int):
-    with gzip.open(data_folder / "eval/STS15/test.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+    with gzip.open(
+        data_folder / "eval/STS15/test.tsv.gz", "rt", encoding="utf-8", newline="\n"
+    ) as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     rows = [row for row in rows if row["subset"] == "answers-students"]
     sides = [[row[f"{side}_senteval"] for row in rows] for side in ("sentence1", "sentence2")]
@@ -133,7 +152,9 @@ def test_ties_are_opposed_and_no_pairs_are_no_error():
     assert np.isnan(split.median_score)
 
 
-texts = st.lists(st.text(alphabet="ab cD\tÉé\n\u3000😀 \ud800", max_size=30), min_size=1, max_size=6)
+texts = st.lists(
+    st.text(alphabet="ab cD\tÉé\n\u3000😀 \ud800", max_size=30), min_size=1, max_size=6
+)
 
 
 @settings(deadline=None)

@@ -42,7 +42,9 @@ def test_columns_of_unknown_names_and_of_numbers_are_refused(tmp_path) -> None:
         UserText(path).corpus()
     with pytest.raises(OpencseError, match="no column 'c'"):
         UserText(path, column="c").corpus()
-    (tmp_path / "t.csv").write_text("text,remark\n" + "".join(f"{i},The lamp {i} is on.\n" for i in range(9)))
+    (tmp_path / "t.csv").write_text(
+        "text,remark\n" + "".join(f"{i},The lamp {i} is on.\n" for i in range(9))
+    )
     (tmp_path / "plain.txt").write_text("\n".join(TEXTS))
     with pytest.raises(OpencseError, match=r"plain.txt: no column 'c'.*It has: text"):
         collect_passages(tmp_path / "plain.txt", column="c")
@@ -126,7 +128,9 @@ WRAPPED = [  # at 48 characters, as an editor does it
 ]
 
 
-@pytest.mark.parametrize(("name", "lines"), [("a.txt", PARAGRAPHS), ("b/a.txt", WRAPPED), ("a.md", WRAPPED)])
+@pytest.mark.parametrize(
+    ("name", "lines"), [("a.txt", PARAGRAPHS), ("b/a.txt", WRAPPED), ("a.md", WRAPPED)]
+)
 def test_paragraphs_are_split_by_one_rule(tmp_path, capsys, name, lines) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -137,7 +141,9 @@ def test_paragraphs_are_split_by_one_rule(tmp_path, capsys, name, lines) -> None
     assert f"{given.name}: split into 5 distinct sentences" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("texts", [SENTENCES, ["reset my password", "log in with a key", "who can edit"]])
+@pytest.mark.parametrize(
+    "texts", [SENTENCES, ["reset my password", "log in with a key", "who can edit"]]
+)
 def test_one_sentence_per_line_stays_as_it_is(tmp_path, texts) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\n".join(texts))
@@ -175,7 +181,10 @@ def test_pdf_and_docx_are_named_with_the_extra_where_it_is_missing(tmp_path, mon
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(OpencseError, match=r'pip install "opencse\[documents\]"'):
             UserText(tmp_path / name).corpus()
-    with pytest.raises(OpencseError, match=r"holds no document, but 1 \.pdf files, 1 \.docx files.*extra `documents`"):
+    with pytest.raises(
+        OpencseError,
+        match=r"holds no document, but 1 \.pdf files, 1 \.docx files.*extra `documents`",
+    ):
         UserText(tmp_path).corpus()
 
 
@@ -229,11 +238,19 @@ def test_paragraphs_and_cells_of_docx_are_read(tmp_path) -> None:
 
 def test_scripts_without_spaces_are_split_and_their_words_counted(tmp_path) -> None:
     """Chinese, Japanese and Thai have no spaces between words: their sentences were taken for one-word headings."""
-    chinese = [f"我喜欢第{i}个苹果。" + end for i in range(20) for end in ("他不喜欢它！”", "你呢，第几个人？")]
+    chinese = [
+        f"我喜欢第{i}个苹果。" + end
+        for i in range(20)
+        for end in ("他不喜欢它！”", "你呢，第几个人？")
+    ]
     japanese = [f"私は{i}番目の林檎が好きです。彼は嫌いです。" for i in range(20)]
     for name, text, first in (
         ("zh.md", "".join(chinese), ["我喜欢第0个苹果。", "他不喜欢它！”", "你呢，第几个人？"]),
-        ("ja.txt", "".join(japanese), ["私は0番目の林檎が好きです。", "彼は嫌いです。", "私は1番目の林檎が好きです。"]),
+        (
+            "ja.txt",
+            "".join(japanese),
+            ["私は0番目の林檎が好きです。", "彼は嫌いです。", "私は1番目の林檎が好きです。"],
+        ),
     ):
         path = tmp_path / name
         path.write_text(text)
@@ -279,7 +296,9 @@ def texts(path, **options) -> list[str]:
         ("a.html", HTML, ["Staff get 25 days of leave & more.", "Ask early."], ("Menu", "var", "color")),
     ],
 )  # fmt: skip
-def test_markup_code_menus_and_scripts_are_no_text(tmp_path, name, content, sentences, left_out) -> None:
+def test_markup_code_menus_and_scripts_are_no_text(
+    tmp_path, name, content, sentences, left_out
+) -> None:
     (tmp_path / name).write_text(content)
     (found,) = Documents(tmp_path / name).passages()
     assert set(sentences) <= set(found.sentences)
@@ -330,6 +349,11 @@ def test_nothing_to_read(tmp_path, make) -> None:
 
 
 def test_german_ordinals_and_abbreviations_end_no_sentence(tmp_path) -> None:
-    (tmp_path / "a.md").write_text("Der Vertrag endet am 3. Mai. Er gilt z. B. nicht für die Kunden, die wir haben.")
+    (tmp_path / "a.md").write_text(
+        "Der Vertrag endet am 3. Mai. Er gilt z. B. nicht für die Kunden, die wir haben."
+    )
     (passage,) = Documents(tmp_path).passages()
-    assert passage.sentences == ("Der Vertrag endet am 3. Mai.", "Er gilt z. B. nicht für die Kunden, die wir haben.")
+    assert passage.sentences == (
+        "Der Vertrag endet am 3. Mai.",
+        "Er gilt z. B. nicht für die Kunden, die wir haben.",
+    )

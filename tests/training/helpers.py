@@ -40,8 +40,13 @@ def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text
         for i in range(rows):
             record: dict[str, str | None] = {}
             for c, column in enumerate(columns):
-                words = [WORDS[(i * (c + 3) + k * k + c) % len(WORDS)] for k in range(2 + (i * 7 + c) % 9)]
-                record[column] = None if c and i % 5 == 0 else " ".join([*words, WORDS[i % len(WORDS)]])
+                words = [
+                    WORDS[(i * (c + 3) + k * k + c) % len(WORDS)]
+                    for k in range(2 + (i * 7 + c) % 9)
+                ]
+                record[column] = (
+                    None if c and i % 5 == 0 else " ".join([*words, WORDS[i % len(WORDS)]])
+                )
             file.write(json.dumps(record) + "\n")
     return path
 
@@ -49,7 +54,9 @@ def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text
 def token_store(folder: Path, columns: tuple[str, ...], encoder: Any) -> TokenStore:
     """The columns of `write_corpus`, tokenised for an encoder; rows may lack all but the text."""
     sources = [TokenSource(column, optional=column != "text") for column in columns]
-    return open_token_store(Corpus(folder / "corpus.jsonl"), sources, encoder.tokenizer, 20, progress=False)
+    return open_token_store(
+        Corpus(folder / "corpus.jsonl"), sources, encoder.tokenizer, 20, progress=False
+    )
 
 
 def run(
@@ -72,7 +79,9 @@ def run(
     ]
     model = Backbone(backbone)
     if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe, family=model.family, variant=variant, overrides=[*base, *settings])
+        recipe = load_recipe(
+            recipe, family=model.family, variant=variant, overrides=[*base, *settings]
+        )
     control = RunControl(folder=Path(out), progress=False, **options)
     return train_encoder(recipe, Corpus(corpus), model, Measures(development=dev), control)
 
@@ -91,7 +100,9 @@ def interrupt() -> None:
     raise KeyboardInterrupt
 
 
-def crash_at(step: int, monkeypatch: pytest.MonkeyPatch, crash: Callable[[], None] = interrupt) -> None:
+def crash_at(
+    step: int, monkeypatch: pytest.MonkeyPatch, crash: Callable[[], None] = interrupt
+) -> None:
     """Interrupt a run at a step, as Ctrl-C does."""
     original = BatchSampler.batch
 

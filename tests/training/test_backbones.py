@@ -30,7 +30,12 @@ from tests.recipes.test_every_recipe import _prepare
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
 
-SHAPE = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+SHAPE = {
+    "num_hidden_layers": 2,
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
 GROUPED = SHAPE | {"num_key_value_heads": 2, "head_dim": 8, "tie_word_embeddings": False}
 RELATIVE = {
     "position_biased_input": False,
@@ -44,9 +49,12 @@ CONFIGS = {
     "mpnet": SHAPE | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
     "electra": SHAPE | {"embedding_size": 32},
     "modernbert": SHAPE | {"attention_dropout": 0.1, "mlp_dropout": 0.1, "embedding_dropout": 0.1},
-    "xlm-roberta": SHAPE | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1},
+    "xlm-roberta": SHAPE
+    | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1},
     "deberta": SHAPE | RELATIVE,
-    "deberta-v2": SHAPE | RELATIVE | {"norm_rel_ebd": "layer_norm", "share_att_key": True},  # DeBERTa-v3's, too
+    "deberta-v2": SHAPE
+    | RELATIVE
+    | {"norm_rel_ebd": "layer_norm", "share_att_key": True},  # DeBERTa-v3's, too
     "qwen3": GROUPED,
     "qwen2": GROUPED,
     "mistral": GROUPED | {"sliding_window": None},
@@ -57,9 +65,15 @@ DECODERS = ("qwen3", "qwen2", "mistral")
 def backbone(folder: Path, kind: str, **changes: object) -> Path:
     """A masked language model in a plain folder, or a decoder as an embedder: bf16, last token, a prompt."""
     bert = kind not in (*DECODERS, "xlm-roberta", "mpnet")
-    tokenizer = AutoTokenizer.from_pretrained((tiny_bert if bert else tiny_roberta)(folder / f"tokenizer-{kind}"))
+    tokenizer = AutoTokenizer.from_pretrained(
+        (tiny_bert if bert else tiny_roberta)(folder / f"tokenizer-{kind}")
+    )
     tokenizer.model_input_names = ["input_ids", "attention_mask"]
-    general = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 66}
+    general = {
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "max_position_embeddings": 66,
+    }
     config = AutoConfig.for_model(kind, **general | CONFIGS[kind] | changes)
     torch.manual_seed(0)
     if kind not in DECODERS:
@@ -67,11 +81,15 @@ def backbone(folder: Path, kind: str, **changes: object) -> Path:
         tokenizer.save_pretrained(folder / kind)
         return folder / kind
     AutoModel.from_config(config).to(torch.bfloat16).save_pretrained(folder / f"plain-{kind}")
-    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 2)])
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        "$A </s>", special_tokens=[("</s>", 2)]
+    )
     tokenizer.padding_side, tokenizer.mask_token = "left", None
     tokenizer.save_pretrained(folder / f"plain-{kind}")
     modules = [Transformer(str(folder / f"plain-{kind}")), Pooling(32, "lasttoken"), Normalize()]
-    model = SentenceTransformer(modules=modules, prompts={"query": "the query is ", "document": ""}, device="cpu")
+    model = SentenceTransformer(
+        modules=modules, prompts={"query": "the query is ", "document": ""}, device="cpu"
+    )
     model.to(torch.bfloat16).save(str(folder / kind))
     return folder / kind
 
@@ -82,10 +100,15 @@ def test_it_trains_and_exports(tmp_path, kind: str) -> None:
     pooling = "backbone" if kind in DECODERS else "mean"
     settings = ["training.precision=bf16", f"encoder.pooling={pooling}", "encoder.dropout=0.1"]
     result = run(corpus, backbone(tmp_path, kind), tmp_path / "out", *settings, notify=notes.append)
-    model, texts = SentenceTransformer(str(result.model), device="cpu"), ["the cat", "a dog runs in the garden", ""]
+    model, texts = (
+        SentenceTransformer(str(result.model), device="cpu"),
+        ["the cat", "a dog runs in the garden", ""],
+    )
     vectors = model.encode(texts)
     assert vectors.shape == (3, 32)
-    np.testing.assert_allclose(Embedder(load_encoder(result.model)).encode(texts), vectors, atol=1e-5)
+    np.testing.assert_allclose(
+        Embedder(load_encoder(result.model)).encode(texts), vectors, atol=1e-5
+    )
     np.testing.assert_allclose([model.encode(text) for text in texts], vectors, atol=1e-4)
     packed = kind in ("distilbert", "electra", "xlm-roberta")
     assert any(f"a {kind} does not compute them packed" in note for note in notes) != packed
@@ -94,7 +117,9 @@ def test_it_trains_and_exports(tmp_path, kind: str) -> None:
 
 def test_a_model_built_without_dropout_gets_some_when_asked(tmp_path) -> None:
     corpus = write_corpus(tmp_path, 24)
-    still = backbone(tmp_path, "modernbert", attention_dropout=0.0, mlp_dropout=0.0, embedding_dropout=0.0)
+    still = backbone(
+        tmp_path, "modernbert", attention_dropout=0.0, mlp_dropout=0.0, embedding_dropout=0.0
+    )
     with pytest.raises(OpencseError, match=r"dropout is 0.*encoder\.dropout=0\.1"):
         run(corpus, still, tmp_path / "out")
     run(corpus, still, tmp_path / "out", "encoder.dropout=0.1")
@@ -103,7 +128,9 @@ def test_a_model_built_without_dropout_gets_some_when_asked(tmp_path) -> None:
 def test_a_decoder_pools_its_last_token(tmp_path) -> None:
     folder = backbone(tmp_path, "mistral")
     plain = tmp_path / "plain-mistral"
-    with pytest.raises(OpencseError, match=r"a decoder, whose first token.*encoder\.pooling=lasttoken"):
+    with pytest.raises(
+        OpencseError, match=r"a decoder, whose first token.*encoder\.pooling=lasttoken"
+    ):
         run(write_corpus(tmp_path, 24), plain, tmp_path / "out")
     own, other = (load_encoder(folder), load_encoder(plain, pooling="lasttoken"))
     texts = ["the cat", "a dog runs in the garden"]
@@ -117,7 +144,10 @@ def test_a_decoder_that_reads_both_ways_keeps_doing_so(tmp_path) -> None:
     folder = backbone(tmp_path, "qwen2", is_causal=False)
     settings = ["encoder.pooling=cls", "encoder.dropout=0.1", "training.max_steps=1"]
     result = run(write_corpus(tmp_path, 24), folder, tmp_path / "out", *settings)
-    for model in (load_encoder(folder, pooling="cls"), SentenceTransformer(str(result.model), device="cpu")):
+    for model in (
+        load_encoder(folder, pooling="cls"),
+        SentenceTransformer(str(result.model), device="cpu"),
+    ):
         one, other = model.encode(["the cat", "the dog runs"])
         assert not np.allclose(one, other, atol=1e-3)
 
@@ -137,7 +167,14 @@ def test_an_instruction_is_read_in_training_too(tmp_path) -> None:
         patch.setattr(loop.TrainingLoop, "run", look)
         prompts = [f"views.{view}.prompt=the query is {{}}" for view in ("anchor", "twin")]
         with pytest.raises(KeyboardInterrupt):
-            run(corpus, folder, tmp_path / "out", "encoder.pooling=backbone", "encoder.dropout=0.1", *prompts)
+            run(
+                corpus,
+                folder,
+                tmp_path / "out",
+                "encoder.pooling=backbone",
+                "encoder.dropout=0.1",
+                *prompts,
+            )
     texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()[:4]]
     model = load_encoder(folder)
     np.testing.assert_allclose(seen["vectors"], model.encode(texts, prompt_name="query"), atol=1e-5)
@@ -150,7 +187,9 @@ FAMILIES = ("qwen3", "mistral", "modernbert", "xlm-roberta", "mpnet", "deberta",
 
 def cells() -> dict[tuple[str, str], str]:
     """What the page says of each recipe and family."""
-    found = re.findall(r"^\| ((?:`|all others).*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    found = re.findall(
+        r"^\| ((?:`|all others).*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
     rows = [line.split(" | ") for line in found]
     named = {name: row[1:] for row in rows for name in re.findall(r"`([\w-]+)`", row[0])}
     others = next(row[1:] for row in rows if row[0] == "all others")
@@ -169,7 +208,9 @@ def trained(folder: Path, name: str, kind: str, *more: str) -> None:
         settings.append("encoder.pooling=backbone")
     result = run(corpus, start, folder / "run", *settings, *more, recipe=name)
     assert result.outcome.steps == 3
-    model = SentenceTransformer(str(result.model), device="cpu", trust_remote_code=recipe.block is not None)
+    model = SentenceTransformer(
+        str(result.model), device="cpu", trust_remote_code=recipe.block is not None
+    )
     assert np.isfinite(model.encode(["the cat", "a dog runs"])).all()
 
 
@@ -177,7 +218,8 @@ DIAGONAL = [(name, FAMILIES[i % len(FAMILIES)]) for i, name in enumerate(recipe_
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [pytest.param(*pair, marks=[] if pair in DIAGONAL else pytest.mark.slow) for pair in cells()]
+    ("name", "kind"),
+    [pytest.param(*pair, marks=[] if pair in DIAGONAL else pytest.mark.slow) for pair in cells()],
 )
 def test_a_recipe_does_on_each_family_what_the_page_says(tmp_path, name: str, kind: str) -> None:
     said = cells()[name, kind]
@@ -190,7 +232,9 @@ def test_a_recipe_does_on_each_family_what_the_page_says(tmp_path, name: str, ki
     assert caught.value.remedy
 
 
-def test_promptbert_trains_without_denoising_where_there_are_no_position_embeddings(tmp_path) -> None:
+def test_promptbert_trains_without_denoising_where_there_are_no_position_embeddings(
+    tmp_path,
+) -> None:
     trained(tmp_path, "promptbert", "modernbert", "encoder.denoising=none")
 
 
@@ -210,7 +254,9 @@ TEXTS = ["the cat", "a dog runs in the garden", ""]
 LORA = ("encoder.lora.rank=4", "encoder.lora.dropout=0.1", "encoder.pooling=backbone")
 
 
-def test_a_decoder_learns_by_adapters_that_are_merged_resumes_and_loads_alone(tmp_path, monkeypatch) -> None:
+def test_a_decoder_learns_by_adapters_that_are_merged_resumes_and_loads_alone(
+    tmp_path, monkeypatch
+) -> None:
     pytest.importorskip("peft")
     corpus, start = write_corpus(tmp_path, 40), backbone(tmp_path, "qwen3")
     whole = run(corpus, start, tmp_path / "whole", *LORA, dev=SquaresDev())
@@ -224,8 +270,12 @@ def test_a_decoder_learns_by_adapters_that_are_merged_resumes_and_loads_alone(tm
     assert all((found[key] == tensor).all() for key, tensor in expected.items())
 
     before = load_file(start / "model.safetensors")
-    assert {key: value.shape for key, value in expected.items()} == {k: tuple(v.shape) for k, v in before.items()}
-    changed = {key for key in expected if not np.allclose(expected[key], before[key].float().numpy())}
+    assert {key: value.shape for key, value in expected.items()} == {
+        k: tuple(v.shape) for k, v in before.items()
+    }
+    changed = {
+        key for key in expected if not np.allclose(expected[key], before[key].float().numpy())
+    }
     assert changed == {key for key in expected if "_proj" in key}
     for key in changed:  # what was added has the rank of the adapters
         ranks = np.linalg.matrix_rank(expected[key] - before[key].float().numpy(), tol=1e-6)
@@ -239,7 +289,11 @@ class SquaresDev(FakeDev):
 
     def scores(self) -> dict[str, float]:
         named = self.encoder.named_parameters()
-        return {"fake": float(sum(p.detach().square().sum() for name, p in named if "lora_B" in name) * 1e6 % 7)}
+        return {
+            "fake": float(
+                sum(p.detach().square().sum() for name, p in named if "lora_B" in name) * 1e6 % 7
+            )
+        }
 
 
 @pytest.mark.parametrize("kind", ["bert", "mpnet", "deberta-v2", "modernbert"])
@@ -268,12 +322,24 @@ def test_without_peft_the_error_names_the_extra(tmp_path, monkeypatch, capsys) -
     monkeypatch.setitem(sys.modules, "peft", None)
     settings = ["encoder.lora.rank=4", "encoder.pooling=mean"]
     corpus, start = write_corpus(tmp_path), tiny_bert(tmp_path / "bert")
-    command = ["train", "simcse", str(corpus), "--backbone", str(start), "-o", str(tmp_path / "out")]
-    monkeypatch.setattr("sys.argv", ["opencse", *command, *(part for each in settings for part in ("--set", each))])
+    command = [
+        "train",
+        "simcse",
+        str(corpus),
+        "--backbone",
+        str(start),
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    monkeypatch.setattr(
+        "sys.argv", ["opencse", *command, *(part for each in settings for part in ("--set", each))]
+    )
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    assert 'the package peft is not installed. pip install "opencse[lora]"' in capsys.readouterr().err
+    assert (
+        'the package peft is not installed. pip install "opencse[lora]"' in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -331,5 +397,7 @@ def test_a_layer_is_computed_again_at_the_dropout_of_its_view() -> None:
 
 def test_a_model_that_cannot_is_named(tmp_path) -> None:
     settings = ["training.gradient_checkpointing=true", "encoder.pooling=mean"]
-    with pytest.raises(OpencseError, match=r"a MPNetModel cannot do gradient checkpointing.*micro_batch"):
+    with pytest.raises(
+        OpencseError, match=r"a MPNetModel cannot do gradient checkpointing.*micro_batch"
+    ):
         run(write_corpus(tmp_path), backbone(tmp_path, "mpnet"), tmp_path / "out", *settings)

@@ -72,16 +72,24 @@ def test_rows_are_padded_to_the_longest_and_padding_is_masked() -> None:
 
 
 def test_rows_in_groups_of_similar_length_keep_their_slots() -> None:
-    batch = Assembler(Store(3, 30, 4, 29, 30), {"anchor": ViewTokens(0, FRAME, 40, None)}, 0, budget=70)(range(5))
+    batch = Assembler(
+        Store(3, 30, 4, 29, 30), {"anchor": ViewTokens(0, FRAME, 40, None)}, 0, budget=70
+    )(range(5))
     (part,) = batch.passes
     assert [tuple(ids.shape) for ids, _, _ in part.groups] == [(2, 32), (1, 31), (2, 6)]
     assert part.slots.tolist() == [1, 4, 3, 2, 0]
-    assert part.lengths.tolist() == [32, 32, 31, 6, 5] == [int(m) for _, mask, _ in part.groups for m in mask.sum(1)]
+    assert (
+        part.lengths.tolist()
+        == [32, 32, 31, 6, 5]
+        == [int(m) for _, mask, _ in part.groups for m in mask.sum(1)]
+    )
 
 
 def test_every_epoch_and_every_seed_has_an_order_of_its_own():
     orders = {
-        (seed, epoch): tuple(np.concatenate([sampler.batch(4 * epoch + step) for step in range(4)]).tolist())
+        (seed, epoch): tuple(
+            np.concatenate([sampler.batch(4 * epoch + step) for step in range(4)]).tolist()
+        )
         for seed in (0, 1)
         for sampler in [BatchSampler(32, 8, seed)]
         for epoch in (0, 1)
@@ -110,7 +118,9 @@ def wise(tmp_path_factory) -> Path:
     """Of another family and width than the backbone, in sentence-transformers' format."""
     folder = tmp_path_factory.mktemp("wise")
     transformer = Transformer(str(tiny_roberta(folder / "plain", width=48, seed=3)))
-    SentenceTransformer(modules=[transformer, Pooling(48, "mean")], device="cpu").save(str(folder / "st"))
+    SentenceTransformer(modules=[transformer, Pooling(48, "mean")], device="cpu").save(
+        str(folder / "st")
+    )
     return folder / "st"
 
 
@@ -124,7 +134,9 @@ SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 def vectors(made: Recipe, backbone: Path, corpus: Path) -> dict[str, np.ndarray]:
     loaded = load_teachers(made, Backbone(backbone))
-    return teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)["wise"]
+    return teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)[
+        "wise"
+    ]
 
 
 def test_the_vectors_are_the_teachers_own(backbone, wise, corpus, monkeypatch) -> None:
@@ -146,17 +158,26 @@ def test_length_and_pooling(backbone, wise, corpus) -> None:
     model.max_seq_length = 4
     found = vectors(recipe(model=str(wise), max_length=4), backbone, corpus)
     np.testing.assert_allclose(found["anchor"][0], model.encode(text), atol=2e-6)
-    one, two = (vectors(recipe(model=str(backbone), pooling=p), backbone, corpus)["anchor"] for p in ("cls", "mean"))
+    one, two = (
+        vectors(recipe(model=str(backbone), pooling=p), backbone, corpus)["anchor"]
+        for p in ("cls", "mean")
+    )
     assert np.abs(one - two).max() > 0.01
-    own = vectors(recipe(model="backbone"), backbone, corpus)["anchor"]  # the recipe's pooling is cls
+    own = vectors(recipe(model="backbone"), backbone, corpus)[
+        "anchor"
+    ]  # the recipe's pooling is cls
     np.testing.assert_array_equal(own, one)
 
 
-def test_what_is_cached_is_not_computed_again(backbone, wise, corpus, tmp_path, monkeypatch) -> None:
+def test_what_is_cached_is_not_computed_again(
+    backbone, wise, corpus, tmp_path, monkeypatch
+) -> None:
     made = recipe(model=str(wise))
     first = vectors(made, backbone, corpus)
     monkeypatch.setattr(Embedder, "encode", None)
-    (tmp_path / "same.jsonl").write_bytes(corpus.read_bytes() + b"\n")  # another file with the same sentences
+    (tmp_path / "same.jsonl").write_bytes(
+        corpus.read_bytes() + b"\n"
+    )  # another file with the same sentences
     again = vectors(made, backbone, tmp_path / "same.jsonl")
     assert all(np.array_equal(first[v], again[v]) for v in first)
     with pytest.raises(TypeError):
@@ -176,7 +197,9 @@ def test_another_teacher_is_another_run(tmp_path, backbone, wise, corpus, monkey
     (tmp_path / "teacher").unlink()
     tiny_bert(tmp_path / "plain", seed=7)
     transformer = Transformer(str(tmp_path / "plain"))
-    SentenceTransformer(modules=[transformer, Pooling(32, "mean")], device="cpu").save(str(tmp_path / "teacher"))
+    SentenceTransformer(modules=[transformer, Pooling(32, "mean")], device="cpu").save(
+        str(tmp_path / "teacher")
+    )
     with pytest.raises(OpencseError, match="another teacher wise"):
         run(corpus, backbone, tmp_path / "out", recipe=made, resume=True)
 
@@ -186,7 +209,10 @@ def test_another_teacher_is_another_run(tmp_path, backbone, wise, corpus, monkey
     [
         ({"model": "./nowhere"}, r"teachers\.wise: \./nowhere: no such model folder"),
         ({"model": "PLAIN"}, r"teachers\.wise: .*defines no pooling.*teachers\.wise\.pooling"),
-        ({"model": "backbone", "max_length": 500}, r"teachers\.wise: max_length is 500.*at most 64"),
+        (
+            {"model": "backbone", "max_length": 500},
+            r"teachers\.wise: max_length is 500.*at most 64",
+        ),
     ],
 )
 def test_a_teacher_that_cannot_be_used_is_named_before_anything_is_written(
@@ -200,7 +226,9 @@ def test_a_teacher_that_cannot_be_used_is_named_before_anything_is_written(
 
 def test_a_term_names_its_teacher() -> None:
     made = recipe(model="backbone")
-    with pytest.raises(ValueError, match=r"needs the teacher 'clever'.*teachers: wise.*\[teachers\.clever\]"):
+    with pytest.raises(
+        ValueError, match=r"needs the teacher 'clever'.*teachers: wise.*\[teachers\.clever\]"
+    ):
         replace(made, terms=(Imitate(teacher="clever"),))
     assert replace(made, terms=(made.terms[0],)).used_teachers == {}  # then none is loaded
     for settings in ({"model": ""}, {"model": "a", "max_length": 1}):

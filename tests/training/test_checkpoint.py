@@ -40,7 +40,9 @@ def test_only_so_many_are_kept(tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000002", "step-00000003"]
 
 
-@pytest.mark.parametrize("file", ["network.safetensors", "optimizer.safetensors", "state.json", "checksums.json"])
+@pytest.mark.parametrize(
+    "file", ["network.safetensors", "optimizer.safetensors", "state.json", "checksums.json"]
+)
 def test_a_damaged_checkpoint_is_passed_over_with_a_line_that_says_so(tmp_path, file) -> None:
     checkpoints, told = saved(tmp_path, 1, 2)
     path = tmp_path / "step-00000002" / file
@@ -50,7 +52,9 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_line_that_says_so(tmp_path, 
     assert "step-00000002 is damaged" in told[0]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_no_change_of_a_byte_goes_unnoticed(tmp_path_factory, data) -> None:
     folder = tmp_path_factory.mktemp("checkpoints")
@@ -60,7 +64,9 @@ def test_no_change_of_a_byte_goes_unnoticed(tmp_path_factory, data) -> None:
     at = data.draw(st.integers(0, len(content) - 1))
     before = content[at]
     content[at] ^= data.draw(st.integers(1, 255))
-    assume(not (path.name == "checksums.json" and bytes([before, content[at]]).isspace()))  # the same JSON
+    assume(
+        not (path.name == "checksums.json" and bytes([before, content[at]]).isspace())
+    )  # the same JSON
     path.write_bytes(content)
     assert resumed(checkpoints) == 1
 
@@ -137,7 +143,10 @@ def test_moments_and_generators_go_on(tmp_path) -> None:
         for name, value in state.items():
             assert torch.equal(fresh.state_dict()["state"][index][name], value)
     moments = load_file(path / "optimizer.safetensors")
-    save_file({key: value for key, value in moments.items() if key != "0.step"}, path / "optimizer.safetensors")
+    save_file(
+        {key: value for key, value in moments.items() if key != "0.step"},
+        path / "optimizer.safetensors",
+    )
     sealed_anew(path)
     with pytest.raises(OpencseError, match=r"optimizer\.safetensors: does not fit"):
         resumed(checkpoints)

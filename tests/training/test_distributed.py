@@ -53,13 +53,19 @@ DETECTION = ReplacedTokenDetectionLoss(sentences=("anchor", "positive"), tempera
 POLICY = {"weighting": "rlrd", "policy_horizon": 2, "teachers": ("a", "b")}
 CASES = {
     ("infonce", "none"): [CONTRASTIVE],
-    ("hince", "simcse"): [InfoNCELoss(positive="positive", negatives=("negative",), negative_temperature=0.1)],
+    ("hince", "simcse"): [
+        InfoNCELoss(positive="positive", negatives=("negative",), negative_temperature=0.1)
+    ],
     ("two terms", "diffcse"): [
         MarginInfoNCELoss(positive="positive", signs="p-n+", size="dynamic"),
         InfoNCELoss(name="second", positive="negative", negatives=("positive",), weight=0.3),
     ],
-    ("margin", "none"): [TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))],
-    ("alternating", "simcse"): [AlternatingNormalizationLoss(positives=("positive",), negatives=("negative",))],
+    ("margin", "none"): [
+        TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))
+    ],
+    ("alternating", "simcse"): [
+        AlternatingNormalizationLoss(positives=("positive",), negatives=("negative",))
+    ],
     ("ranking", "diffcse"): [
         RankingConsistencyLoss(positive="positive"),
         ListNetLoss(candidates="positive", teachers=("a",)),
@@ -67,7 +73,9 @@ CASES = {
     ],
     ("debiased", "none"): [
         DCLRLoss(
-            positive="positive", false_negatives=FalseNegatives(teacher="a", threshold=0.3), noise=NoiseNegatives()
+            positive="positive",
+            false_negatives=FalseNegatives(teacher="a", threshold=0.3),
+            noise=NoiseNegatives(),
         ),
         AngularInfoNCELoss(positive="positive", degrees=10.0),
     ],
@@ -75,7 +83,9 @@ CASES = {
     ("detection", "diffcse"): [CONTRASTIVE, DETECTION],
     ("detection alone", "diffcse"): [replace(DETECTION, fill="all")],
     ("insertion", "diffcse"): [replace(DETECTION, task="insert")],
-    ("deletion", "diffcse"): [replace(DETECTION, task="delete", sentences=("anchor",), texts=("negative",))],
+    ("deletion", "diffcse"): [
+        replace(DETECTION, task="delete", sentences=("anchor",), texts=("negative",))
+    ],
     ("corrective lm", "diffcse"): [replace(DETECTION, task="corrective_lm")],
     ("queue", "diffcse"): [MomentumContrastiveLoss(positive="positive", queue_size=20)],
     ("policy", "diffcse"): [ListMLELoss(candidates="positive", weight=0.1, **POLICY)],
@@ -88,13 +98,18 @@ def every_other(candidates: torch.Tensor, ratio: float) -> torch.Tensor:
     return candidates & (torch.arange(candidates.shape[1]) % 2 == 0)
 
 
-def gradients(folder: Path, case: tuple[str, str], rank: int, world: int) -> dict[str, torch.Tensor]:
+def gradients(
+    folder: Path, case: tuple[str, str], rank: int, world: int
+) -> dict[str, torch.Tensor]:
     """Gradients, weights and memory after four steps on rows 0..15, of which this process has its share."""
     module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
     terms, transformer = CASES[case], encoder[0].auto_model
     read = {view for term in terms for view in term.tokens}
-    views = {v: ViewTokens(i, Frame((2,), (3,)), 18, 0.0, read=v in read) for i, v in enumerate(VIEWS.values())}
+    views = {
+        v: ViewTokens(i, Frame((2,), (3,)), 18, 0.0, read=v in read)
+        for i, v in enumerate(VIEWS.values())
+    }
     torch.manual_seed(0)
     projector = build_projector(case[1], 32)
     facts = TermBuildContext(
@@ -108,13 +123,17 @@ def gradients(folder: Path, case: tuple[str, str], rank: int, world: int) -> dic
     modules = {t.name: made for t in terms if (made := t.module(facts)) is not None}
     denoised = views if case[0] == "denoising" else ()
     denoisers = {v: TemplateDenoising(transformer, Frame((2,), (4, 3), mask=0)) for v in denoised}
-    network = Network(encoder, LossHead(projector, Objective(terms), modules), denoisers).double().train()
+    network = (
+        Network(encoder, LossHead(projector, Objective(terms), modules), denoisers).double().train()
+    )
     for name, parameter in network.named_parameters():
         if "pooler" in name:
             parameter.requires_grad_(False)
     known = np.random.default_rng(0).normal(size=(4, 16, 5)).astype(np.float32)
     known[1::2, ::5] = 0  # where there is no such view
-    teachers = {t: {"anchor": known[2 * i], "positive": known[2 * i + 1]} for i, t in enumerate("ab")}
+    teachers = {
+        t: {"anchor": known[2 * i], "positive": known[2 * i + 1]} for i, t in enumerate("ab")
+    }
     share = 16 // world
     store = token_store(folder, tuple(VIEWS), encoder)
     batch = Assembler(store, views, 0, 64, teachers if any(t.teachers for t in terms) else None)
@@ -128,19 +147,29 @@ def gradients(folder: Path, case: tuple[str, str], rank: int, world: int) -> dic
         if step < 3:
             optimizer.step()
     found = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
-    found |= {n: b.double() for n, b in network.named_buffers() if "auxiliary" in n or "running" in n}
-    found |= {f"w {n}": p.detach() for n, p in network.named_parameters() if "pooler" not in n}  # it is random
+    found |= {
+        n: b.double() for n, b in network.named_buffers() if "auxiliary" in n or "running" in n
+    }
+    found |= {
+        f"w {n}": p.detach() for n, p in network.named_parameters() if "pooler" not in n
+    }  # it is random
     return found | {"loss": loss.detach()}
 
 
 def worker(rank: int, folder: Path, port: int) -> None:
     torch.set_num_threads(1)
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OPENCSE_CACHE": str(folder / f"cache{rank}")}
+    os.environ |= {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "OPENCSE_CACHE": str(folder / f"cache{rank}"),
+    }
     dist.init_process_group("gloo", rank=rank, world_size=2)
     for case in CASES:
         found = gradients(folder, case, rank, 2)
         if rank == 0:
-            save_file({n: t.contiguous() for n, t in found.items()}, folder / f"{case[0]}.safetensors")
+            save_file(
+                {n: t.contiguous() for n, t in found.items()}, folder / f"{case[0]}.safetensors"
+            )
     dist.destroy_process_group()
 
 
@@ -160,7 +189,9 @@ def test_two_processes_do_what_one_does(two_processes, case, monkeypatch) -> Non
     found = load_file(two_processes / f"{case[0]}.safetensors")
     assert found.keys() == expected.keys()
     for name, value in expected.items():
-        torch.testing.assert_close(found[name], value, rtol=1e-5, atol=1e-7, msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(
+            found[name], value, rtol=1e-5, atol=1e-7, msg=lambda m, n=name: f"{n}: {m}"
+        )
 
 
 FALLING = """
@@ -187,18 +218,27 @@ def test_two_processes_resume_exactly(tmp_path) -> None:
 
     def launch(out: str, *more: str, **environment: str) -> list[tuple[int, str]]:
         """Run both processes, and return the exit code and the messages of each."""
-        settings = ("training.batch_size=8", "training.precision=fp32", "training.checkpoint_every=3")
+        settings = (
+            "training.batch_size=8",
+            "training.precision=fp32",
+            "training.checkpoint_every=3",
+        )
         command = [sys.executable, str(tmp_path / "script.py"), "train", "simcse", str(corpus)]
         command += ["--backbone", str(backbone), "-o", str(tmp_path / out), *more]
         command += [part for s in settings for part in ("--set", s)]
         port = free_port()
         both = [
             subprocess.Popen(
-                command, stderr=subprocess.PIPE, text=True, env=os.environ | environment | of_two(rank, port)
+                command,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=os.environ | environment | of_two(rank, port),
             )
             for rank in range(2)
         ]
-        return [(process.returncode, said) for process in both for _, said in [process.communicate()]]
+        return [
+            (process.returncode, said) for process in both for _, said in [process.communicate()]
+        ]
 
     done = launch("straight")
     assert [code for code, _ in done] == [0, 0], done
@@ -251,7 +291,9 @@ def test_the_launch_of_the_guide_trains_as_one_process_does(tmp_path) -> None:
     two = [sys.executable, "-m", "torch.distributed.run", *words[1:]]
     one = [sys.executable, *words[words.index("-m") : -1], "one"]
     for command in (two, one):
-        done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
     found, expected = metrics(tmp_path / "two"), metrics(tmp_path / "one")
     assert [row["step"] for row in found] == [1, 2, 3, 4]  # every fifth row has no positive
@@ -272,9 +314,26 @@ main()
 @pytest.mark.slow
 def test_a_process_whose_other_one_never_starts_ends(tmp_path) -> None:
     corpus, backbone = write_corpus(tmp_path, 64), tiny_bert(tmp_path / "bert")
-    where = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
-    command = [sys.executable, "-c", ALONE, "train", "simcse", str(corpus), "--backbone", str(backbone)]
+    where = {
+        "RANK": "1",
+        "LOCAL_RANK": "1",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "9",
+    }
+    command = [
+        sys.executable,
+        "-c",
+        ALONE,
+        "train",
+        "simcse",
+        str(corpus),
+        "--backbone",
+        str(backbone),
+    ]
     command += ["-o", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | where)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | where
+    )
     assert done.returncode == 2
     assert "another process of this run" in done.stderr.splitlines()[-1]

@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import find_damage
@@ -82,11 +88,17 @@ class Life(RuleBasedStateMachine):
         if self.begun and not self.hopeless:
             self.train(stop, resume=True)
             return
-        with pytest.raises(OpencseError, match="every checkpoint is damaged" if self.begun else "no run to resume"):
+        with pytest.raises(
+            OpencseError, match="every checkpoint is damaged" if self.begun else "no run to resume"
+        ):
             run(self.corpus, self.backbone, self.out, *LONG, dev=FakeDev(), resume=True)
 
     @precondition(lambda self: self.begun and not self.ended)
-    @rule(data=st.data(), newest=st.booleans(), how=st.sampled_from(["truncated", "changed", "missing"]))
+    @rule(
+        data=st.data(),
+        newest=st.booleans(),
+        how=st.sampled_from(["truncated", "changed", "missing"]),
+    )
     def damage_a_checkpoint(self, data: st.DataObject, newest: bool, how: str) -> None:
         """The newest one, or each of them."""
         found = self.checkpoints()
@@ -99,7 +111,9 @@ class Life(RuleBasedStateMachine):
                 path.write_bytes(content[: len(content) // 2])
             else:
                 at = len(content) // 2
-                path.write_bytes(content[:at] + bytes([(content[at] + 1) % 256]) + content[at + 1 :])
+                path.write_bytes(
+                    content[:at] + bytes([(content[at] + 1) % 256]) + content[at + 1 :]
+                )
             self.whole.discard(checkpoint.name)
         self.hopeless = bool(found) and not self.whole
 
@@ -129,5 +143,7 @@ def test_the_life_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     run(Life.corpus, Life.backbone, undisturbed, *LONG, dev=FakeDev())
     Life.expected = weights(undisturbed)
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    small = settings(max_examples=12, stateful_step_count=6, deadline=None, suppress_health_check=checks)
+    small = settings(
+        max_examples=12, stateful_step_count=6, deadline=None, suppress_health_check=checks
+    )
     run_state_machine_as_test(Life, settings=small)

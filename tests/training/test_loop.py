@@ -44,7 +44,9 @@ LONG = ("training.epochs=2", "training.max_steps=12", "selection.every=4")
 
 
 @pytest.mark.parametrize("step", [1, 3, 4, 7, 8, 9, 11])
-def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, backbone, corpus, straight, monkeypatch, step) -> None:
+def test_a_resumed_run_is_the_uninterrupted_one(
+    tmp_path, backbone, corpus, straight, monkeypatch, step
+) -> None:
     with monkeypatch.context() as patch:
         crash_at(step, patch)
         with pytest.raises(KeyboardInterrupt):
@@ -55,7 +57,10 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, backbone, corpus, stra
     for name, tensor in weights(tmp_path / "out").items():
         np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
     assert metrics(tmp_path / "out") == metrics(straight)
-    assert result.outcome.best_step == json.loads((straight / "run.json").read_text())["outcome"]["best_step"]
+    assert (
+        result.outcome.best_step
+        == json.loads((straight / "run.json").read_text())["outcome"]["best_step"]
+    )
 
 
 def test_a_kill_during_a_checkpoint_loses_nothing(tmp_path, backbone, corpus, straight) -> None:
@@ -75,7 +80,9 @@ def half(tensors, path, **more):
 checkpoint.save_file = half
 run(Path({str(corpus)!r}), Path({str(backbone)!r}), Path({str(tmp_path / "out")!r}), *{LONG!r}, dev=FakeDev())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
     complete = [p.name for p in (tmp_path / "out" / "checkpoints").glob("step-*")]
     assert complete == ["step-00000003"]
@@ -85,7 +92,9 @@ run(Path({str(corpus)!r}), Path({str(backbone)!r}), Path({str(tmp_path / "out")!
         np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
 
 
-def test_a_full_disk_names_itself_and_keeps_the_last_checkpoint(tmp_path, backbone, corpus, monkeypatch) -> None:
+def test_a_full_disk_names_itself_and_keeps_the_last_checkpoint(
+    tmp_path, backbone, corpus, monkeypatch
+) -> None:
     import opencse.training.checkpoint as checkpoint
 
     original = checkpoint.save_file
@@ -101,7 +110,9 @@ def test_a_full_disk_names_itself_and_keeps_the_last_checkpoint(tmp_path, backbo
     assert [p.name for p in (tmp_path / "out" / "checkpoints").iterdir()] == ["step-00000003"]
 
 
-def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight, monkeypatch) -> None:
+def test_a_signal_writes_a_checkpoint_first(
+    tmp_path, backbone, corpus, straight, monkeypatch
+) -> None:
     with monkeypatch.context() as patch:
         crash_at(4, patch, lambda: signal.raise_signal(signal.SIGTERM))
         with pytest.raises(Interrupted, match="--resume"):
@@ -114,7 +125,9 @@ def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight
 def test_a_step_that_fp16_skips_leaves_numbers_and_a_checkpoint_that_is_read(
     tmp_path, backbone, corpus, monkeypatch
 ) -> None:
-    monkeypatch.setattr(TrainingSession, "settle", lambda self, training, backbone: training)  # fp16 on a CPU, too
+    monkeypatch.setattr(
+        TrainingSession, "settle", lambda self, training, backbone: training
+    )  # fp16 on a CPU, too
     monkeypatch.setattr(torch.amp, "GradScaler", partial(torch.amp.GradScaler, init_scale=2.0**60))
     settings = ("training.precision=fp16", "training.log_every=8", "training.max_steps=8")
     with monkeypatch.context() as patch:
@@ -122,7 +135,9 @@ def test_a_step_that_fp16_skips_leaves_numbers_and_a_checkpoint_that_is_read(
         with pytest.raises(Interrupted):
             run(corpus, backbone, tmp_path / "out", *settings)
     run(corpus, backbone, tmp_path / "out", *settings, resume=True)
-    assert all(math.isfinite(value) for line in metrics(tmp_path / "out") for value in line.values())
+    assert all(
+        math.isfinite(value) for line in metrics(tmp_path / "out") for value in line.values()
+    )
 
 
 @pytest.fixture
@@ -144,7 +159,9 @@ def test_the_steps_that_fit_end_the_schedule_and_are_those_of_a_resumed_run(
 ) -> None:
     notes: list[str] = []
     settings = ("training.epochs=10", "training.log_every=1")
-    whole = run(corpus, backbone, tmp_path / "straight", *settings, deadline=28.5, notify=notes.append)
+    whole = run(
+        corpus, backbone, tmp_path / "straight", *settings, deadline=28.5, notify=notes.append
+    )
     assert whole.outcome.steps == read_record(tmp_path / "straight")["step_limit"] == 28
     assert "training takes about 30 s: 28 steps" in notes
     rates = {line["step"]: line["lr"] for line in metrics(tmp_path / "straight")}
@@ -161,7 +178,9 @@ def test_the_steps_that_fit_end_the_schedule_and_are_those_of_a_resumed_run(
 @pytest.mark.usefixtures("one_second_steps")
 def test_a_few_steps_are_taken_though_the_time_is_over(tmp_path, backbone, corpus) -> None:
     notes: list[str] = []
-    result = run(corpus, backbone, tmp_path / "out", "training.epochs=10", deadline=-1.0, notify=notes.append)
+    result = run(
+        corpus, backbone, tmp_path / "out", "training.epochs=10", deadline=-1.0, notify=notes.append
+    )
     assert result.outcome.steps == 20
     assert "the time is over before training: it ends after its first 20 steps" in notes
 
@@ -170,7 +189,9 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
     scores = {line["step"]: line["dev"] for line in metrics(straight) if "dev" in line}
     outcome = json.loads((straight / "run.json").read_text())["outcome"]
     assert sorted(scores) == [0, 4, 8, 12]
-    assert outcome["best_score"] == max(scores[s] for s in (4, 8, 12)) == scores[outcome["best_step"]]
+    assert (
+        outcome["best_score"] == max(scores[s] for s in (4, 8, 12)) == scores[outcome["best_step"]]
+    )
     dev = FakeDev()
     dev.start(SentenceTransformer(str(straight / "model"), device="cpu"))
     assert dev.scores()["fake"] == pytest.approx(outcome["best_score"])
@@ -178,20 +199,35 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path, backbone, corpus) -> None:
     with pytest.raises(OpencseError, match=r"loss is not finite.*step.*Lower the learning rate"):
-        run(corpus, backbone, tmp_path / "out", "training.epochs=2", "optimizer.lr=1e30", "optimizer.max_grad_norm=0")
+        run(
+            corpus,
+            backbone,
+            tmp_path / "out",
+            "training.epochs=2",
+            "optimizer.lr=1e30",
+            "optimizer.max_grad_norm=0",
+        )
     kept = list((tmp_path / "out" / "checkpoints").glob("step-*"))
     from safetensors.torch import load_file
 
-    assert all(t.isfinite().all() for p in kept for t in load_file(p / "network.safetensors").values())
+    assert all(
+        t.isfinite().all() for p in kept for t in load_file(p / "network.safetensors").values()
+    )
 
 
 def test_weight_decay_is_for_matrices_alone(tmp_path, backbone, corpus) -> None:
     """With a learning rate that moves nothing by itself, only what is decayed shrinks."""
     settings = ("training.max_steps=2", "optimizer.lr=1e-7", "optimizer.weight_decay=1e5")
     run(corpus, backbone, tmp_path / "out", *settings)
-    before = {k.removeprefix("bert."): v for k, v in load_file(backbone / "model.safetensors").items()}
+    before = {
+        k.removeprefix("bert."): v for k, v in load_file(backbone / "model.safetensors").items()
+    }
     after = {k.removeprefix("bert."): v for k, v in weights(tmp_path / "out").items()}
-    ratios = {k: np.linalg.norm(after[k]) / np.linalg.norm(v) for k, v in before.items() if k in after and v.any()}
+    ratios = {
+        k: np.linalg.norm(after[k]) / np.linalg.norm(v)
+        for k, v in before.items()
+        if k in after and v.any()
+    }
     trained = {k: r for k, r in ratios.items() if "pooler" not in k}
     assert all((r < 0.99) == (before[k].ndim > 1) for k, r in trained.items()), trained
 

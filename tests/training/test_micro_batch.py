@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.losses import (
+    MatryoshkaLoss,
+    MultipleNegativesRankingLoss,
+)
 from torch import Tensor
 
 from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
@@ -38,7 +41,10 @@ from tests.training.test_systems import COLUMNS as ALL_COLUMNS
 from tests.training.test_systems import system
 
 COLUMNS = ("text", "positive", "negative")
-TERMS = [InfoNCELoss(positive="positive"), TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))]
+TERMS = [
+    InfoNCELoss(positive="positive"),
+    TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2)),
+]
 
 
 def step(
@@ -55,16 +61,26 @@ def step(
     assert not packed or prepare_for_training(encoder)
     store = token_store(folder, COLUMNS, encoder)
     names = zip(("anchor", "positive", "negative"), (None, None, dropout / 2), strict=True)
-    views = {name: ViewTokens(i, Frame((2,), (3,)), 18, rate) for i, (name, rate) in enumerate(names)}
-    head = LossHead(build_projector("diffcse", 32), Objective(TERMS), {}, dimensions)  # with BatchNorm
-    network = Network(encoder, head, encode_twice=twice).to(torch.float32 if dropout else torch.float64).train()
+    views = {
+        name: ViewTokens(i, Frame((2,), (3,)), 18, rate) for i, (name, rate) in enumerate(names)
+    }
+    head = LossHead(
+        build_projector("diffcse", 32), Objective(TERMS), {}, dimensions
+    )  # with BatchNorm
+    network = (
+        Network(encoder, head, encode_twice=twice)
+        .to(torch.float32 if dropout else torch.float64)
+        .train()
+    )
     batch = Assembler(store, views, 0, None, micro_batch=micro_batch)(range(16))
     if micro_batch:
         assert max(len(ids) for part in batch.passes for ids, *_ in part.groups) == micro_batch
     torch.manual_seed(1)
     loss = network(batch)[0]
     loss.backward()
-    return {"loss": loss.detach()} | {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
+    return {"loss": loss.detach()} | {
+        n: p.grad for n, p in network.named_parameters() if p.grad is not None
+    }
 
 
 @pytest.fixture(scope="module")
@@ -101,19 +117,26 @@ def one_layer(tmp_path_factory):
 
 def test_a_packed_run_learns_as_a_padded_one(tmp_path, one_layer, monkeypatch) -> None:
     rates, attend = [], Packing.attend
-    monkeypatch.setattr(Packing, "attend", lambda *given: (rates.append(given[4]), attend(*given))[1])
+    monkeypatch.setattr(
+        Packing, "attend", lambda *given: (rates.append(given[4]), attend(*given))[1]
+    )
     corpus = write_corpus(tmp_path)
     settings = ("training.max_steps=4", "training.log_every=4")
     with as_on_an_accelerator():
         run(corpus, one_layer, tmp_path / "packed", *settings)
-    assert rates == [0.0, *[0.1] * 5]  # the trial of the encoder, then the discarded step too, with the model's dropout
+    assert rates == [
+        0.0,
+        *[0.1] * 5,
+    ]  # the trial of the encoder, then the discarded step too, with the model's dropout
     monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
     run(corpus, one_layer, tmp_path / "padded", *settings)
     assert len(rates) == 6
     packed, padded = metrics(tmp_path / "packed")[0], metrics(tmp_path / "padded")[0]
     assert packed.keys() == padded.keys()
     assert np.isfinite(list(packed.values())).all()
-    assert packed["loss"] == pytest.approx(padded["loss"], rel=0.4), "the same but for dropout, over four small steps"
+    assert packed["loss"] == pytest.approx(padded["loss"], rel=0.4), (
+        "the same but for dropout, over four small steps"
+    )
 
 
 SIZES = "dimensions=[32,16,4]"
@@ -122,14 +145,23 @@ SIZES = "dimensions=[32,16,4]"
 def test_it_is_the_loss_of_sentence_transformers(tmp_path: Path) -> None:
     """Value and gradient of MatryoshkaLoss over MultipleNegativesRankingLoss, without dropout."""
     model = load_encoder(tiny_bert(tmp_path), pooling="mean", dropout=0.0)
-    features = [model.preprocess(texts) for texts in (["a cat", "the dog runs"], ["cat", "a dog is running"])]
+    features = [
+        model.preprocess(texts)
+        for texts in (["a cat", "the dog runs"], ["cat", "a dog is running"])
+    ]
     theirs = MatryoshkaLoss(model, MultipleNegativesRankingLoss(model), [32, 16, 4])
     expected = theirs(features, torch.tensor([]))
-    (gradient,) = torch.autograd.grad(expected, [model[0].auto_model.embeddings.word_embeddings.weight])
-    vectors = {v: model(f)["sentence_embedding"] for v, f in zip(("anchor", "twin"), features, strict=True)}
+    (gradient,) = torch.autograd.grad(
+        expected, [model[0].auto_model.embeddings.word_embeddings.weight]
+    )
+    vectors = {
+        v: model(f)["sentence_embedding"] for v, f in zip(("anchor", "twin"), features, strict=True)
+    }
     cut = {n: {v: F.normalize(x[:, :n], dim=-1) for v, x in vectors.items()} for n in (32, 16, 4)}
     present = {view: torch.ones(2, dtype=torch.bool) for view in vectors}
-    total, _, reports = Objective([InfoNCELoss(name="n", temperature=0.05)])(vectors, present, Context(), cut)
+    total, _, reports = Objective([InfoNCELoss(name="n", temperature=0.05)])(
+        vectors, present, Context(), cut
+    )
     torch.testing.assert_close(total, expected)
     (own,) = torch.autograd.grad(total, [model[0].auto_model.embeddings.word_embeddings.weight])
     torch.testing.assert_close(own, gradient, rtol=1e-4, atol=1e-6)
@@ -153,7 +185,9 @@ def test_micro_batches_have_the_gradient_of_the_whole_batch(tmp_path, dropout) -
     tiny_bert(tmp_path / "bert")
     write_corpus(tmp_path, 16, COLUMNS)
     sizes = (32, 8)
-    whole = step(tmp_path, dropout, micro_batch=5 if dropout else None, twice=False, dimensions=sizes)
+    whole = step(
+        tmp_path, dropout, micro_batch=5 if dropout else None, twice=False, dimensions=sizes
+    )
     parts = step(tmp_path, dropout, micro_batch=5, twice=True, dimensions=sizes)
     assert_equal(whole, parts, 1e-6 if dropout else 1e-9)
     alone = step(tmp_path, dropout, micro_batch=5, twice=True)
@@ -172,7 +206,9 @@ def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
     run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=FakeDev(), resume=True)
     assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
     expected = weights(tmp_path / "whole")
-    assert all((tensor == expected[key]).all() for key, tensor in weights(tmp_path / "parts").items())
+    assert all(
+        (tensor == expected[key]).all() for key, tensor in weights(tmp_path / "parts").items()
+    )
     last = [line for line in metrics(tmp_path / "whole") if "loss" in line][-1]
     compared = {term.name for term in recipe.terms if term.compares_embeddings}
     assert {key.split("/")[0] for key in last if "/loss_" in key} == compared

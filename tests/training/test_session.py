@@ -53,12 +53,19 @@ def test_the_precision_of_a_run(tmp_path, monkeypatch, asked, begun, faster, exp
 
 
 @pytest.mark.parametrize(("first", "then"), [("bf16", "fp32"), ("fp32", "bf16")])
-def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_path, monkeypatch, first, then):
+def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(
+    tmp_path, monkeypatch, first, then
+):
     backbone = Backbone(tiny_bert(tmp_path / "bert"))
     corpus = tmp_path / "corpus.txt"
-    corpus.write_text("\n".join(f"the {a} {b} is {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)))
+    corpus.write_text(
+        "\n".join(
+            f"the {a} {b} is {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)
+        )
+    )
     recipe = load_recipe(
-        "simcse", overrides=["training.batch_size=4", "training.max_steps=4", "training.checkpoint_every=2"]
+        "simcse",
+        overrides=["training.batch_size=4", "training.max_steps=4", "training.checkpoint_every=2"],
     )
 
     def train(folder, **options):
@@ -93,7 +100,9 @@ def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
         return TrainingRun(tmp_path, other, None)
 
     monkeypatch.setattr(training, "train_encoder", trained)
-    training.train_first_stages(recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path))
+    training.train_first_stages(
+        recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path)
+    )
     assert seen == ["fp32"]
 
 
@@ -139,7 +148,9 @@ def test_a_corpus_with_too_little(tmp_path, backbone, text, count) -> None:
 
 
 def test_blank_lines_are_skipped_and_counted(tmp_path, backbone) -> None:
-    (tmp_path / "c.txt").write_text("\n".join(["the cat sits", "", "a dog runs", "  ", "a bird sings"]))
+    (tmp_path / "c.txt").write_text(
+        "\n".join(["the cat sits", "", "a dog runs", "  ", "a bird sings"])
+    )
     notes: list[str] = []
     run(tmp_path / "c.txt", backbone, tmp_path / "out", notify=notes.append)
     assert any("2 blank rows were left out; 3 are used" in n for n in notes)
@@ -147,7 +158,13 @@ def test_blank_lines_are_skipped_and_counted(tmp_path, backbone) -> None:
 
 def test_what_cannot_be_opened_is_refused(tmp_path, backbone, corpus) -> None:
     (tmp_path / "c.tsv").write_text("text\tnegative\nthe cat\t\nthe dog\t\n")
-    refused("'negative' is null in every row", tmp_path / "c.tsv", backbone, tmp_path / "out", recipe="hince")
+    refused(
+        "'negative' is null in every row",
+        tmp_path / "c.tsv",
+        backbone,
+        tmp_path / "out",
+        recipe="hince",
+    )
     refused("no such model folder", corpus, tmp_path / "none", tmp_path / "out")
 
 
@@ -168,10 +185,19 @@ def test_a_finished_run_is_not_run_again(tmp_path, corpus, backbone) -> None:
     again = run(corpus, backbone, tmp_path / "out", resume=True, notify=notes.append)
     assert again.outcome == first.outcome
     assert any("finished" in n for n in notes)
-    refused("begun with another recipe", corpus, backbone, tmp_path / "out", "optimizer.lr=1", resume=True)
+    refused(
+        "begun with another recipe",
+        corpus,
+        backbone,
+        tmp_path / "out",
+        "optimizer.lr=1",
+        resume=True,
+    )
 
 
-@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"precision": "auto"}', '{"step_limit": 2.5}'])
+@pytest.mark.parametrize(
+    "record", ["[]", "{", "[" * 100_000, '{"precision": "auto"}', '{"step_limit": 2.5}']
+)
 def test_a_damaged_record(tmp_path, corpus, backbone, record) -> None:
     (tmp_path / "out").mkdir()
     written = {"fingerprint": {}, "precision": "fp32"}
@@ -195,6 +221,14 @@ def test_settings_that_do_not_fit(tmp_path, corpus, backbone, setting, match) ->
 
 
 def test_a_prompt_longer_than_the_input(tmp_path, corpus, backbone) -> None:
-    prompts = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
+    prompts = [
+        f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")
+    ]
     settings = ["encoder.pooling=mask", "encoder.max_length=4", *prompts]
-    refused(r"for its prompt alone.*length_counts=content", corpus, backbone, tmp_path / "out", *settings)
+    refused(
+        r"for its prompt alone.*length_counts=content",
+        corpus,
+        backbone,
+        tmp_path / "out",
+        *settings,
+    )

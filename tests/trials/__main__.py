@@ -17,7 +17,9 @@ os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_TH
 def main() -> int:
     """Run what the arguments choose; the exit code is 1 where a trial failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--match", default="", help="only trials whose `family: name` has this regular expression")
+    parser.add_argument(
+        "--match", default="", help="only trials whose `family: name` has this regular expression"
+    )
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opencse-trials-") as root:
@@ -41,10 +43,15 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         outcome = run_trial(trial, root / f"{number:04d}")
         counts.setdefault(trial.family, Counter())[outcome.kind] += 1
         if outcome.kind in FAILED:
-            print(f"{outcome.kind.upper()}  {trial.family}: {trial.name}  {outcome.words[:300]}", flush=True)
+            print(
+                f"{outcome.kind.upper()}  {trial.family}: {trial.name}  {outcome.words[:300]}",
+                flush=True,
+            )
     counts["all"] = sum(counts.values(), Counter())
     rows = [["family", "tried", *KINDS]]
-    rows += [[name, str(n.total()), *(str(n[kind]) for kind in KINDS)] for name, n in counts.items()]
+    rows += [
+        [name, str(n.total()), *(str(n[kind]) for kind in KINDS)] for name, n in counts.items()
+    ]
     for row in rows:
         print(f"{row[0]:<14}" + "".join(f"{cell:>10}" for cell in row[1:]))
     if options.table:

@@ -58,7 +58,9 @@ class Command:
     def ways(self) -> list[str]:
         """The ways in which it is killed."""
         if self.processes > 1:
-            return [f"{signal}, process {rank}" for signal in SIGNALS for rank in range(self.processes)]
+            return [
+                f"{signal}, process {rank}" for signal in SIGNALS for rank in range(self.processes)
+            ]
         return [*SIGNALS, *LIMITS, *(f"{signal} {BESIDE}" for signal in SIGNALS)]
 
 
@@ -67,7 +69,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--match", default="", help="only where `command, way` has this regular expression")
+    parser.add_argument(
+        "--match", default="", help="only where `command, way` has this regular expression"
+    )
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opencse-kills-") as root:
@@ -81,14 +85,19 @@ def _run(root: Path, options: argparse.Namespace) -> int:
     torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
     rng = random.Random(options.seed)
     chosen = _chosen(_commands(make_world(root / "world")), options.match)
-    known = {name: _measured(root, command) for name, command in {c.name: c for c, _ in chosen}.items()}
+    known = {
+        name: _measured(root, command) for name, command in {c.name: c for c, _ in chosen}.items()
+    }
     counts: dict[tuple[str, str], Counter[str]] = {}
     for number in range(options.kills):
         command, way = chosen[number % len(chosen)]
         outcome = _outcome(root / f"{number:04d}", known[command.name], way, rng)
         counts.setdefault((command.name, way), Counter())[outcome] += 1
         if outcome in FAILED:
-            print(f"{outcome.upper()}  {number}: {command.name}, {way}\n{_said(root / f'{number:04d}')}", flush=True)
+            print(
+                f"{outcome.upper()}  {number}: {command.name}, {way}\n{_said(root / f'{number:04d}')}",
+                flush=True,
+            )
     rows = [["command", "way", "kills", *OUTCOMES]]
     for (name, way), count in sorted(counts.items()):
         rows.append([name, way, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
@@ -112,7 +121,10 @@ def _commands(world: World) -> list[Command]:
     pairs = ["--pairs", str(world.pairs)]
     train = ["train", str(world.recipe), *where, "--set", "training.epochs=8"]
     return [
-        Command("build", ["build", str(world.building), str(world.corpus), "--workers", "1", "-o", "out"]),
+        Command(
+            "build",
+            ["build", str(world.building), str(world.corpus), "--workers", "1", "-o", "out"],
+        ),
         Command("train", train),
         Command("run", ["run", str(world.building), *where, *pairs]),
         Command("evaluate", ["evaluate", str(world.encoder), *pairs, "-o", "out/scores.json"]),
@@ -131,17 +143,24 @@ def _measured(root: Path, command: Command) -> Command:
     return Command(command.name, command.arguments, seconds, left, command.processes)
 
 
-def _complete(work: Path, command: Command, arguments: list[str], cache: Path | None = None) -> list[int | None]:
+def _complete(
+    work: Path, command: Command, arguments: list[str], cache: Path | None = None
+) -> list[int | None]:
     """Run all processes of a command to their ends, and return their exit codes; None for one that hung."""
     return [wait_for(child, SECONDS) for child in _processes(work, command, arguments, cache)]
 
 
-def _processes(work: Path, command: Command, arguments: list[str], cache: Path | None = None) -> list[int]:
+def _processes(
+    work: Path, command: Command, arguments: list[str], cache: Path | None = None
+) -> list[int]:
     if command.processes == 1:
         return [start(work, arguments, cache=cache)]
     port = free_port()
     ranks = range(command.processes)
-    return [start(work, arguments, environment=of_two(rank, port), words=f"words-{rank}") for rank in ranks]
+    return [
+        start(work, arguments, environment=of_two(rank, port), words=f"words-{rank}")
+        for rank in ranks
+    ]
 
 
 def _outcome(work: Path, command: Command, way: str, rng: random.Random) -> str:
@@ -156,7 +175,11 @@ def _outcome(work: Path, command: Command, way: str, rng: random.Random) -> str:
     statuses = [wait_for(child, SECONDS) for child in children]
     if None in statuses:
         return "hung"
-    clear = all(ends_clearly(work / f"words-{i}") for i in range(command.processes) if i != rank and statuses[i])
+    clear = all(
+        ends_clearly(work / f"words-{i}")
+        for i in range(command.processes)
+        if i != rank and statuses[i]
+    )
     return _gone_on(work, command, statuses, clear=clear)
 
 
@@ -167,10 +190,16 @@ def _limited(work: Path, command: Command, way: str, rng: random.Random) -> str:
     else:
         limit = limit_memory(int(math.exp(rng.uniform(math.log(2**14), math.log(2**26)))))
     status = wait_for(start(work, command.arguments, limit), SECONDS)
-    return "hung" if status is None else _gone_on(work, command, [status], clear=ends_clearly(work / "words"))
+    return (
+        "hung"
+        if status is None
+        else _gone_on(work, command, [status], clear=ends_clearly(work / "words"))
+    )
 
 
-def _beside_another(work: Path, command: Command, number: signal.Signals, rng: random.Random) -> str:
+def _beside_another(
+    work: Path, command: Command, number: signal.Signals, rng: random.Random
+) -> str:
     """Kill one of two commands that share a cache: the other must end as alone, and the killed one go on."""
     cache = work.with_name(f"{work.name}-cache")
     other = work.with_name(f"{work.name}-other")
@@ -186,7 +215,12 @@ def _beside_another(work: Path, command: Command, number: signal.Signals, rng: r
 
 
 def _gone_on(
-    work: Path, command: Command, statuses: Sequence[int | None], *, clear: bool, cache: Path | None = None
+    work: Path,
+    command: Command,
+    statuses: Sequence[int | None],
+    *,
+    clear: bool,
+    cache: Path | None = None,
 ) -> str:
     """Start a killed command again, and compare what it leaves."""
     if not any(statuses):
@@ -207,7 +241,10 @@ def _gone_on(
 
 def _said(work: Path) -> str:
     """The last lines of what a command said."""
-    texts = [path.read_text(encoding="utf-8", errors="replace")[-1500:] for path in sorted(work.glob("words*"))]
+    texts = [
+        path.read_text(encoding="utf-8", errors="replace")[-1500:]
+        for path in sorted(work.glob("words*"))
+    ]
     return "\n---\n".join(texts)
 
 

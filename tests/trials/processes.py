@@ -29,11 +29,13 @@ def start(
 
     Args:
         work: The folder; what the command says is appended to files there.
-        arguments: The arguments of the command, or what makes them, and files beside it, given the folder.
+        arguments: The arguments of the command, or what makes them, and files beside it, given the
+            folder.
         prepare: Called last, in the child: limits on the process.
         cache: Its cache; by default one in the folder.
         environment: Variables to set; None removes one.
-        words: Name of the file with what it says on standard error; `-out` is added for standard output.
+        words: Name of the file with what it says on standard error; `-out` is added for standard
+            output.
     """
     work.mkdir(parents=True, exist_ok=True)
     child = os.fork()
@@ -49,7 +51,9 @@ def start(
             os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
         if environment and "WORLD_SIZE" in environment:
             _forget_processes()
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background processes without it
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # shells start background processes without it
         for number, name in ((1, f"{words}-out"), (2, words)):
             os.dup2(os.open(work / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
         prepare()
@@ -88,7 +92,13 @@ def wait_for(child: int, seconds: float) -> int | None:
 
 def of_two(rank: int, port: int) -> dict[str, str]:
     """The variables with which `torchrun --nproc_per_node 2` starts the process of this rank on a CPU."""
-    variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": port}
+    variables = {
+        "RANK": rank,
+        "LOCAL_RANK": rank,
+        "WORLD_SIZE": 2,
+        "LOCAL_WORLD_SIZE": 2,
+        "MASTER_PORT": port,
+    }
     return {name: str(value) for name, value in variables.items()} | {"MASTER_ADDR": "127.0.0.1"}
 
 
@@ -136,7 +146,11 @@ def ends_clearly(words: Path) -> bool:
     text = words.read_text(encoding="utf-8", errors="replace")
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
     unforeseen = "Traceback (most recent call last)", "an unexpected failure"
-    return bool(lines) and lines[-1].startswith("opencse: ") and not any(words in text for words in unforeseen)
+    return (
+        bool(lines)
+        and lines[-1].startswith("opencse: ")
+        and not any(words in text for words in unforeseen)
+    )
 
 
 def result(work: Path) -> bytes:

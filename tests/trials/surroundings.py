@@ -33,7 +33,14 @@ VARIABLES: dict[str, tuple[dict[str, str | None], Expected]] = {
     **{
         f"{name} {place[:20]!r}": ({name: place}, "either")
         for name in ("OPENCSE_CACHE", "TMPDIR")
-        for place in ("/nowhere/at/all", "/etc/hostname", "/proc/opencse", "/dev/null", "t" * 300, "")
+        for place in (
+            "/nowhere/at/all",
+            "/etc/hostname",
+            "/proc/opencse",
+            "/dev/null",
+            "t" * 300,
+            "",
+        )
     },
     "no HOME": ({"HOME": None, "OPENCSE_CACHE": None}, "works"),
     "HOME in /proc": ({"HOME": "/proc", "OPENCSE_CACHE": None}, "clear"),
@@ -61,10 +68,17 @@ def trials(world: World) -> Iterator[Trial]:
     for name, (environment, expected) in VARIABLES.items():
         yield Trial("surroundings", name, lambda _: world.train(), expected, environment)
     for name, prepare in _limits().items():
-        yield Trial("surroundings", name, lambda _: world.train(), "either", prepare_process=prepare)
+        yield Trial(
+            "surroundings", name, lambda _: world.train(), "either", prepare_process=prepare
+        )
     for arguments in (["recipes"], ["--help"], ["nonsense"], ["train"], [""]):
         for name, prepare in (("ASCII alone", _ascii), ("output full", _full)):
-            yield Trial("surroundings", f"{name}: {arguments}", lambda _, a=arguments: a, prepare_process=prepare)
+            yield Trial(
+                "surroundings",
+                f"{name}: {arguments}",
+                lambda _, a=arguments: a,
+                prepare_process=prepare,
+            )
 
 
 def _hold(work: Path) -> subprocess.Popen[bytes]:

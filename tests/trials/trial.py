@@ -30,7 +30,8 @@ class Trial:
         family: The kind of outside thing that is broken.
         name: What is wrong with it.
         command: Given the empty folder, prepares it and returns the command's arguments.
-        expected: `clear` where only an error is right, `works` where only success is, `either` where both are.
+        expected: `clear` where only an error is right, `works` where only success is, `either`
+            where both are.
         environment: Variables to set for the command (None removes one).
         prepare_process: Called last, in the child: limits on the process.
     """
@@ -43,7 +44,9 @@ class Trial:
     prepare_process: Callable[[], object] = lambda: None
 
 
-def made(make: Callable[[Path], object], name: str, arguments: list[str]) -> Callable[[Path], list[str]]:
+def made(
+    make: Callable[[Path], object], name: str, arguments: list[str]
+) -> Callable[[Path], list[str]]:
     """A command in a folder where `make` has made this name."""
 
     def prepared(work: Path) -> list[str]:

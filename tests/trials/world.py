@@ -29,7 +29,8 @@ log_every = 1
 every = 2
 """
 PAIRS = "sentence1\tsentence2\tscore\n" + "".join(
-    f"{a} {b}\t{b} {c}\t{i % 6}\n" for i, (a, b, c) in enumerate(zip(WORDS, WORDS[1:], WORDS[2:], strict=False))
+    f"{a} {b}\t{b} {c}\t{i % 6}\n"
+    for i, (a, b, c) in enumerate(zip(WORDS, WORDS[1:], WORDS[2:], strict=False))
 )
 
 
@@ -72,12 +73,24 @@ def make_world(root: Path) -> World:
     rng = random.Random(0)
     sentences = [" ".join(rng.choices(WORDS, k=rng.randint(3, 9))) for _ in range(40)]
     files = {"corpus.txt": "\n".join(sentences) + "\n", "recipe.toml": RECIPE, "pairs.tsv": PAIRS}
-    files["building.toml"] = RECIPE + '[views.more]\ntext = "more"\n[build.more]\nkind = "deletion"\n'
+    files["building.toml"] = (
+        RECIPE + '[views.more]\ntext = "more"\n[build.more]\nkind = "deletion"\n'
+    )
     root.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (root / name).write_text(text, encoding="utf-8")
     names = ("tiny", "corpus.txt", "recipe.toml", "building.toml", "pairs.tsv", "finished/model")
     world = World(*(root / name for name in names))
-    settings: dict[str, Any] = {"backbone": tiny_bert(world.model), "dev": world.pairs, "progress": False}
-    opencse.train(world.recipe, world.corpus, out=root / "finished", overrides=["training.epochs=2"], **settings)
+    settings: dict[str, Any] = {
+        "backbone": tiny_bert(world.model),
+        "dev": world.pairs,
+        "progress": False,
+    }
+    opencse.train(
+        world.recipe,
+        world.corpus,
+        out=root / "finished",
+        overrides=["training.epochs=2"],
+        **settings,
+    )
     return world

@@ -2,10 +2,10 @@
 
     python benchmarks/debias/block/ablate.py ROWS.parquet -o benchmarks/results/debias-parts.csv [--seeds 1 2 3]
 
-ROWS are those of table.py, of which a sample is drawn. The copied layers stay as they are in the block that ships, and
-are read once; code, φ and P are trained from the beginning, by train.py's loss and batches. The measures are those of
-strength 0.4, of complaints reranked too, with mean and standard deviation over seeds. What was measured is kept beside
-the table (OUT.jsonl).
+ROWS are those of table.py, of which a sample is drawn. The copied layers stay as they are in the
+block that ships, and are read once; code, φ and P are trained from the beginning, by train.py's
+loss and batches. The measures are those of strength 0.4, of complaints reranked too, with mean and
+standard deviation over seeds. What was measured is kept beside the table (OUT.jsonl).
 """
 
 from __future__ import annotations
@@ -69,7 +69,13 @@ def opened(table: pa.Table, longest: int) -> tuple[train.Trainer, Tensor]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         pq.write_table(table, path)
-        options = {"rows": path, "backbone": "minilm", "start": BLOCKS / "minilm", "seed": 1, "small": True}
+        options = {
+            "rows": path,
+            "backbone": "minilm",
+            "start": BLOCKS / "minilm",
+            "seed": 1,
+            "small": True,
+        }
         trainer = train.Trainer(argparse.Namespace(**options, rate=1.0, begin_with=BATCH, keep=[]))
     trainer.block.eval()
     assert trainer.copies is not None
@@ -88,15 +94,25 @@ def sampled(path: Path) -> pa.Table:
     return table.take(sorted(chosen))
 
 
-def trained(trainer: train.Trainer, copied: Tensor, lacks: str, steps: int, seed: int) -> MeaningBlock:
+def trained(
+    trainer: train.Trainer, copied: Tensor, lacks: str, steps: int, seed: int
+) -> MeaningBlock:
     """Return the block with small parts that were trained without something."""
     torch.manual_seed(seed)
-    block, frozen, nearest, parts = trainer.block, trainer.frozen, trainer.nearest, trainer.rows.parts
+    block, frozen, nearest, parts = (
+        trainer.block,
+        trainer.frozen,
+        trainer.nearest,
+        trainer.rows.parts,
+    )
     sizes, width = block.config, int(block.config["width"])
     fresh = MeaningBlock(**{name: sizes[name] for name in sizes if name != "strength"})
     block.code, block.sharpen, block.project = fresh.code, fresh.sharpen, fresh.project
     if lacks == "φ":
-        block.sharpen, block.project = First(width), nn.Linear(sizes["code"] * width, width - 1, bias=False)  # type: ignore[assignment]
+        block.sharpen, block.project = (
+            First(width),
+            nn.Linear(sizes["code"] * width, width - 1, bias=False),
+        )  # type: ignore[assignment]
         nn.init.orthogonal_(block.project.weight)
     trainer._copied = lambda texts: copied[texts].float() * (lacks != "copy")  # type: ignore[method-assign]
     trainer.frozen = frozen * (lacks != "averages")
@@ -107,8 +123,14 @@ def trained(trainer: train.Trainer, copied: Tensor, lacks: str, steps: int, seed
         trainer.nearest = nearest.masked_fill(~left[nearest.long()], -1)
     trainer._standardise() if lacks == "φ" else trainer._begin(steps=150)
     block.train()
-    small = [parameter for part in (block.code, block.sharpen, block.project) for parameter in part.parameters()]
-    trainer.optimizer = torch.optim.AdamW([{"params": small, "peak": train.HEAD_LR}], betas=(0.9, 0.98))
+    small = [
+        parameter
+        for part in (block.code, block.sharpen, block.project)
+        for parameter in part.parameters()
+    ]
+    trainer.optimizer = torch.optim.AdamW(
+        [{"params": small, "peak": train.HEAD_LR}], betas=(0.9, 0.98)
+    )
     trainer.average = {name: tensor.detach().clone() for name, tensor in block.state_dict().items()}
     for number in range(steps):
         trainer.step(number, number / steps)
@@ -117,16 +139,25 @@ def trained(trainer: train.Trainer, copied: Tensor, lacks: str, steps: int, seed
     return block.eval()
 
 
-def measured(block: MeaningBlock, seen: train.Trainer, copied: Tensor, place: dict[str, int], lacks: str) -> dict:
+def measured(
+    block: MeaningBlock, seen: train.Trainer, copied: Tensor, place: dict[str, int], lacks: str
+) -> dict:
     """Return the measures of v at `STRENGTH`."""
     e = seen.e.float()
     with torch.no_grad():
-        _, _, z = block.meaning(e, seen.frozen.float() * (lacks != "averages"), copied.float() * (lacks != "copy"))
-    vectors = torch.cat([e, STRENGTH * z, torch.zeros_like(e[:, :1])], dim=1).numpy() / (1 + STRENGTH**2) ** 0.5
+        _, _, z = block.meaning(
+            e, seen.frozen.float() * (lacks != "averages"), copied.float() * (lacks != "copy")
+        )
+    vectors = (
+        torch.cat([e, STRENGTH * z, torch.zeros_like(e[:, :1])], dim=1).numpy()
+        / (1 + STRENGTH**2) ** 0.5
+    )
     results = evaluate_tasks(lambda texts: vectors[[place[text] for text in texts]], TASKS).results
     grades = {f"{one.task} {name}": value for one in results for name, value in one.metrics.items()}
     similarity = partial(block.similarity, penalty=PENALTY)
-    found = evaluate_tasks(lambda texts: vectors[[place[text] for text in texts]], TASKS, similarity).results
+    found = evaluate_tasks(
+        lambda texts: vectors[[place[text] for text in texts]], TASKS, similarity
+    ).results
     reranked = {f"{one.task}, reranked": one.score for one in found}
     return {one.task: one.score for one in results} | grades | reranked
 
@@ -146,11 +177,15 @@ def write(path: Path, runs: Sequence[dict]) -> None:
             found = [run["measures"] for run in runs if run["lacks"] == lacks]
             if found:
                 label = f"without {lacks}" if lacks else "all parts"
-                writer.writerow([label, *(cell([one[key] for one in found], 1) for key in shown.values())])
+                writer.writerow(
+                    [label, *(cell([one[key] for one in found], 1) for key in shown.values())]
+                )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("rows", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=200)
@@ -158,19 +193,28 @@ def main() -> None:
     options = parser.parse_args()
     texts = list(distinct_texts(TASKS))
     seen, seen_copied = opened(
-        pa.table({"text": texts, "part": ["measured"] * len(texts), "source": range(len(texts))}), LONGEST
+        pa.table({"text": texts, "part": ["measured"] * len(texts), "source": range(len(texts))}),
+        LONGEST,
     )
     trainer, copied = opened(sampled(options.rows), 160)
     print(f"{len(trainer.rows.texts)} rows, {len(trainer.rows.tokens)} texts", flush=True)
     record = options.out.with_suffix(".jsonl")
-    runs = [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
+    runs = (
+        [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
+    )
     for seed in options.seeds:
         for lacks in LACKS:
             if any((run["lacks"], run["seed"]) == (lacks, seed) for run in runs):
                 continue
             block = trained(trainer, copied, lacks, options.steps, seed)
             place = {text: i for i, text in enumerate(texts)}
-            runs.append({"lacks": lacks, "seed": seed, "measures": measured(block, seen, seen_copied, place, lacks)})
+            runs.append(
+                {
+                    "lacks": lacks,
+                    "seed": seed,
+                    "measures": measured(block, seen, seen_copied, place, lacks),
+                }
+            )
             with record.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(runs[-1]) + "\n")
             write(options.out, runs)

@@ -1,15 +1,18 @@
 """Rows from frames, which are claims with slots, each in several wordings, with what contradicts them.
 
-They were written for the meaning block. A file of frames/ holds frames with an empty line between them. A frame
-begins with `kind=` and `domain=`; then (in frames of the kind `passage`, each text but a query has 90 to 160 words):
+They were written for the meaning block. A file of frames/ holds frames with an empty line between
+them. A frame begins with `kind=` and `domain=`; then (in frames of the kind `passage`, each text
+but a query has 90 to 160 words):
 
     A=one filler|another      a slot, written {A} in the lines below
     + …                       the claim, in different words
     - …                       what contradicts every `+` line
     ~ …                       the same topic, but neither
-    x …                       something else in nearly the same words: exchanged roles, another question
+    x …                       something else in nearly the same words: exchanged roles, another
+    question
     q+ … / q- …               a short query for `+` or for `-`
-    p+ … / p- …               a passage that holds the claim or its opposite; in a frame without `-`, another answer
+    p+ … / p- …               a passage that holds the claim or its opposite; in a frame without
+    `-`, another answer
 """
 
 from __future__ import annotations
@@ -27,7 +30,11 @@ FILLINGS = 14
 """Fillings of the slots that are drawn of a frame."""
 PARTS = {"question": "questions", "passage": "passages"}
 """Parts of the rows of some kinds."""
-PLAIN = ("Please ask the staff for more.", "Details are on the web site.", "This applies from January on.")
+PLAIN = (
+    "Please ask the staff for more.",
+    "Details are on the web site.",
+    "This applies from January on.",
+)
 
 Row = dict[str, str]
 """Texts by column, as the recipe `debias` names them."""
@@ -59,7 +66,9 @@ def read_frames(folder: Path = FRAMES) -> list[Frame]:
             frame = Frame(first.split()[0].removeprefix("kind="))
             for line in lines:
                 if slot := re.match(r"([A-D])=(.*)", line):
-                    frame.slots[slot[1]] = [one.strip() for one in slot[2].split("|") if one.strip()]
+                    frame.slots[slot[1]] = [
+                        one.strip() for one in slot[2].split("|") if one.strip()
+                    ]
                 elif text := re.match(r"(q\+|q-|p\+|p-|\+|-|~|x) +(.*)", line):
                     frame.lines[text[1]].append(text[2])
             if frame.lines["+"]:
@@ -81,7 +90,10 @@ def frame_rows(frame: Frame, rng: random.Random, contexts: list[str]) -> Iterato
         filled = dict(zip(frame.slots, filling, strict=True))
         lines = {mark: [fill(line, filled) for line in some] for mark, some in frame.lines.items()}
         for _ in range(2):
-            for part, row in ((claims, claim_row(lines, rng)), ("searches", search_row(lines, rng, beside))):
+            for part, row in (
+                (claims, claim_row(lines, rng)),
+                ("searches", search_row(lines, rng, beside)),
+            ):
                 if row and len(set(row.values())) == len(row):
                     yield part, row
 
@@ -121,8 +133,12 @@ def search_row(lines: dict[str, list[str]], rng: random.Random, contexts: list[s
     if lines.get(f"q{other}"):
         row["query_opposed"] = rng.choice(lines[f"q{other}"])
     beside = [*map(sentence, lines.get("~", ())), *rng.sample(contexts, 2)] if contexts else []
-    for i, (right, wrong) in enumerate(zip(draw(lines[one], 3, rng), draw(lines[other], 3, rng), strict=False), 1):
-        before, behind = rng.choice([(0, 0), (1, 0), (1, 0), (0, 1), (0, 1), (1, 1)] if beside else [(0, 0)])
+    for i, (right, wrong) in enumerate(
+        zip(draw(lines[one], 3, rng), draw(lines[other], 3, rng), strict=False), 1
+    ):
+        before, behind = rng.choice(
+            [(0, 0), (1, 0), (1, 0), (0, 1), (0, 1), (1, 1)] if beside else [(0, 0)]
+        )
         context = rng.sample(beside, before + behind)
         for column, line in ((f"same_{i}", right), (f"opposed_{i}", wrong)):
             row[column] = " ".join([*context[:before], ended(sentence(line)), *context[before:]])

@@ -1,9 +1,11 @@
 """Training rows from patterns of our own, and from a list of antonyms.
 
-patterns    exchanged roles and converses (who did what to whom, comparisons, places, times, causes), short queries
-            with passages that say yes or no, complaints, quantifiers, entailment under negation; words in
-            words.tsv
-antonyms    sentences that have paraphrases (`text`, `back_translation`), with a word exchanged for its antonym,
+patterns    exchanged roles and converses (who did what to whom, comparisons, places, times,
+causes), short queries
+            with passages that say yes or no, complaints, quantifiers, entailment under negation;
+            words in words.tsv
+antonyms    sentences that have paraphrases (`text`, `back_translation`), with a word exchanged for
+its antonym,
             in the sentence and in another paraphrase (word, antonym, part of speech)
 
 table.py joins them with the other rows; train.py names the columns.
@@ -124,7 +126,11 @@ def trans():
         f"it is not true that {a} {p} {b}{t}.",
         f"{b} was never {q} by {a}.",
     ]
-    return row(sorted(set(forms(a, b)), key=lambda _: R.random()), forms(b, a), N if R.random() < 0.4 else ())
+    return row(
+        sorted(set(forms(a, b)), key=lambda _: R.random()),
+        forms(b, a),
+        N if R.random() < 0.4 else (),
+    )
 
 
 def giver():
@@ -168,7 +174,11 @@ def giver():
 
 
 def kin():
-    a, b = R.sample(WORDS["names"], 2) if R.random() < 0.7 else ["the " + x for x in R.sample(WORDS["people"], 2)]
+    a, b = (
+        R.sample(WORDS["names"], 2)
+        if R.random() < 0.7
+        else ["the " + x for x in R.sample(WORDS["people"], 2)]
+    )
     r, s = R.choice(WORDS["rels"]).split(":")
     t = R.choice(["", " for years", " in Lisbon", " at that time", " until 1998"])
     k = R.choice([("is", "is"), ("was", "was"), ("became", "became")])[0]
@@ -214,7 +224,9 @@ def comparison():
             ]
 
     return row(
-        forms(a, b), forms(b, a), [f"{a} is {less} than {b}.", f"{a} is not {m} than {b}."] if R.random() < 0.4 else ()
+        forms(a, b),
+        forms(b, a),
+        [f"{a} is {less} than {b}.", f"{a} is not {m} than {b}."] if R.random() < 0.4 else (),
     )
 
 
@@ -283,7 +295,12 @@ def clauses():
     elif k == "if":
 
         def forms(a, b):
-            return [f"whenever {b}, {a}.", f"{a} whenever {b}.", f"every time {b}, {a}.", f"{a} each time {b}."]
+            return [
+                f"whenever {b}, {a}.",
+                f"{a} whenever {b}.",
+                f"every time {b}, {a}.",
+                f"{a} each time {b}.",
+            ]
     else:
 
         def forms(a, b):
@@ -314,7 +331,11 @@ def attrs():
 
 
 def told():
-    a, b = R.sample(WORDS["names"], 2) if R.random() < 0.6 else ["the " + x for x in R.sample(WORDS["people"], 2)]
+    a, b = (
+        R.sample(WORDS["names"], 2)
+        if R.random() < 0.6
+        else ["the " + x for x in R.sample(WORDS["people"], 2)]
+    )
     k = R.choice(
         [
             "had won the raffle",
@@ -349,7 +370,11 @@ def told():
 
 
 def want():
-    a, b = R.sample(WORDS["names"], 2) if R.random() < 0.5 else ["the " + x for x in R.sample(WORDS["people"], 2)]
+    a, b = (
+        R.sample(WORDS["names"], 2)
+        if R.random() < 0.5
+        else ["the " + x for x in R.sample(WORDS["people"], 2)]
+    )
     k = R.choice(
         [
             "wait outside",
@@ -390,7 +415,8 @@ def want():
 
 def fromto():
     a, b = R.sample(
-        "Oslo Lima Cairo Turin Perth Seoul Quito Ghent Dakar Riga Porto Minsk Accra Basel Kyoto Leeds".split(), 2
+        "Oslo Lima Cairo Turin Perth Seoul Quito Ghent Dakar Riga Porto Minsk Accra Basel Kyoto Leeds".split(),
+        2,
     )
     w = R.choice(
         "Nadia|the freight train|the delegation|my cousin|the orchestra|a refugee family|the airmail|flight 212".split(
@@ -398,7 +424,13 @@ def fromto():
         )
     )
     v, n = R.choice(
-        [("travelled", "trip"), ("flew", "journey"), ("moved", "move"), ("went", "trip"), ("drove", "journey")]
+        [
+            ("travelled", "trip"),
+            ("flew", "journey"),
+            ("moved", "move"),
+            ("went", "trip"),
+            ("drove", "journey"),
+        ]
     )
     t = R.choice(["", " in April", " overnight", " in 1962"])
 
@@ -477,7 +509,9 @@ def s_has():
         f"the {th} doesn't have {f}.",
         f"we left {f} out of the {th}.",
         f"the {th} lacks {f}.",
-        f"unlike others, our {th} is free of {b}." if "soup" in kinds else f"{f} is not part of the {th}.",
+        f"unlike others, our {th} is free of {b}."
+        if "soup" in kinds
+        else f"{f} is not part of the {th}.",
         f"the {th} doesn't come with {f}.",
         f"not a single {th} of ours has {f}.",
     ]
@@ -598,7 +632,17 @@ def s_state():
     (x,), (v,), (b,), bad, good = split(R.choice(WORDS["stat"]))
     t = R.choice(WORDS["aft"])
     t = " " + t if t else ""
-    past = v in ("arrived", "came through", "installed", "worked", "went away", "rose", "came", "stopped", "replied")
+    past = v in (
+        "arrived",
+        "came through",
+        "installed",
+        "worked",
+        "went away",
+        "rose",
+        "came",
+        "stopped",
+        "replied",
+    )
     negated = "didn't" if past else "doesn't"
     P = [
         f"{x} {v}{t}",
@@ -630,7 +674,13 @@ def search(g, complaint=False):
     pw = str if complaint else passage
     t = R.choice(q)
     qs = [x for x in q if x != t]
-    r = {"text": t, "same_1": pw(ps[0]), "same_2": pw(ps[-1]), "opposed_1": pw(ns[0]), "opposed_2": pw(ns[-1])}
+    r = {
+        "text": t,
+        "same_1": pw(ps[0]),
+        "same_2": pw(ps[-1]),
+        "opposed_1": pw(ns[0]),
+        "opposed_2": pw(ns[-1]),
+    }
     if R.random() < 0.4:
         r["opposed_3"] = R.choice(nq)
     elif R.random() < 0.5:
@@ -679,7 +729,9 @@ def quant():
     if k == 0:
         P = [
             f"all the {g} {p}.",
-            f"every one of the {g} {p}.".replace(" were ", " was ").replace(" are ", " is ").replace(" have ", " has "),
+            f"every one of the {g} {p}.".replace(" were ", " was ")
+            .replace(" are ", " is ")
+            .replace(" have ", " has "),
             f"without exception, the {g} {p}.",
             f"the {g} {p}, every single one.",
         ]
@@ -689,8 +741,16 @@ def quant():
             f"it is not true that all the {g} {p}.",
         ]
     elif k == 1:
-        P = [f"none of the {g} {p}.", f"not one of the {g} {p}.", f"there was no exception: no {g} {p}."]
-        N = [f"some of the {g} {p}.", f"a few of the {g} {p}.", f"at least a handful of the {g} {p}."]
+        P = [
+            f"none of the {g} {p}.",
+            f"not one of the {g} {p}.",
+            f"there was no exception: no {g} {p}.",
+        ]
+        N = [
+            f"some of the {g} {p}.",
+            f"a few of the {g} {p}.",
+            f"at least a handful of the {g} {p}.",
+        ]
     elif k == 2:
         P = [
             f"most of the {g} {p}.",
@@ -711,7 +771,12 @@ def quant():
             f"no fewer than {n} {g} {p}.",
             f"a minimum of {n} {g} {p}.",
         ]
-        N = [f"fewer than {n} {g} {p}.", f"under {n} {g} {p}.", f"not even {n} {g} {p}.", f"less than {n} {g} {p}."]
+        N = [
+            f"fewer than {n} {g} {p}.",
+            f"under {n} {g} {p}.",
+            f"not even {n} {g} {p}.",
+            f"less than {n} {g} {p}.",
+        ]
     elif k == 4:
         P = [f"more than {n} {g} {p}.", f"over {n} {g} {p}.", f"upwards of {n} {g} {p}."]
         N = [
@@ -721,14 +786,22 @@ def quant():
             f"a maximum of {n} {g} {p}.",
         ]
     elif k == 5:
-        P = [f"only the {g} {p}, nothing else.", f"nothing but the {g} {p}.", f"apart from the {g}, nothing {p}."]
+        P = [
+            f"only the {g} {p}, nothing else.",
+            f"nothing but the {g} {p}.",
+            f"apart from the {g}, nothing {p}.",
+        ]
         N = [
             f"everything {p} except the {g}.",
             f"everything but the {g} {p}.",
             f"the {g} were the only exception: all else {p}.",
         ]
     else:
-        P = [f"exactly {n} {g} {p}.", f"{n} {g} {p}, neither more nor fewer.", f"the number of {g} that {p} is {n}."]
+        P = [
+            f"exactly {n} {g} {p}.",
+            f"{n} {g} {p}, neither more nor fewer.",
+            f"the number of {g} that {p} is {n}.",
+        ]
         N = None
     if R.random() < 0.5 and N:
         P, N = N, P
@@ -738,7 +811,10 @@ def quant():
         r |= {f"opposed_{i}": up(x) for i, x in enumerate(many(N, 2), 1)}
     else:
         m = n * R.choice([2, 3]) + 1
-        r |= {"exchanged_1": up(P[0].replace(str(n), str(m))), "exchanged_2": up(P[1].replace(str(n), str(m)))}
+        r |= {
+            "exchanged_1": up(P[0].replace(str(n), str(m))),
+            "exchanged_2": up(P[1].replace(str(n), str(m))),
+        }
     return r
 
 
@@ -783,7 +859,9 @@ def exchange(text: str, opposites: dict[str, list[str]]) -> tuple[str, str, str]
         return None
     match = R.choice(places)
     other = R.choice(opposites[match[0]])
-    article = re.sub(r"\b([Aa])n? $", r"\1n " if other[0] in "aeiou" else r"\1 ", text[: match.start()])
+    article = re.sub(
+        r"\b([Aa])n? $", r"\1n " if other[0] in "aeiou" else r"\1 ", text[: match.start()]
+    )
     return match[0], other, article + other + text[match.end() :]
 
 
@@ -792,12 +870,23 @@ def antonyms(table: Path, views: Path) -> list[Row]:
     opposites = collections.defaultdict[str, list[str]](list)
     for line in table.read_text(encoding="utf-8").split("\n")[1:-1]:
         word, other, _ = line.split("\t")[:3]
-        if word.isalpha() and word.islower() and len(word) > 2 and other.isalpha() and other.islower():
+        if (
+            word.isalpha()
+            and word.islower()
+            and len(word) > 2
+            and other.isalpha()
+            and other.islower()
+        ):
             opposites[word].append(other)
     paraphrases = collections.defaultdict[str, list[str]](list)
     for record in pq.read_table(views).to_pylist():
         text, other = record["text"], record["back_translation"]
-        if other and len(text.split()) <= 20 and 0.6 < len(other) / len(text) < 1.5 and other.lower() != text.lower():
+        if (
+            other
+            and len(text.split()) <= 20
+            and 0.6 < len(other) / len(text) < 1.5
+            and other.lower() != text.lower()
+        ):
             paraphrases[text].append(other)
     rows = []
     for text, others in paraphrases.items():

@@ -4,8 +4,8 @@ The scores by strength are written to benchmarks/results/debias-strength.csv as 
 
     python benchmarks/debias/block/ship.py BLOCK[=WEIGHT]... --text TEXT --rows ROWS [--backbone minilm]
 
-BLOCK is a folder with the block's own files; of several, each trained from another, the weighted mean is taken. TEXT
-says in a few words what it was trained on, ROWS how many rows.
+BLOCK is a folder with the block's own files; of several, each trained from another, the weighted
+mean is taken. TEXT says in a few words what it was trained on, ROWS how many rows.
 """
 
 from __future__ import annotations
@@ -30,11 +30,16 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 def mean_block(named: list[str]) -> MeaningBlock:
     """Return the weighted mean of blocks."""
-    paths, weights = zip(*((path, float(weight or 1)) for path, _, weight in (name.partition("=") for name in named)))
+    paths, weights = zip(
+        *((path, float(weight or 1)) for path, _, weight in (name.partition("=") for name in named))
+    )
     block = MeaningBlock.load(paths[0])
     states = [MeaningBlock.load(path).state_dict() for path in paths]
     mean = {
-        name: sum(weight / sum(weights) * state[name] for weight, state in zip(weights, states, strict=True))
+        name: sum(
+            weight / sum(weights) * state[name]
+            for weight, state in zip(weights, states, strict=True)
+        )
         for name in states[0]
     }
     block.load_state_dict(mean)
@@ -42,7 +47,9 @@ def mean_block(named: list[str]) -> MeaningBlock:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("blocks", nargs="+", metavar="BLOCK[=WEIGHT]")
     parser.add_argument("--text", required=True)
     parser.add_argument("--rows", type=int, required=True)
@@ -53,7 +60,9 @@ def main() -> None:
     model = load_encoder(options.backbone, device="cpu").eval()
     key, block = block_key(model), mean_block(options.blocks)
     append_block(model, block)
-    measures = Measures(guards=TaskScores(load_guard(), "bf16"), meaning=TaskScores(load_development(), "bf16"))
+    measures = Measures(
+        guards=TaskScores(load_guard(), "bf16"), meaning=TaskScores(load_development(), "bf16")
+    )
     measures.start(model)
     curve = find_strength(block, measures, settings.tolerance)
     folder = BLOCKS / options.backbone
@@ -71,7 +80,9 @@ def main() -> None:
     table = curve.table()
     shown = [row for i, row in enumerate(table.rows) if i % 2 == 0 or "chosen" in str(row[0])]
     with (RESULTS / "debias-strength.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([*map(str, row)] for row in (table.columns, *shown))
+        csv.writer(file, lineterminator="\n").writerows(
+            [*map(str, row)] for row in (table.columns, *shown)
+        )
     print(table.markdown())
 
 

@@ -5,11 +5,12 @@
       --translations BACK_TRANSLATIONS.parquet --antonyms ANTONYMS.tsv --plain SENTENCES.txt.gz \
       --articles VIEWS_OF_ARTICLES
 
-VIEWS hold rewritings of sentences; VIEWS_OF_TRANSLATIONS those of the sentences and texts that `--write-translated`
-writes from BACK_TRANSLATIONS (`text`, `back_translation`). PLAIN are sentences of which nothing is claimed;
-VIEWS_OF_ARTICLES questions about the sentences of articles, in their order (`--only question --only topic_question
---only keywords`). Patterns (rows.py) and frames (frames.py) come with the script. ROWS has the columns `part`, `source`
-(rows of one source are never negatives of each other) and a column for each view; train.py says how they are related.
+VIEWS hold rewritings of sentences; VIEWS_OF_TRANSLATIONS those of the sentences and texts that
+`--write-translated` writes from BACK_TRANSLATIONS (`text`, `back_translation`). PLAIN are sentences
+of which nothing is claimed; VIEWS_OF_ARTICLES questions about the sentences of articles, in their
+order (`--only question --only topic_question --only keywords`). Patterns (rows.py) and frames
+(frames.py) come with the script. ROWS has the columns `part`, `source` (rows of one source are
+never negatives of each other) and a column for each view; train.py says how they are related.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def rewritten(folder: Path) -> Iterator[tuple[str, Row]]:
     counts = collections.Counter[str]()
     for row in views(folder):
         part = next(part for part, needs in PARTS if needs <= set(row))
-        if counts[part] < MOST.get(part, math.inf) and (len(row["text"].split()) < LONG or R.random() < 0.3):
+        if counts[part] < MOST.get(part, math.inf) and (
+            len(row["text"].split()) < LONG or R.random() < 0.3
+        ):
             counts[part] += 1
             yield part, row
 
@@ -72,15 +75,24 @@ def translations(table: Path) -> dict[str, list[str]]:
     """Return up to four different translations back of each sentence, without the least similar eighth."""
     found = collections.defaultdict[str, list[str]](list)
     for record in pq.read_table(table, columns=["text", "back_translation"]).to_pylist():
-        text, other = (" ".join((record[name] or "").split()) for name in ("text", "back_translation"))
-        if 4 <= len(text.split()) <= 32 and 0.6 < len(other) / len(text) < 1.5 and other.lower() != text.lower():
+        text, other = (
+            " ".join((record[name] or "").split()) for name in ("text", "back_translation")
+        )
+        if (
+            4 <= len(text.split()) <= 32
+            and 0.6 < len(other) / len(text) < 1.5
+            and other.lower() != text.lower()
+        ):
             found[text].append(other)
     return {text: chosen for text, others in found.items() if (chosen := varied(text, others))}
 
 
 def varied(text: str, others: list[str]) -> list[str]:
     """Return the translations that share least words with the sentence and with each other."""
-    ranked = sorted(dict.fromkeys(others), key=lambda other: Indel.normalized_similarity(text.split(), other.split()))
+    ranked = sorted(
+        dict.fromkeys(others),
+        key=lambda other: Indel.normalized_similarity(text.split(), other.split()),
+    )
     chosen: list[str] = []
     for other in ranked[len(ranked) // 8 :]:
         if all(Indel.normalized_similarity(other.split(), one.split()) < 0.85 for one in chosen):
@@ -94,7 +106,10 @@ def paraphrased(table: Path, folder: Path) -> Iterator[tuple[str, Row]]:
     for text, others in translations(table).items():
         row = known.get(text, {}) | {f"same_{i}": other for i, other in enumerate(others, 1)}
         for other in reversed(others[:2]):
-            for view, column in (("negation", "negated_paraphrase"), ("antonym_swap", "opposed_paraphrase")):
+            for view, column in (
+                ("negation", "negated_paraphrase"),
+                ("antonym_swap", "opposed_paraphrase"),
+            ):
                 if view in known.get(other, {}):
                     row[column] = known[other][view]
         if {"negation", "antonym_swap", "negative_word"} & set(row):
@@ -112,7 +127,9 @@ def in_passages(row: Row, sentences: list[str]) -> Row:
         own = row[R.choice(same) if same and R.random() < 0.7 else "text"]
         pair, beside = (own, row[R.choice(opposed)]), R.choice(sentences)
         first = R.random() < 0.5
-        row["context_same"], row["context_opposed"] = (f"{beside} {x}" if first else f"{x} {beside}" for x in pair)
+        row["context_same"], row["context_opposed"] = (
+            f"{beside} {x}" if first else f"{x} {beside}" for x in pair
+        )
     return row
 
 
@@ -126,7 +143,12 @@ def passages(sentences: list[Row]) -> Iterator[Row]:
         passage, other = sentences[start:end], sentences[middle : middle + end - start]
         text, long = (" ".join(row["text"] for row in some) for some in (passage, other))
         if max(len(text.split()), len(long.split())) <= 180:
-            row = {"text": text, "long": long, "related_1": R.choice(passage)["text"], "related_2": other[-1]["text"]}
+            row = {
+                "text": text,
+                "long": long,
+                "related_1": R.choice(passage)["text"],
+                "related_2": other[-1]["text"],
+            }
             for view in QUERIES:
                 if asked := [sentence[view] for sentence in passage if view in sentence]:
                     row[view] = R.choice(asked)
@@ -135,7 +157,9 @@ def passages(sentences: list[Row]) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--views", type=Path)
     parser.add_argument("--translated", type=Path)
@@ -145,34 +169,64 @@ def main() -> None:
     parser.add_argument("--articles", type=Path)
     parser.add_argument("--rows", type=int, default=75_000, help="of the plain sentences")
     parser.add_argument("--patterns", type=int, default=9_000, help="size of `patterns` in rows.py")
-    parser.add_argument("--write-translated", action="store_true", help="write the sentences to rewrite to OUT")
+    parser.add_argument(
+        "--write-translated", action="store_true", help="write the sentences to rewrite to OUT"
+    )
     options = parser.parse_args()
     if options.write_translated:
-        chosen = (line for text, others in translations(options.translations).items() for line in (text, *others[:3]))
-        options.out.write_text("".join(f"{line}\n" for line in dict.fromkeys(chosen)), encoding="utf-8")
+        chosen = (
+            line
+            for text, others in translations(options.translations).items()
+            for line in (text, *others[:3])
+        )
+        options.out.write_text(
+            "".join(f"{line}\n" for line in dict.fromkeys(chosen)), encoding="utf-8"
+        )
         return
     with gzip.open(options.plain, "rt", encoding="utf-8") as lines:
-        plain = [line.strip() for line in itertools.islice(lines, options.rows) if len(line.split()) < PLAIN]
+        plain = [
+            line.strip()
+            for line in itertools.islice(lines, options.rows)
+            if len(line.split()) < PLAIN
+        ]
     frames = read_frames()
     contexts, numbers = contexts_of(frames), itertools.count()
-    rows = [(part, next(numbers), in_passages(row, plain)) for part, row in rewritten(options.views)]
+    rows = [
+        (part, next(numbers), in_passages(row, plain)) for part, row in rewritten(options.views)
+    ]
     rows += [
         (part, next(numbers), in_passages(row, plain))
         for part, row in paraphrased(options.translations, options.translated)
     ]
     rows += [("patterns", next(numbers), row) for row in patterns(options.patterns)]
-    rows += [("antonyms", next(numbers), row) for row in antonyms(options.antonyms, options.translations)]
+    rows += [
+        ("antonyms", next(numbers), row) for row in antonyms(options.antonyms, options.translations)
+    ]
     for frame in frames:
         source = next(numbers)
         rows += [(part, source, row) for part, row in frame_rows(frame, R, contexts)]
     rows += [("plain", next(numbers), {"text": text}) for text in plain]
     if options.articles:
         first = next(numbers)  # neighbours overlap, so that four at a time are of one source
-        rows += [("articles", first + i // 4, row) for i, row in enumerate(passages([*views(options.articles)]))]
+        rows += [
+            ("articles", first + i // 4, row)
+            for i, row in enumerate(passages([*views(options.articles)]))
+        ]
     columns = sorted({column for _, _, row in rows for column in row})
-    table = {"part": pa.array([part for part, _, _ in rows]), "source": pa.array([n for _, n, _ in rows], pa.int32())}
-    table |= {column: pa.array([row.get(column) for _, _, row in rows], pa.string()) for column in columns}
-    pq.write_table(pa.table(table), options.out, compression="zstd", compression_level=9, use_dictionary=["part"])
+    table = {
+        "part": pa.array([part for part, _, _ in rows]),
+        "source": pa.array([n for _, n, _ in rows], pa.int32()),
+    }
+    table |= {
+        column: pa.array([row.get(column) for _, _, row in rows], pa.string()) for column in columns
+    }
+    pq.write_table(
+        pa.table(table),
+        options.out,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=["part"],
+    )
     print(f"{len(frames)} frames; rows: {dict(collections.Counter(part for part, _, _ in rows))}")
 
 

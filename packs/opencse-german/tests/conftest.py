@@ -13,10 +13,14 @@ from opencse.text import languages
 @pytest.fixture(autouse=True)
 def _found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let opencse find the pack as `pyproject.toml` names it, installed or not."""
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(
+        (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
 
     def entry_points(group: str) -> list[EntryPoint]:
-        return [EntryPoint(name, value, group) for name, value in project["entry-points"][group].items()]
+        return [
+            EntryPoint(name, value, group) for name, value in project["entry-points"][group].items()
+        ]
 
     monkeypatch.setattr(languages, "entry_points", entry_points)
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))

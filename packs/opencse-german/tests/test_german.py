@@ -70,7 +70,7 @@ Der Dienst ist weder schnell noch sicher.|
 Ist der Dienst sicher?|
 Version 3 (Beta): die Datei|
 Der Kunde zahlt und wird beliefert.|
-"""  # noqa: E501
+"""
 
 # sentence, paraphrase, negation, opposite
 QUADRUPLES = """
@@ -81,7 +81,7 @@ Die neue Version ist schneller.||Die neue Version ist nicht schneller.|Die neue 
 Der Kunde kauft ein Haus.|||
 Die Daten werden vor der Übertragung verschlüsselt.|||
 Die Nutzung ist auf eine Stunde begrenzt.|||
-"""  # noqa: E501
+"""
 
 # kind, sentence, view
 OTHERS = """

@@ -11,7 +11,8 @@ PACK = Path(__file__).parents[1]
 
 def test_the_sample_is_of_the_stored_texts_and_the_readme_shows_its_figure() -> None:
     texts = {
-        path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in (PACK / "judged/texts").glob("*.md")
+        path.name: " ".join(path.read_text(encoding="utf-8").split())
+        for path in (PACK / "judged/texts").glob("*.md")
     }
     rows = [row for _, row in read_table(PACK / "judged" / "contradictions.tsv") if row]
     assert len(rows) == 100

@@ -33,13 +33,17 @@ def build(options: BuildOptions) -> Path:
         The folder.
 
     Raises:
-        OpencseError: The recipe builds no column, or one cannot be built; the message says how to fix it.
+        OpencseError: The recipe builds no column, or one cannot be built; the message says how to
+            fix it.
     """
     backbone = Backbone(options.backbone)
     selection = {"family": backbone.family, "variant": options.variant}
     loaded = load_recipe(options.recipe, **selection, overrides=options.overrides)
     if not loaded.build:
-        raise OpencseError(f"the recipe {options.recipe} builds no column", "It trains on the sentences as they are.")
+        raise OpencseError(
+            f"the recipe {options.recipe} builds no column",
+            "It trains on the sentences as they are.",
+        )
     specs = chosen_specs(loaded.build, options.only) if options.only else loaded.build
     for name, spec in specs.items():
         if (model := getattr(spec, "model", None)) in loaded.first_stages:
@@ -77,9 +81,15 @@ def build(options: BuildOptions) -> Path:
 def command(options: BuildCommand) -> None:
     """Build, and print statistics of the pairs if they are asked for."""
     if options.address and options.engine != "ray":
-        raise OpencseError("--address goes with --engine ray", "Add --engine ray, or leave the address out.")
+        raise OpencseError(
+            "--address goes with --engine ray", "Add --engine ray, or leave the address out."
+        )
     ray = options.engine == "ray"
-    engine = Ray(address=options.address, processes=options.workers) if ray else Local(processes=options.workers)
+    engine = (
+        Ray(address=options.address, processes=options.workers)
+        if ray
+        else Local(processes=options.workers)
+    )
     apply(build, replace(options, engine=engine))
     if options.stats:
         show(statistics_table(Path(options.out)))
@@ -89,15 +99,32 @@ def statistics_table(views: Path) -> Table:
     """Return the share of nulls, the means of the recorded scores and the rules of each column of built views."""
     table = pq.read_table(sorted(views.glob("part-*.parquet")))
     names = [name.removesuffix(".rule") for name in table.column_names if name.endswith(".rule")]
-    recorded = [score for score in _SCORES if any(f"{name}.{score}" in table.column_names for name in names)]
+    recorded = [
+        score for score in _SCORES if any(f"{name}.{score}" in table.column_names for name in names)
+    ]
     rows: list[list[Cell]] = []
     notes = []
     for name in names:
         nulls = 100 * table[name].null_count / max(len(table), 1)
-        present = [f"{name}.{score}" if f"{name}.{score}" in table.column_names else "" for score in recorded]
+        present = [
+            f"{name}.{score}" if f"{name}.{score}" in table.column_names else ""
+            for score in recorded
+        ]
         means = [pc.mean(table[score]).as_py() if score else None for score in present]
-        rows.append([name, len(table), Number(nulls, 1, " %"), *("" if m is None else Number(m, 3) for m in means)])
-        rules = Counter(rule if not rule.startswith("row ") else "row" for rule in table[f"{name}.rule"].to_pylist())
-        notes.append(f"{name}: {', '.join(f'{rule} {count:,}' for rule, count in rules.most_common())}")
+        rows.append(
+            [
+                name,
+                len(table),
+                Number(nulls, 1, " %"),
+                *("" if m is None else Number(m, 3) for m in means),
+            ]
+        )
+        rules = Counter(
+            rule if not rule.startswith("row ") else "row"
+            for rule in table[f"{name}.rule"].to_pylist()
+        )
+        notes.append(
+            f"{name}: {', '.join(f'{rule} {count:,}' for rule, count in rules.most_common())}"
+        )
     heads = ("column", "rows", "null", *(_SCORES[score] for score in recorded))
     return Table(heads, rows, "Built columns, and the means of their scores", notes)

@@ -40,7 +40,8 @@ def check(options: CheckOptions) -> TextCheck:
         The result, which prints its headline and displays examples and a table in a notebook.
 
     Raises:
-        OpencseError: A file cannot be read, there is no such model, or no sentence could be contradicted.
+        OpencseError: A file cannot be read, there is no such model, or no sentence could be
+            contradicted.
 
     Example:
         >>> import opencse
@@ -62,7 +63,9 @@ def check(options: CheckOptions) -> TextCheck:
     language = choose_language(options.language, (passage.text for passage in passages[:500]))
     options.notify(language.line(CONTRADICTIONS | REWORDINGS))
     rewriter, deadline = SentenceRewriter(language=language), started + 0.45 * 60 * options.minutes
-    measured = check_texts(embedder, passages, rewriter, limit=limit, documents=documents, deadline=deadline)
+    measured = check_texts(
+        embedder, passages, rewriter, limit=limit, documents=documents, deadline=deadline
+    )
     result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
     if options.out is not None:
         write_page(options.out, "check", render_check(result), asdict(result))
@@ -83,7 +86,9 @@ def render_check(result: TextCheck) -> str:
     return render_template("check.html.j2", result=result, examples=result.examples[:_EXAMPLES])
 
 
-def _sizes(embedder: Embedder, passages: Sequence[DocumentPassage], budget: float) -> tuple[int, int]:
+def _sizes(
+    embedder: Embedder, passages: Sequence[DocumentPassage], budget: float
+) -> tuple[int, int]:
     """Return how many passages to search and how many sentences to rewrite, from the time that encoding takes."""
     chosen = np.random.default_rng(0).permutation(len(passages))[:_TIMED].tolist()
     sample = [passages[i].text for i in chosen]

@@ -1,7 +1,7 @@
 """Options of a command as a dataclass: its fields are options on the command line and keyword arguments in Python.
 
-The help of a field stands in the dataclass alone. `add_command` turns fields into options, without importing the
-command itself, `takes` into keyword arguments; the reference page is made from both.
+The help of a field stands in the dataclass alone. `add_command` turns fields into options, without
+importing the command itself, `takes` into keyword arguments; the reference page is made from both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ParamSpec,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 
@@ -39,11 +48,19 @@ def option(
         help: The help text of both.
         default: The default; without one, the option is required.
         flags: Names on the command line; by default the name of the field.
-        shown: The type on the command line, if it is not that of the field; where Python takes more, it is text.
-        kw_only: False for what is given by position: in Python, and without `flags` on the command line, too.
+        shown: The type on the command line, if it is not that of the field; where Python takes
+            more, it is text.
+        kw_only: False for what is given by position: in Python, and without `flags` on the command
+            line, too.
         **typer: Settings of the option on the command line, such as `min`, `metavar` or `envvar`.
     """
-    metadata = {"help": help, "flags": flags, "shown": shown, "typer": typer, "argument": not kw_only and not flags}
+    metadata = {
+        "help": help,
+        "flags": flags,
+        "shown": shown,
+        "typer": typer,
+        "argument": not kw_only and not flags,
+    }
     return field(default=default, kw_only=kw_only, metadata=metadata)
 
 
@@ -52,16 +69,21 @@ def python_only(help: str, *, default: Any) -> Any:
     return field(default=default, kw_only=True, metadata={"help": help})
 
 
-@dataclass_transform(field_specifiers=(option, python_only), kw_only_default=True, frozen_default=True)
+@dataclass_transform(
+    field_specifiers=(option, python_only), kw_only_default=True, frozen_default=True
+)
 def options_class(cls: type[Options]) -> type[Options]:
     """Make a class the frozen dataclass of a command's options."""
     return dataclass(frozen=True, kw_only=True)(cls)
 
 
-def takes(options: Callable[P, Options]) -> Callable[[Callable[[Options], Result]], Callable[P, Result]]:
+def takes(
+    options: Callable[P, Options],
+) -> Callable[[Callable[[Options], Result]], Callable[P, Result]]:
     """Return a decorator: a function of an options object is called with the fields of that object.
 
-    The docstring is that of the options, their fields as `Args`, and that of the function but for its first line.
+    The docstring is that of the options, their fields as `Args`, and that of the function but for
+    its first line.
 
     Example:
         >>> @takes(CacheOptions)
@@ -102,18 +124,26 @@ class Notified:
 class CommonOptions:
     """Where to compute, and how much to say."""
 
-    device: str = option("`auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.", default="auto")
+    device: str = option(
+        "`auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.", default="auto"
+    )
     quiet: bool = option("Print only results and errors.", default=False, flags=("--quiet", "-q"))
 
 
 def add_command(
-    app: typer.Typer, name: str, options: type, described: type | None = None, module: str = "", common: bool = True
+    app: typer.Typer,
+    name: str,
+    options: type,
+    described: type | None = None,
+    module: str = "",
+    common: bool = True,
 ) -> None:
     """Add a command to an app; its module is imported when it is called, after the check of its options.
 
     Args:
         app: The app.
-        name: Name of the command, and of the module in `opencse.commands` whose `command` receives the options.
+        name: Name of the command, and of the module in `opencse.commands` whose `command` receives
+            the options.
         options: The dataclass of its options.
         described: The dataclass whose docstring is its help page, if that is another.
         module: The module, if it has another name.
@@ -129,7 +159,12 @@ def add_command(
         importlib.import_module(f"opencse.commands.{module or name}").command(filled)
 
     kinds = (options, CommonOptions) if common else (options,)
-    parameters = [_parameter(spec, kind) for kind in kinds for spec in fields(kind) if "flags" in spec.metadata]
+    parameters = [
+        _parameter(spec, kind)
+        for kind in kinds
+        for spec in fields(kind)
+        if "flags" in spec.metadata
+    ]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app.command(name, help=inspect.getdoc(described or options))(call)
@@ -163,7 +198,9 @@ def _begin(common: CommonOptions) -> None:
     Raises:
         OpencseError: There is no such device.
     """
-    set_quiet(common.quiet or os.environ.get("RANK", "0") != "0")  # of several processes, one speaks
+    set_quiet(
+        common.quiet or os.environ.get("RANK", "0") != "0"
+    )  # of several processes, one speaks
     if common.device != "auto":
         from opencse.encoder.device import use_device
 

@@ -56,7 +56,9 @@ def compare(options: CompareOptions) -> Table:
     if options.out is not None:
         write_text(Path(options.out) / "comparison.md", table.markdown())
         single = {
-            label: [{"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in members]
+            label: [
+                {"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in members
+            ]
             for label, members in groups.items()
         }
         write_json(Path(options.out) / "comparison.json", single)
@@ -74,7 +76,11 @@ def command(options: CompareCommand) -> None:
         problem = f"--texts compares two models, not {len(options.runs)}"
         raise OpencseError(problem, "Name the one in use, then the one that may replace it.")
     old, new = options.runs
-    show(compare_search(old, new, options.texts, queries=options.queries, column=options.column, out=options.out))
+    show(
+        compare_search(
+            old, new, options.texts, queries=options.queries, column=options.column, out=options.out
+        )
+    )
     if options.out is not None:
         typer.echo(f"page: {Path(options.out) / 'search.html'}")
 
@@ -88,7 +94,9 @@ def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores) ->
     """
     notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
     if any(len(runs) == 1 for runs in groups.values()):
-        notes.append("One seed has no standard deviation: a difference may be chance (train with more seeds).")
+        notes.append(
+            "One seed has no standard deviation: a difference may be chance (train with more seeds)."
+        )
     names, rows, first = list(next(iter(scores.values()))), list[list[Cell]](), None
     for label, runs in groups.items():
         run_scores = [[scores[run][name] for name in names] for run in runs]
@@ -97,9 +105,24 @@ def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores) ->
             gain = Number(average.value - first.value, signed=True)
         columns = [*map(spread, zip(*run_scores, strict=True)), *[average] * (len(names) > 1)]
         seconds = Number(statistics.fmean(run.seconds for run in runs), 0)
-        rows.append([label, " ".join(str(run.seed) for run in runs), *columns, "" if first is None else gain, seconds])
+        rows.append(
+            [
+                label,
+                " ".join(str(run.seed) for run in runs),
+                *columns,
+                "" if first is None else gain,
+                seconds,
+            ]
+        )
         first = first or average
-    heads = ["run", "seeds", *names, *["average"] * (len(names) > 1), "against the first", "seconds"]
+    heads = [
+        "run",
+        "seeds",
+        *names,
+        *["average"] * (len(names) > 1),
+        "against the first",
+        "seconds",
+    ]
     return Table(heads, rows, notes=notes)
 
 
@@ -114,7 +137,9 @@ def spread(scores: Sequence[float | None]) -> Number:
 
 
 def _measured(run: RunRecord, tasks: Sequence[ScoredPairs]) -> Mapping[str, float | None]:
-    encoder = Embedder(load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}")
+    encoder = Embedder(
+        load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}"
+    )
     return {result.task: result.score for result in evaluate_tasks(encoder, tasks).results}
 
 
@@ -124,7 +149,9 @@ def written_scores(runs: Sequence[RunRecord]) -> Scores:
     Raises:
         OpencseError: There is no score that all runs have.
     """
-    suite = next((name for name in ("sts", *runs[0].scores) if all(name in run.scores for run in runs)), None)
+    suite = next(
+        (name for name in ("sts", *runs[0].scores) if all(name in run.scores for run in runs)), None
+    )
     if suite is None:
         without = next((run for run in runs if not run.scores), runs[-1])
         raise OpencseError(
@@ -184,11 +211,14 @@ class SearchComparison(JupyterMixin):
         new: Name of the model that may replace it.
         texts: Number of texts searched.
         own_queries: Whether the queries are the user's; otherwise they are sentences of the texts.
-        overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval over queries.
+        overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval
+            over queries.
         same_first: Share of queries with the same first hit.
-        strength: Strength of the meaning block that the new model has beside the old one; None if it has none.
-        new_hits: Share of new vectors among the ten nearest of a new model's query, while half of the documents still
-            have upgraded old vectors; a half if these don't fall behind. None without a block.
+        strength: Strength of the meaning block that the new model has beside the old one; None if
+            it has none.
+        new_hits: Share of new vectors among the ten nearest of a new model's query, while half of
+            the documents still have upgraded old vectors; a half if these don't fall behind. None
+            without a block.
         lists: The lists of every query, the most changed first.
     """
 
@@ -234,28 +264,41 @@ class SearchComparison(JupyterMixin):
     def __rich__(self) -> RenderableType:
         lines: list[Text] = []
         for pair in [pair for pair in self.lists if pair.changed(2)][:3]:
-            lines.append(Text(f"{pair.query}   ({pair.shared} of {len(pair.new)} hits shared)", style="bold"))
+            lines.append(
+                Text(f"{pair.query}   ({pair.shared} of {len(pair.new)} hits shared)", style="bold")
+            )
             for name, hits in (("old", pair.old[:2]), ("new", pair.new[:2])):
-                lines += [Text(f"  {name} {i}  {h.cosine:.2f}  {short(h.text, 100)}") for i, h in enumerate(hits, 1)]
+                lines += [
+                    Text(f"  {name} {i}  {h.cosine:.2f}  {short(h.text, 100)}")
+                    for i, h in enumerate(hits, 1)
+                ]
         return Group(*lines, Text(self.advice()), Text(self.headline(), style="bold"))
 
 
 def compare_search(
-    old: Any, new: Any, texts: Any, *, queries: Any = None, column: str | None = None, out: str | Path | None = None
+    old: Any,
+    new: Any,
+    texts: Any,
+    *,
+    queries: Any = None,
+    column: str | None = None,
+    out: str | Path | None = None,
 ) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
 
     Args:
-        old: The model in use: a model folder, a run, a hub id, `minilm`, or a `SentenceTransformer`.
+        old: The model in use: a model folder, a run, a hub id, `minilm`, or a
+            `SentenceTransformer`.
         new: The model that may replace it.
         texts: Your documents, as for `check`.
-        queries: Searches that your users make: a list, a file with one per line, or a table with a column `query`. By
-            default sentences of the texts.
+        queries: Searches that your users make: a list, a file with one per line, or a table with a
+            column `query`. By default sentences of the texts.
         column: Column of a table that holds the text; by default `text`, or the likeliest by name.
         out: Folder for `search.html`, a page with the lists, and `search.json`.
 
     Returns:
-        Overlap of the lists, whether stored vectors stay usable, and the lists; it displays itself in a notebook.
+        Overlap of the lists, whether stored vectors stay usable, and the lists; it displays itself
+        in a notebook.
 
     Raises:
         OpencseError: A file cannot be read, or there is no such model.
@@ -269,12 +312,18 @@ def compare_search(
         searches = collect_queries(queries)
     else:
         sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
-        searches = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
+        searches = [
+            sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())
+        ]
     sources = [model_source(old), model_source(new)]
     encoders = [load_encoder(source) for source in sources]
-    ours, theirs = (Embedder(encoder, precision="auto", progress="encoding") for encoder in encoders)
+    ours, theirs = (
+        Embedder(encoder, precision="auto", progress="encoding") for encoder in encoders
+    )
     (before, after), own = short_names(sources), queries is not None
-    result = compare_searches(ours, theirs, [p.text for p in searched], searches, similarity_of(encoders[1]))
+    result = compare_searches(
+        ours, theirs, [p.text for p in searched], searches, similarity_of(encoders[1])
+    )
     result = replace(result, old=before, new=after, own_queries=own)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
@@ -282,7 +331,11 @@ def compare_search(
 
 
 def compare_searches(
-    old: Encode, new: Encode, texts: Sequence[str], queries: Sequence[str], similarity: Similarity | None = None
+    old: Encode,
+    new: Encode,
+    texts: Sequence[str],
+    queries: Sequence[str],
+    similarity: Similarity | None = None,
 ) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
 
@@ -302,18 +355,27 @@ def compare_searches(
     ours, theirs = (unit_rows(encode([*texts, *queries])) for encode in (old, new))
     strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
     lists = _hits(texts, queries, ours), _hits(texts, queries, theirs, similarity)
-    pairs = [SearchPair(query=query, old=old, new=new) for query, old, new in zip(queries, *lists, strict=True)]
+    pairs = [
+        SearchPair(query=query, old=old, new=new)
+        for query, old, new in zip(queries, *lists, strict=True)
+    ]
     return SearchComparison(
         texts=len(texts),
         overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
-        same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
+        same_first=mean_estimate(
+            np.array([pair.old[0].text == pair.new[0].text for pair in pairs])
+        ),
         strength=strength,
         new_hits=new_hits,
-        lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
+        lists=tuple(
+            sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))
+        ),
     )
 
 
-def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tuple[float | None, float | None]:
+def _index_upgrade(
+    old: np.ndarray, new: np.ndarray, queries: np.ndarray
+) -> tuple[float | None, float | None]:
     """Return the strength of the block that a new model has beside the old one, and try a half-upgraded index.
 
     Args:
@@ -322,9 +384,15 @@ def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tup
         queries: Unit vectors of queries by the new model, (m, d').
     """
     d = old.shape[1]
-    if new.shape[1] <= d or new[:, -1].any() or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED:
+    if (
+        new.shape[1] <= d
+        or new[:, -1].any()
+        or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED
+    ):
         return None, None
-    strength = float(np.median(np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(new[:, :d], axis=1)))
+    strength = float(
+        np.median(np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(new[:, :d], axis=1))
+    )
     fresh = np.arange(len(old)) % 2 == 0
     index = np.where(fresh[:, None], new, upgrade(old, strength, new.shape[1]))
     nearest = np.argsort(-(queries @ index.T), axis=1, kind="stable")[:, :_TOP]
@@ -332,12 +400,18 @@ def _index_upgrade(old: np.ndarray, new: np.ndarray, queries: np.ndarray) -> tup
 
 
 def _hits(
-    texts: Sequence[str], queries: Sequence[str], vectors: np.ndarray, similarity: Similarity | None = None
+    texts: Sequence[str],
+    queries: Sequence[str],
+    vectors: np.ndarray,
+    similarity: Similarity | None = None,
 ) -> Iterator[tuple[SearchHit, ...]]:
     """Yield the first hits of each query; the vectors are those of the texts and, behind them, the queries."""
     results = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1, similarity=similarity)
     for query, rows, cosines in zip(queries, *results, strict=True):
-        hits = (SearchHit(texts[row], round(float(cosine), 4)) for row, cosine in zip(rows, cosines, strict=True))
+        hits = (
+            SearchHit(texts[row], round(float(cosine), 4))
+            for row, cosine in zip(rows, cosines, strict=True)
+        )
         yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
 
 

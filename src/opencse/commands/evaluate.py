@@ -50,7 +50,8 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     """Score a model.
 
     Returns:
-        Scores by suite, with every setting that they depend on; it displays as a table in a notebook.
+        Scores by suite, with every setting that they depend on; it displays as a table in a
+        notebook.
 
     Raises:
         OpencseError: A file or the model cannot be read, or there is no such task.
@@ -71,7 +72,9 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
 
 
-def _scores(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[Task]]) -> list[Evaluation]:
+def _scores(
+    options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[Task]]
+) -> list[Evaluation]:
     """Score a model by the cosine, and where texts are compared by the similarity of its block, if it has one."""
     source = model_source(given)
     model = load_encoder(source, pooling=options.pooling or "backbone")
@@ -81,10 +84,15 @@ def _scores(options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[
     tasks = [task for members in suites.values() for task in members]
     classified = any(isinstance(task, LabelledSet) for task in tasks)  # by the vectors alone
     by_block, evaluations = None if classified else similarity_of(model), []
-    for name, similarity in ((source, None), (f"{source}, reranked", by_block))[: 1 if by_block is None else 2]:
+    for name, similarity in ((source, None), (f"{source}, reranked", by_block))[
+        : 1 if by_block is None else 2
+    ]:
         measured = evaluate_tasks(encode, tasks, similarity)
         texts = {str(result.details["text"]) for result in measured.results}
-        results = {suite: Results(results=tuple(measured[one.name] for one in own)) for suite, own in suites.items()}
+        results = {
+            suite: Results(results=tuple(measured[one.name] for one in own))
+            for suite, own in suites.items()
+        }
         settings = {
             "model": name,
             "weights_sha256": weights_hash(model),
@@ -126,7 +134,8 @@ class MtebTask:
             texts.update(dict.fromkeys(batch))
             return rng.standard_normal((len(batch), 8), dtype=np.float32)
 
-        # `mteb` puts titles, passages and instructions together in its own way, so it is asked which texts it encodes.
+        # `mteb` puts titles, passages and instructions together in its own way, so it is asked
+        # which texts it encodes.
         self._score(collect)
         self._texts = list(texts)
 
@@ -160,10 +169,12 @@ def load_mteb(names: Iterable[str], source: str | Path | None) -> dict[str, list
 
     Args:
         names: `mteb:NAME` with a task or a benchmark of `mteb`, or `nanobeir`.
-        source: A folder that holds a folder for each task, named and filled as its repository on the hub; or `hub`.
+        source: A folder that holds a folder for each task, named and filled as its repository on
+            the hub; or `hub`.
 
     Raises:
-        OpencseError: `mteb` is not installed, it has no such task, or the data is missing or invalid.
+        OpencseError: `mteb` is not installed, it has no such task, or the data is missing or
+            invalid.
     """
     mteb, suites = imported("mteb", "mteb"), dict[str, list[Task]]()
     imported("datasets", "datasets").disable_progress_bars()
@@ -191,14 +202,20 @@ def _loaded(task: Any, source: str | Path | None) -> Any:
     if str(source) != "hub":
         folder = None if source is None else find_folder(source, wanted)
         if folder is None:
-            raise OpencseError(f"the data of {name} is not in {source or 'a folder: there is no --data'}", remedy)
-        # The metadata belongs to the class, so that the next task of this name would have the folder, too.
-        task.metadata = task.metadata.model_copy(update={"dataset": {**task.metadata.dataset, "path": str(folder)}})
+            raise OpencseError(
+                f"the data of {name} is not in {source or 'a folder: there is no --data'}", remedy
+            )
+        # The metadata belongs to the class, so that the next task of this name would have the
+        # folder, too.
+        task.metadata = task.metadata.model_copy(
+            update={"dataset": {**task.metadata.dataset, "path": str(folder)}}
+        )
     try:
         task.load_data()
     except Exception as problem:
         raise OpencseError(
-            f"the data of {name} cannot be read from {source} ({type(problem).__name__}: {problem})", remedy
+            f"the data of {name} cannot be read from {source} ({type(problem).__name__}: {problem})",
+            remedy,
         ) from problem
     return task
 
@@ -229,4 +246,9 @@ class VectorEncoder:
 
         if self._similarity is None:
             return pairwise_cos_sim(embeddings1, embeddings2)
-        return cat([self._similarity(*(part[None] for part in pair))[0] for pair in zip(embeddings1, embeddings2)])
+        return cat(
+            [
+                self._similarity(*(part[None] for part in pair))[0]
+                for pair in zip(embeddings1, embeddings2)
+            ]
+        )

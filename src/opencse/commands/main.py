@@ -20,7 +20,13 @@ from opencse.version import __version__
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
-_MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory", "bad_alloc")
+_MEMORY = (
+    "can't allocate memory",
+    "out of memory",
+    "unable to mmap",
+    "cannot allocate memory",
+    "bad_alloc",
+)
 _THREADS = ("can't start new thread", "thread creation failed")
 _PEER = ("closed by peer", "reset by peer", "connection refused", "broken pipe", "timed out")
 
@@ -44,7 +50,8 @@ add_command(app, "reproduce", options.ReproduceOptions)
 add_command(app, "export", options.ExportOptions, module="integrations.onnx")
 add_command(app, "cache", options.CacheOptions)
 recipes = typer.Typer(
-    invoke_without_command=True, help="List the recipes that come with opencse, or show one (`recipes show NAME`)."
+    invoke_without_command=True,
+    help="List the recipes that come with opencse, or show one (`recipes show NAME`).",
 )
 add_command(recipes, "show", options.ShowOptions, module="recipes", common=False)
 app.add_typer(recipes, name="recipes")
@@ -60,7 +67,9 @@ def _list_recipes(context: typer.Context) -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _options(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
     if version:
         typer.echo(f"opencse {__version__}")
         raise typer.Exit
@@ -68,9 +77,11 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line; an error of the user is one line and exit code 2."""
-    # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training step's time.
+    # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training
+    # step's time.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    # Threads wait for each other asleep: beside another job, waiting in a loop takes the time of those that work.
+    # Threads wait for each other asleep: beside another job, waiting in a loop takes the time of
+    # those that work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows other characters escaped
@@ -90,12 +101,16 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)
     except Exception as error:
-        # An error in the arguments; typer has its own copy of click, whose classes have no public name.
+        # An error in the arguments; typer has its own copy of click, whose classes have no public
+        # name.
         if not hasattr(error, "format_message"):
             if cause := shortage(error):
                 _stop(str(cause), 2)
             traceback.print_exception(error)
-            _stop(f"an unexpected failure of opencse {__version__}. Please report it with the lines above", 1)
+            _stop(
+                f"an unexpected failure of opencse {__version__}. Please report it with the lines above",
+                1,
+            )
         elif not error.format_message().strip():  # no argument at all: the help was printed
             sys.exit(2)
         else:
@@ -113,16 +128,24 @@ def shortage(error: BaseException) -> OpencseError | None:
     """Return the user error for a machine that ran out of memory, disk, file handles or processes; None for others."""
     number = getattr(error, "errno", None)
     text = str(error).lower()
-    if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in text for part in (*_MEMORY, *_THREADS)):
+    if (
+        isinstance(error, MemoryError)
+        or number == errno.ENOMEM
+        or any(part in text for part in (*_MEMORY, *_THREADS))
+    ):
         return OpencseError(
-            "the memory is full", "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers."
+            "the memory is full",
+            "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers.",
         )
     if disk := disk_problem(error):
         return OpencseError(*disk)
     if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in text:
-        return OpencseError("too many files are open", "Raise the limit, for example with `ulimit -n 4096`.")
+        return OpencseError(
+            "too many files are open", "Raise the limit, for example with `ulimit -n 4096`."
+        )
     if os.environ.get("WORLD_SIZE", "1") != "1" and any(part in text for part in _PEER):
         return OpencseError(
-            "another process of this run has ended or did not start", "See what it said, then go on with --resume."
+            "another process of this run has ended or did not start",
+            "See what it said, then go on with --resume.",
         )
     return None

@@ -43,8 +43,9 @@ class RecipeOptions(Notified):
 class TrainOptions(RecipeOptions):
     """Train a sentence encoder and write it as a sentence-transformers folder, OUT/model.
 
-    Rows are taken as they are: if the recipe mixes parts (`[corpus.parts]`), `opencse run` draws the mixture. The best
-    step on the development pairs is kept. An interrupted run continues with --resume and gives exactly the same result.
+    Rows are taken as they are: if the recipe mixes parts (`[corpus.parts]`), `opencse run` draws
+    the mixture. The best step on the development pairs is kept. An interrupted run continues with
+    --resume and gives exactly the same result.
     """
 
     backbone: Any = option(_BACKBONE)
@@ -89,8 +90,9 @@ class TrainCommand(TrainOptions):
 class RunOptions(TrainOptions):
     """Build the text columns of a recipe, train, and report probes and scores before and after.
 
-    Writes OUT/model (a sentence-transformers folder), OUT/report.html, OUT/results.json, OUT/metrics.jsonl, and the
-    resolved recipe and environment beside them; OUT/views if columns were built.
+    Writes OUT/model (a sentence-transformers folder), OUT/report.html, OUT/results.json,
+    OUT/metrics.jsonl, and the resolved recipe and environment beside them; OUT/views if columns
+    were built.
     """
 
     corpus: Any = option(
@@ -100,7 +102,8 @@ class RunOptions(TrainOptions):
     )
     backbone: Any = option(_BACKBONE, default="minilm")
     pairs: str | Path | None = option(
-        "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`.", default=None
+        "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`.",
+        default=None,
     )
     paraphrases: str | Path | None = option(
         "Paraphrases: a table with a column text, and one paraphrase, back_translation or candidate. Its sentences are "
@@ -120,16 +123,22 @@ class RunOptions(TrainOptions):
 class BuildOptions(RecipeOptions):
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 
-    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null if there is none), its
-    rule and its scores. An interrupted build continues where it stopped.
+    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null if
+    there is none), its rule and its scores. An interrupted build continues where it stopped.
     """
 
     out: str | Path = option("Folder for the Parquet parts.", flags=OUT, shown=Path, kw_only=False)
-    only: Sequence[str] = option("Build only this column and those it is made from; repeatable.", default=())
-    backbone: Any = option("The model to be trained, for recipes that mine with it.", default="minilm")
+    only: Sequence[str] = option(
+        "Build only this column and those it is made from; repeatable.", default=()
+    )
+    backbone: Any = option(
+        "The model to be trained, for recipes that mine with it.", default="minilm"
+    )
     seed: int = option("Seed of all sampling.", default=0)
     resume: bool = option(
-        "Keep finished parts, or replace what OUT holds.", default=True, flags=("--resume/--overwrite",)
+        "Keep finished parts, or replace what OUT holds.",
+        default=True,
+        flags=("--resume/--overwrite",),
     )
     engine: Any = python_only("Runs the work; by default one process per core.", default=None)
 
@@ -143,7 +152,9 @@ class BuildCommand(BuildOptions):
         default="local",
         shown=Literal["local", "ray"],
     )
-    workers: int | None = option("Processes; one per core by default. The output is the same.", default=None)
+    workers: int | None = option(
+        "Processes; one per core by default. The output is the same.", default=None
+    )
     address: str = option("With --engine ray: address of a running cluster, or `auto`.", default="")
     stats: bool = option("Then show nulls, rules and mean scores of each column.", default=False)
 
@@ -159,9 +170,9 @@ _POOLING = "Pooling of an encoder that defines none: cls, mean, first_last, … 
 class EvaluateOptions:
     """Score a sentence encoder on tasks of seven suites, or on your own data.
 
-    Every distinct sentence is encoded once for all tasks. STS is one correlation of cosines with human judgements over
-    all pairs of a task (SimCSE's "all" setting), transfer follows SentEval's protocol. Task sizes are checked
-    against the published ones.
+    Every distinct sentence is encoded once for all tasks. STS is one correlation of cosines with
+    human judgements over all pairs of a task (SimCSE's "all" setting), transfer follows SentEval's
+    protocol. Task sizes are checked against the published ones.
 
     opencse evaluate minilm --data eval/
 
@@ -196,9 +207,13 @@ class EvaluateOptions:
 class EvaluateCommand(EvaluateOptions):
     """The options of `opencse evaluate` on the command line."""
 
-    model: Sequence[str] = option(f"{_MODEL} Several are compared.", metavar="MODEL...", shown=list[str], kw_only=False)
+    model: Sequence[str] = option(
+        f"{_MODEL} Several are compared.", metavar="MODEL...", shown=list[str], kw_only=False
+    )
     output: Path | None = option(
-        "JSON file to write, with all settings that the scores depend on.", default=None, flags=("-o", "--output")
+        "JSON file to write, with all settings that the scores depend on.",
+        default=None,
+        flags=("-o", "--output"),
     )
 
 
@@ -206,7 +221,8 @@ class EvaluateCommand(EvaluateOptions):
 class ProbeOptions:
     """Measure how far models follow wording instead of meaning, and write a report.
 
-    It needs no training, and no labels except for the STS sets. OUT/report.html is one self-contained file.
+    It needs no training, and no labels except for the STS sets. OUT/report.html is one
+    self-contained file.
 
     For example:
 
@@ -223,7 +239,9 @@ class ProbeOptions:
         metavar="MODEL...",
         kw_only=False,
     )
-    out: str | Path | None = option("Folder for report.html and probe.json.", default=None, flags=OUT, shown=Path)
+    out: str | Path | None = option(
+        "Folder for report.html and probe.json.", default=None, flags=OUT, shown=Path
+    )
     data: str | Path | None = option(
         f"{DATA} Without it, only sentences are probed.", default=None, envvar="OPENCSE_DATA"
     )
@@ -242,8 +260,9 @@ class ProbeOptions:
 class CheckOptions:
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Rules of grammar contradict sentences of your texts (negation, opposite, number) and reword them. The model
-    then searches for each sentence among your texts. No training, no labels, about two minutes.
+    Rules of grammar contradict sentences of your texts (negation, opposite, number) and reword
+    them. The model then searches for each sentence among your texts. No training, no labels, about
+    two minutes.
 
     For example:
 
@@ -260,11 +279,19 @@ class CheckOptions:
         flags=("--texts",),
         kw_only=False,
     )
-    out: str | Path | None = option("Folder for check.html and check.json.", default=None, flags=OUT, shown=Path)
+    out: str | Path | None = option(
+        "Folder for check.html and check.json.", default=None, flags=OUT, shown=Path
+    )
     column: str | None = option(COLUMN, default=None)
-    words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
-    minutes: float = option("Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1)
-    language: str = option("Language whose rules rewrite the texts: `auto`, `en`, …", default="auto")
+    words: int = option(
+        "Maximum number of words in a passage, as in your index.", default=200, min=5
+    )
+    minutes: float = option(
+        "Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1
+    )
+    language: str = option(
+        "Language whose rules rewrite the texts: `auto`, `en`, …", default="auto"
+    )
     notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
 
 
@@ -274,8 +301,8 @@ class CompareOptions:
 
     Mean and standard deviation over seeds; the difference from the baseline; training time.
 
-    With --texts, two models search your documents instead: which lists of hits change, whether stored vectors stay
-    usable, and with -o a page with the lists side by side.
+    With --texts, two models search your documents instead: which lists of hits change, whether
+    stored vectors stay usable, and with -o a page with the lists side by side.
 
     For example:
 
@@ -302,8 +329,12 @@ class CompareOptions:
 class CompareCommand(CompareOptions):
     """The options of `opencse compare` on the command line."""
 
-    texts: str | None = option("Your documents: show which searches among them change.", default=None)
-    queries: Path | None = option(f"With --texts: {QUERIES} By default sentences of the texts.", default=None)
+    texts: str | None = option(
+        "Your documents: show which searches among them change.", default=None
+    )
+    queries: Path | None = option(
+        f"With --texts: {QUERIES} By default sentences of the texts.", default=None
+    )
     column: str | None = option(COLUMN, default=None)
 
 
@@ -311,8 +342,8 @@ class CompareCommand(CompareOptions):
 class ReproduceOptions(Notified):
     """Reproduce a table or figure of a paper, with the published figures beside the measured ones.
 
-    Runs are kept in OUT/runs under a hash of everything that they depend on. Tables share them, and an interrupted
-    reproduction continues where it stopped.
+    Runs are kept in OUT/runs under a hash of everything that they depend on. Tables share them, and
+    an interrupted reproduction continues where it stopped.
 
     For example:
 
@@ -321,15 +352,23 @@ class ReproduceOptions(Notified):
     opencse reproduce byop/table-1 --data sts/ --seeds 1,2,3
     """
 
-    table: str | None = option("Name of the table; without it, the tables are listed.", default=None, kw_only=False)
-    out: str | Path = option("Folder for the runs and PAPER/TABLE.*.", default=Path("papers"), flags=OUT, shown=Path)
-    data: str | Path | None = option(f"{DATA} By default the pairs that come with opencse are scored.", default=None)
+    table: str | None = option(
+        "Name of the table; without it, the tables are listed.", default=None, kw_only=False
+    )
+    out: str | Path = option(
+        "Folder for the runs and PAPER/TABLE.*.", default=Path("papers"), flags=OUT, shown=Path
+    )
+    data: str | Path | None = option(
+        f"{DATA} By default the pairs that come with opencse are scored.", default=None
+    )
     corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo")
     scale: Literal["small", "full"] = option(
         "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
         default="small",
     )
-    variant: Variant | None = option(f"{VARIANT} By default faithful for `full`, sound for `small`.", default=None)
+    variant: Variant | None = option(
+        f"{VARIANT} By default faithful for `full`, sound for `small`.", default=None
+    )
     family: str | None = option(
         "The family whose rows and published settings are reproduced; by default all for `full`, and for `small` the "
         "rows of the first, with the backbone's own settings.",
@@ -338,20 +377,29 @@ class ReproduceOptions(Notified):
     backbone: Sequence[str] = option(
         "A backbone that stands for a family; repeatable.", default=(), metavar="FAMILY=PATH"
     )
-    seeds: Any = option("Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None)
+    seeds: Any = option(
+        "Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None
+    )
     overrides: Sequence[str] = option("Override a setting of all runs.", default=(), flags=SET)
-    paraphrases: str | Path | None = option("A table, in place of back-translation.", default=None, shown=Path)
-    sentences: str | Path | None = option("Sentences with versions, as for `probe`.", default=None, shown=Path)
-    triplets: str | Path | None = option("A table of text, entailment and contradiction.", default=None, shown=Path)
+    paraphrases: str | Path | None = option(
+        "A table, in place of back-translation.", default=None, shown=Path
+    )
+    sentences: str | Path | None = option(
+        "Sentences with versions, as for `probe`.", default=None, shown=Path
+    )
+    triplets: str | Path | None = option(
+        "A table of text, entailment and contradiction.", default=None, shown=Path
+    )
 
 
 @options_class
 class ExportOptions:
     """Write a sentence encoder as an ONNX graph from token ids to sentence vectors.
 
-    Pooling and normalisation are part of the graph; batch size and length are dynamic. It runs with onnxruntime and
-    tokenizers, without PyTorch. Its vectors are compared with PyTorch's before anything is written: fp32 may differ by
-    1e-4 in a coordinate, int8 must keep a cosine of 0.9. Needs `pip install "opencse[onnx]"`.
+    Pooling and normalisation are part of the graph; batch size and length are dynamic. It runs with
+    onnxruntime and tokenizers, without PyTorch. Its vectors are compared with PyTorch's before
+    anything is written: fp32 may differ by 1e-4 in a coordinate, int8 must keep a cosine of 0.9.
+    Needs `pip install "opencse[onnx]"`.
 
     opencse export out/ -o onnx/
 
@@ -360,12 +408,18 @@ class ExportOptions:
 
     model: str | Path = option(_MODEL, kw_only=False)
     out: str | Path = option(
-        "Folder for model.onnx, tokenizer.json and encoder.json.", flags=OUT, shown=Path, kw_only=False
+        "Folder for model.onnx, tokenizer.json and encoder.json.",
+        flags=OUT,
+        shown=Path,
+        kw_only=False,
     )
     precision: Literal["fp32", "int8"] = option(
-        "Number format of the weights: int8 has a quarter of the size, and is faster on a CPU.", default="fp32"
+        "Number format of the weights: int8 has a quarter of the size, and is faster on a CPU.",
+        default="fp32",
     )
-    overwrite: bool = option("Replace an earlier export; other files are never replaced.", default=False)
+    overwrite: bool = option(
+        "Replace an earlier export; other files are never replaced.", default=False
+    )
 
 
 @options_class
@@ -382,13 +436,20 @@ class CacheOptions:
 class ShowOptions:
     """Print a recipe as it would be used, with all inherited settings.
 
-    With --published: the settings of paper, README and code, beside those of the recipe and of its faithful variant.
-    An empty cell means that nothing is said, "absent" that the recipe leaves the setting to the model or lacks it. A
-    source that begins with the name of another recipe is inherited from it. --family shows one kind of backbone.
+    With --published: the settings of paper, README and code, beside those of the recipe and of its
+    faithful variant. An empty cell means that nothing is said, "absent" that the recipe leaves the
+    setting to the model or lacks it. A source that begins with the name of another recipe is
+    inherited from it. --family shows one kind of backbone.
     """
 
     name: str = option("A recipe's name or TOML file.", kw_only=False)
-    family: str | None = option("Apply the settings of a family: bert-base, roberta-large, minilm, …", default=None)
+    family: str | None = option(
+        "Apply the settings of a family: bert-base, roberta-large, minilm, …", default=None
+    )
     variant: Variant = option(VARIANT, default="sound")
-    overrides: Sequence[str] = option("Override a value: --set optimizer.lr=1e-5", default=(), flags=SET)
-    published: bool = option("Compare the recipe with the settings of paper and code.", default=False)
+    overrides: Sequence[str] = option(
+        "Override a value: --set optimizer.lr=1e-5", default=(), flags=SET
+    )
+    published: bool = option(
+        "Compare the recipe with the settings of paper and code.", default=False
+    )

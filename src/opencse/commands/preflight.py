@@ -1,6 +1,7 @@
 """Mistakes in the options of a command, told before the command imports what only its work needs.
 
-The checks are functions that the command itself calls later, so that each mistake has the same message from Python.
+The checks are functions that the command itself calls later, so that each mistake has the same
+message from Python.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from opencse.text.generated.paraphrases import BackTranslation
 from opencse.training.folder import check_folder
 
 _GIVEN: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("corpus", "texts"), lambda given: existing_path(demo_path(given, "sentences.txt"))),
+    **dict.fromkeys(
+        ("corpus", "texts"), lambda given: existing_path(demo_path(given, "sentences.txt"))
+    ),
     **dict.fromkeys(("queries", "sentences", "triplets", "guard"), existing_path),
     "paraphrases": regular_file,
     "pairs": lambda given: regular_file(demo_path(given, "pairs.tsv")),
@@ -50,8 +53,8 @@ def check_options(options: Any) -> None:
     """Check what can be checked of a command's options without PyTorch, in a fraction of a second.
 
     Raises:
-        OpencseError: An override or a name is unknown, or there is no such file or model; the output folder is in use;
-            the command does not work in several processes.
+        OpencseError: An override or a name is unknown, or there is no such file or model; the
+            output folder is in use; the command does not work in several processes.
     """
     processes = launched_processes()
     if processes > 1 and not isinstance(options, TrainCommand):
@@ -80,10 +83,20 @@ def check_options(options: Any) -> None:
     unchanged = isinstance(options, RunOptions) and options.resume
     if isinstance(options, TrainCommand) and options.seeds is not None and processes == 1:
         seed_folders(options.out, parse_seeds(options.seeds))
-    elif isinstance(options, TrainOptions) and processes == 1 and not unchanged and os.path.exists(options.out):
+    elif (
+        isinstance(options, TrainOptions)
+        and processes == 1
+        and not unchanged
+        and os.path.exists(options.out)
+    ):
         folder = Path(options.out)
         with locked(folder):
-            check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
+            check_folder(
+                folder,
+                resume=options.resume,
+                overwrite=options.overwrite,
+                backbone=options.backbone,
+            )
 
 
 def _check_translation(options: RunOptions) -> None:

@@ -46,10 +46,13 @@ class ProbeResult(JupyterMixin):
 
     def __rich__(self) -> RenderableType:
         triplets = triplet_rows(
-            [part.triplets for part in self.scores.values() if part.triplets], columns=("grade", "opposites", "form")
+            [part.triplets for part in self.scores.values() if part.triplets],
+            columns=("grade", "opposites", "form"),
         )
         nearer = ([f"Paraphrase nearer: {label}", *rates] for label, _, *rates in triplets)
-        parts: list[RenderableType] = [Table(["", *self.scores], [*headline_rows(self.scores), *nearer])]
+        parts: list[RenderableType] = [
+            Table(["", *self.scores], [*headline_rows(self.scores), *nearer])
+        ]
         if self.outcome is not None:
             parts += [Text(""), self.outcome.table()]
         if self.report is not None:
@@ -66,7 +69,9 @@ def probe(options: ProbeOptions) -> ProbeResult:
     """
     models = options.models if isinstance(options.models, list | tuple) else [options.models]
     names = [model_source(given) for given in models]
-    probe_data = load_probe_data(data=options.data, pairs=options.pairs, sentences=options.sentences)
+    probe_data = load_probe_data(
+        data=options.data, pairs=options.pairs, sentences=options.sentences
+    )
     scores: dict[str, ProbeScores] = {}
     for name, label in zip(names, short_names(names), strict=True):
         own = options.pooling is None or has_pooling(resolve(name))

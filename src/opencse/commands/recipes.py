@@ -1,10 +1,11 @@
 """`opencse recipes`: list recipes, show one in full, or the settings of its paper (`published/NAME.toml`) beside it.
 
-A table holds one entry for each setting. `published` is the value of the paper or its README, `coded` that of code
-and scripts where it differs or the paper is silent; either is one value for all families of backbones, or one for
-each. The recipe's `faithful` variant has what was coded, else what was published. `ours` is what it has instead, with
-the reason in `why`, which likewise is for all families or for each. The value "absent" stands for a setting that a
-recipe leaves to the backbone or does not have.
+A table holds one entry for each setting. `published` is the value of the paper or its README,
+`coded` that of code and scripts where it differs or the paper is silent; either is one value for
+all families of backbones, or one for each. The recipe's `faithful` variant has what was coded, else
+what was published. `ours` is what it has instead, with the reason in `why`, which likewise is for
+all families or for each. The value "absent" stands for a setting that a recipe leaves to the
+backbone or does not have.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def list_recipes() -> Table:
     rows = []
     for name in recipe_names():
         recipe = load_recipe(name)
-        columns = [column + (" (optional)" if optional else "") for column, optional in recipe.columns.items()]
+        columns = [
+            column + (" (optional)" if optional else "")
+            for column, optional in recipe.columns.items()
+        ]
         rows.append((name, recipe.title, recipe.paper, ", ".join(columns)))
     return Table(("recipe", "title", "paper", "columns it needs"), rows)
 
@@ -45,8 +49,12 @@ def command(options: ShowOptions) -> None:
     if options.published:
         _show_published(options.name, family)
         return
-    recipe = load_recipe(options.name, family=family or "other", variant=options.variant, overrides=options.overrides)
-    typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
+    recipe = load_recipe(
+        options.name, family=family or "other", variant=options.variant, overrides=options.overrides
+    )
+    typer.echo(
+        f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}"
+    )
     typer.echo(_with_sources(recipe))
 
 
@@ -70,11 +78,24 @@ def _with_sources(recipe: Recipe) -> str:
 
 def _show_published(name: str, family: str | None) -> None:
     rows = []
-    for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
-        values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))
-        rows.append((entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why)))))
+    for entry, sound, faithful in conformity(
+        name, PUBLISHED_FAMILIES if family is None else (family,)
+    ):
+        values = (
+            "" if value is None else str(value)
+            for value in (entry.published, entry.coded, sound, faithful)
+        )
+        rows.append(
+            (entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why))))
+        )
     none = () if rows else (f"nothing was published for {name} with the family {family}",)
-    show(Table(("setting", "backbone", "published", "coded", "default", "faithful", "source"), rows, notes=none))
+    show(
+        Table(
+            ("setting", "backbone", "published", "coded", "default", "faithful", "source"),
+            rows,
+            notes=none,
+        )
+    )
 
 
 PUBLISHED_FAMILIES = ("bert-base", "bert-large", "roberta-base", "roberta-large")
@@ -122,30 +143,42 @@ def published_settings(name: str) -> list[PublishedSetting]:
         name: The recipe's name.
 
     Returns:
-        One entry for each setting and each family for which anything is known, in the order of the file, inherited
-        settings first.
+        One entry for each setting and each family for which anything is known, in the order of the
+        file, inherited settings first.
 
     Raises:
         OpencseError: The recipe is of no published system.
     """
     if name not in published_names():
-        raise OpencseError(f"{name}: no settings were published for this recipe", f"Known: {published_names()}.")
+        raise OpencseError(
+            f"{name}: no settings were published for this recipe", f"Known: {published_names()}."
+        )
     families, settings = _merged(name)
     for entry in settings.values():
         if entry["of"] != name and "source" in entry:
             entry["source"] = f"{entry['of']}: {entry['source']}"
     found = []
     for family, entry in product(families, settings.values()):
-        values = {key: v.get(family) if isinstance(v, Mapping) else v for key, v in entry.items() if key != "of"}
+        values = {
+            key: v.get(family) if isinstance(v, Mapping) else v
+            for key, v in entry.items()
+            if key != "of"
+        }
         if any(values.get(key) is not None for key in ("published", "coded", "ours")):
-            found.append(PublishedSetting(family=family, **{key: v for key, v in values.items() if v is not None}))
+            found.append(
+                PublishedSetting(
+                    family=family, **{key: v for key, v in values.items() if v is not None}
+                )
+            )
     return found
 
 
 def values_of(recipe: Recipe) -> Mapping[str, Any]:
     """Return the settings of a resolved recipe by their keys; `ABSENT` where it has none."""
     table: Any = encode(recipe)
-    table["terms"] = {term.name: entry for term, entry in zip(recipe.terms, table["terms"], strict=True)}
+    table["terms"] = {
+        term.name: entry for term, entry in zip(recipe.terms, table["terms"], strict=True)
+    }
     return defaultdict(lambda: ABSENT, _by_key(table))
 
 
@@ -162,7 +195,10 @@ def conformity(
     """Yield each published setting with its value in the recipe by default and in the `faithful` variant."""
     entries = [entry for entry in published_settings(name) if entry.family in families]
     values = {
-        family: [values_of(load_recipe(name, family=family, variant=variant)) for variant in ("sound", "faithful")]
+        family: [
+            values_of(load_recipe(name, family=family, variant=variant))
+            for variant in ("sound", "faithful")
+        ]
         for family in {entry.family for entry in entries}
     }
     for entry in entries:
@@ -180,4 +216,6 @@ def _merged(name: str) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
         inherited, more = _merged(parent)
         families, settings = tuple(f for f in families if f in inherited), settings | more
     families = tuple(table.get("families", families))
-    return families, settings | {entry["key"]: entry | {"of": name} for entry in table.get("settings", ())}
+    return families, settings | {
+        entry["key"]: entry | {"of": name} for entry in table.get("settings", ())
+    }

@@ -18,7 +18,13 @@ from opencse.commands.command_line import apply, takes
 from opencse.commands.compare import EMBED_AGAIN
 from opencse.commands.options import RunOptions
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import Outcome, cache_line, compare_outcome, headline_rows, shown
+from opencse.commands.reports.tables import (
+    Outcome,
+    cache_line,
+    compare_outcome,
+    headline_rows,
+    shown,
+)
 from opencse.commands.train import (
     model_lines,
     path_line,
@@ -87,19 +93,26 @@ def run(options: RunOptions) -> RunResult:
         control = replace(run_control(options), deadline=deadline)
         backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
         table = None if options.paraphrases is None else Path(options.paraphrases)
-        recipe = resolve_recipe(options, backbone, text.columns, text.first_texts(ENOUGH_TEXTS), table)
+        recipe = resolve_recipe(
+            options, backbone, text.columns, text.first_texts(ENOUGH_TEXTS), table
+        )
         recipe = shortened(recipe) if options.quick else recipe
         backbone.seed = recipe.training.seed
-        # Documents are split into sentences, unless they are a table with columns that the recipe's views read.
+        # Documents are split into sentences, unless they are a table with columns that the recipe's
+        # views read.
         corpus = text.corpus(set(recipe.columns) - {"text"})
         few = few_sentences(corpus.texts()) if table is None else []
         language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS))
         # Read before any training, so that a mistake in a path costs nothing.
-        probe_data = load_probe_data(data=options.data, pairs=[] if options.pairs is None else [options.pairs])
+        probe_data = load_probe_data(
+            data=options.data, pairs=[] if options.pairs is None else [options.pairs]
+        )
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
         measures = read_validation(recipe, corpus, options)
-        backbone.encoder(**recipe.pooling)  # a model that cannot be used is refused before any text is built
+        backbone.encoder(
+            **recipe.pooling
+        )  # a model that cannot be used is refused before any text is built
         missing = missing_specs(recipe.build, recipe.columns, corpus.columns)
         for line in filter(None, [*few, language.line(missing)]):
             notify(line)
@@ -108,7 +121,10 @@ def run(options: RunOptions) -> RunResult:
             first_measures = Measures(development=TaskScores(sets) if sets else None)
             stages = train_first_stages(recipe, missing, corpus, backbone, first_measures, control)
         sources = RowSources(
-            models={"backbone": backbone, **{name: Backbone(path) for name, path in stages.items()}},
+            models={
+                "backbone": backbone,
+                **{name: Backbone(path) for name, path in stages.items()},
+            },
             paraphrases=table,
             pack=language.pack,
             keep=options.resume or not options.overwrite,
@@ -136,17 +152,24 @@ def add_block(options: RunOptions) -> RunResult:
     If it was trained for another model, its strength is found, as after training.
 
     Raises:
-        OpencseError: No block comes with the package for this model, the recipe has none, or an option needs text.
+        OpencseError: No block comes with the package for this model, the recipe has none, or an
+            option needs text.
     """
     folder = Path(options.out)
     recipe = load_recipe(options.recipe, variant=options.variant, overrides=options.settings)
     if recipe.block is None:
-        raise OpencseError(f"the recipe {recipe.name} needs text", f"Give it: opencse run {recipe.name} DOCUMENTS.")
+        raise OpencseError(
+            f"the recipe {recipe.name} needs text", f"Give it: opencse run {recipe.name} DOCUMENTS."
+        )
     given = [name for name in _NEED_TEXT if getattr(options, name) is not None]
     for name in [*given, *(["same-width"] if recipe.block.same_width else [])]:
-        raise OpencseError(f"--{name} needs text to train on", f"Give it: opencse run {recipe.name} DOCUMENTS.")
+        raise OpencseError(
+            f"--{name} needs text to train on", f"Give it: opencse run {recipe.name} DOCUMENTS."
+        )
     with locked(folder), collect() as timings:
-        check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
+        check_folder(
+            folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone
+        )
         backbone = Backbone(options.backbone)
         encoder = backbone.encoder(**recipe.pooling)
         untouched, (block, measured) = weights_hash(encoder), shipped_block(encoder)
@@ -167,17 +190,30 @@ def add_block(options: RunOptions) -> RunResult:
         prepare_folder(folder, overwrite=options.overwrite)
         fingerprint = {"recipe": dump_recipe(recipe), "backbone": untouched}
         read = {"corpus": measured["text"], "rows": measured["rows"]}
-        record = {**run_record(recipe, backbone, fingerprint, read), "family": backbone.family, "precision": "fp32"}
+        record = {
+            **run_record(recipe, backbone, fingerprint, read),
+            "family": backbone.family,
+            "precision": "fp32",
+        }
         outcome = TrainingOutcome(0, None, None, None, 0.0, curve)
-        save_encoder(encoder, folder / "model", encoder_card(recipe, record, outcome, language="en"))
+        save_encoder(
+            encoder, folder / "model", encoder_card(recipe, record, outcome, language="en")
+        )
         write_text(folder / "recipe.toml", dump_recipe(recipe))
         write_json(folder / "environment.json", describe_environment())
-        write_json(folder / "run.json", {**record, "device": str(backbone.device), "outcome": asdict(outcome)})
+        write_json(
+            folder / "run.json",
+            {**record, "device": str(backbone.device), "outcome": asdict(outcome)},
+        )
         name = Path(backbone.name).name
         scores = dict.fromkeys((name, f"{name} + {recipe.name}"), ProbeScores(sts=()))
-        changed = compare_outcome(scores, curve, [UPGRADE, "For texts that are not English, use truncate_dim."])
+        changed = compare_outcome(
+            scores, curve, [UPGRADE, "For texts that are not English, use truncate_dim."]
+        )
         report = write_report(scores, folder, outcome=changed, curve=curve)
-    result = RunResult(TrainingRun(folder, recipe, outcome), scores, changed, report, timings.rounded())
+    result = RunResult(
+        TrainingRun(folder, recipe, outcome), scores, changed, report, timings.rounded()
+    )
     result.save(folder / "results.json")
     return result
 
@@ -188,8 +224,8 @@ class RunResult(JupyterMixin):
 
     Attributes:
         run: The training run.
-        scores: Probe and task scores of the untouched backbone (pooled as in the recipe) and of the trained model, by
-            their names in the report.
+        scores: Probe and task scores of the untouched backbone (pooled as in the recipe) and of the
+            trained model, by their names in the report.
         outcome: What training changed.
         report: The HTML report.
         timings: Seconds of each part of the command, the longest first.
@@ -208,9 +244,18 @@ class RunResult(JupyterMixin):
         steps = Table(
             ("", ""),
             [
-                ("  opencse check MODEL --texts DOCS", "does your model follow wording or meaning on your texts?"),
-                (f"  opencse run {self.run.recipe.name} DOCS --backbone MODEL -o OUT", "train it on them"),
-                ("  opencse compare MODEL OUT --texts DOCS -o LISTS", "which of your searches change?"),
+                (
+                    "  opencse check MODEL --texts DOCS",
+                    "does your model follow wording or meaning on your texts?",
+                ),
+                (
+                    f"  opencse run {self.run.recipe.name} DOCS --backbone MODEL -o OUT",
+                    "train it on them",
+                ),
+                (
+                    "  opencse compare MODEL OUT --texts DOCS -o LISTS",
+                    "which of your searches change?",
+                ),
             ],
         )
         return Group(
@@ -235,7 +280,10 @@ class RunResult(JupyterMixin):
     def save(self, path: Path) -> None:
         """Write the scores before and after training, and the timings, as JSON."""
         plain = [
-            {name: {"tasks": list(map(asdict, part.results)), "average": part.average} for name, part in suites.items()}
+            {
+                name: {"tasks": list(map(asdict, part.results)), "average": part.average}
+                for name, part in suites.items()
+            }
             for suites in (self.before, self.after)
         ]
         write_json(path, {"before": plain[0], "after": plain[1], "timings": self.timings})
@@ -250,38 +298,61 @@ def _suites(scores: ProbeScores) -> dict[str, Results]:
 
 
 def measure_and_report(
-    trained: TrainingRun, backbone: Backbone, probe_data: ProbeData, few: Sequence[str], made_of: str
+    trained: TrainingRun,
+    backbone: Backbone,
+    probe_data: ProbeData,
+    few: Sequence[str],
+    made_of: str,
 ) -> tuple[dict[str, ProbeScores], Outcome, Path]:
     """Probe both models, and write the report and the scores on the model card.
 
     Vectors of the untouched backbone are cached between runs.
     """
-    precision: Precision = "auto" if trained.recipe.training.precision == "fp16" else trained.recipe.training.precision
+    precision: Precision = (
+        "auto" if trained.recipe.training.precision == "fp16" else trained.recipe.training.precision
+    )
     name = Path(backbone.name).name
     names = name, f"{name} + {trained.recipe.name}"
     with timed("evaluation"):
         encoder = backbone.encoder(**trained.recipe.pooling)
         untouched = Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}")
-        before = run_probes(probe_data, lambda texts: cached_vectors(untouched, texts, texts_hash(texts)))
+        before = run_probes(
+            probe_data, lambda texts: cached_vectors(untouched, texts, texts_hash(texts))
+        )
         encoder = load_encoder(trained.model)
-        trained_vectors = lru_cache(1)(Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}"))
+        trained_vectors = lru_cache(1)(
+            Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}")
+        )
         after = run_probes(probe_data, trained_vectors)
         scores = dict(zip(names, (before, after), strict=True))
         cached = dict(scores)
         if (similarity := similarity_of(encoder)) is not None:
             scores[f"{names[1]}, reranked"] = run_probes(probe_data, trained_vectors, similarity)
-            caching, only = partial(similarity, penalty=1), ProbeData(sentences=probe_data.sentences)
+            caching, only = (
+                partial(similarity, penalty=1),
+                ProbeData(sentences=probe_data.sentences),
+            )
             cached["model[-1].similarity, penalty=1,"] = run_probes(only, trained_vectors, caching)
     curve = trained.outcome.curve
     with timed("report"):
-        first_block = similarity is not None and trained.recipe.block and similarity_of(untouched.model) is None
+        first_block = (
+            similarity is not None
+            and trained.recipe.block
+            and similarity_of(untouched.model) is None
+        )
         remarks = [*few, *[_UNGUARDED] * (curve is None and trained.outcome.first_score is None)]
-        remarks += [*[_NO_PAIRS] * (not after.sts), *cache_line(cached), UPGRADE if first_block else EMBED_AGAIN]
+        remarks += [
+            *[_NO_PAIRS] * (not after.sts),
+            *cache_line(cached),
+            UPGRADE if first_block else EMBED_AGAIN,
+        ]
         outcome = compare_outcome(scores, curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
         family = trained.recipe.family
         if (published := trained.recipe.published.get(family)) is not None:
-            notes.append(f"Published STS average for {family}: {published:.2f} (one run of the authors').")
+            notes.append(
+                f"Published STS average for {family}: {published:.2f} (one run of the authors')."
+            )
         notes += probe_data.notes
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
     add_scores(trained.model / "README.md", scores, made_of=made_of)
@@ -309,9 +380,12 @@ def _with_results(text: str, probed: ProbeScores) -> str:
     card = ModelCard(text, ignore_metadata_errors=True)
     data: Any = card.data
     data.model_name = data.model_name or "opencse"
-    others = [result for result in data.eval_results or [] if result.metric_type != "spearman_cosine"]
+    others = [
+        result for result in data.eval_results or [] if result.metric_type != "spearman_cosine"
+    ]
     data.eval_results = others + [
-        hub_score("semantic-similarity", task.task, "spearman_cosine", float(task.score or 0)) for task in scores
+        hub_score("semantic-similarity", task.task, "spearman_cosine", float(task.score or 0))
+        for task in scores
     ]
     return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
 

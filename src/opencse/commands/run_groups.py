@@ -45,8 +45,14 @@ def parse_seeds(text: str) -> list[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
-        if not re.fullmatch("[0-9]{1,10}", part) or int(part) > LARGEST_SEED or parts.count(part) > 1:
-            raise OpencseError(f"--seeds {text}: {part!r} is not a seed, or stands twice", "Write them as 1,2,3.")
+        if (
+            not re.fullmatch("[0-9]{1,10}", part)
+            or int(part) > LARGEST_SEED
+            or parts.count(part) > 1
+        ):
+            raise OpencseError(
+                f"--seeds {text}: {part!r} is not a seed, or stands twice", "Write them as 1,2,3."
+            )
     return list(map(int, parts))
 
 
@@ -58,7 +64,9 @@ def seed_folders(out: str | Path, seeds: Sequence[int]) -> dict[int, Path]:
     """
     out = Path(out)
     if (out / "run.json").is_file():
-        raise OpencseError(f"{out}: is itself a run, not a folder of runs", "Choose another output folder.")
+        raise OpencseError(
+            f"{out}: is itself a run, not a folder of runs", "Choose another output folder."
+        )
     return {seed: out / f"seed-{seed}" for seed in seeds}
 
 
@@ -70,10 +78,16 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     """
     folders: list[Path] = []
     for path in map(Path, paths):
-        inside = [path] if (path / "run.json").is_file() else sorted(p.parent for p in path.glob("*/run.json"))
+        inside = (
+            [path]
+            if (path / "run.json").is_file()
+            else sorted(p.parent for p in path.glob("*/run.json"))
+        )
         if not inside:
             problem = "holds no run" if path.is_dir() else "no such folder"
-            raise OpencseError(f"{path}: {problem}", "Name folders that `opencse train` or `run` wrote.")
+            raise OpencseError(
+                f"{path}: {problem}", "Name folders that `opencse train` or `run` wrote."
+            )
         folders += inside
     return list(dict.fromkeys(path.resolve() for path in folders))
 
@@ -88,14 +102,26 @@ def read_run(folder: str | Path) -> RunRecord:
     record = read_json(folder / "run.json", _REMEDY)
     outcome = record.get("outcome")
     if not isinstance(outcome, dict):
-        raise OpencseError(f"{folder}: this run is not finished", "Finish it with --resume, or leave it out.")
+        raise OpencseError(
+            f"{folder}: this run is not finished", "Finish it with --resume, or leave it out."
+        )
     recipe = parse_toml(read_text(folder / "recipe.toml", _REMEDY), str(folder / "recipe.toml"))
-    results = read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
+    results = (
+        read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
+    )
     try:
-        name = record["recipe"] + ("" if record["variant"] == "sound" else f" ({record['variant']})")
+        name = record["recipe"] + (
+            "" if record["variant"] == "sound" else f" ({record['variant']})"
+        )
         fingerprint = record["fingerprint"]
-        shared = {key: value for key, value in recipe.items() if key not in ("title", "paper", "differs", "published")}
-        shared["training"] = {k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")}
+        shared = {
+            key: value
+            for key, value in recipe.items()
+            if key not in ("title", "paper", "differs", "published")
+        }
+        shared["training"] = {
+            k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")
+        }
         same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], shared]
         return RunRecord(
             folder=folder,
@@ -117,12 +143,15 @@ def read_run(folder: str | Path) -> RunRecord:
 def group_runs(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     """Return groups of runs that differ only in the seed, in order of their seeds, by the label of the group.
 
-    The groups are in order of first occurrence. Of several runs with the same seed the first is kept. A label has the
-    folder of the first run if two groups have the same recipe and backbone.
+    The groups are in order of first occurrence. Of several runs with the same seed the first is
+    kept. A label has the folder of the first run if two groups have the same recipe and backbone.
     """
     members: dict[str, dict[int, RunRecord]] = {}
     for run in runs:
         members.setdefault(run.same, {}).setdefault(run.seed, run)
     groups = [[seeds[seed] for seed in sorted(seeds)] for seeds in members.values()]
     count = Counter(same[0].name for same in groups)
-    return {same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}": same for same in groups}
+    return {
+        same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}": same
+        for same in groups
+    }

@@ -41,7 +41,10 @@ def train(options: TrainOptions) -> TrainingRun:
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    backbone, rows = Backbone(options.backbone), UserText(options.corpus, options.column).corpus(split=False)
+    backbone, rows = (
+        Backbone(options.backbone),
+        UserText(options.corpus, options.column).corpus(split=False),
+    )
     few = few_sentences(rows.texts())
     recipe = resolve_recipe(options, backbone, rows.columns, rows.first_texts(ENOUGH_TEXTS))
     validation, control = read_validation(recipe, rows, options), run_control(options)
@@ -58,7 +61,9 @@ def train(options: TrainOptions) -> TrainingRun:
 def run_control(options: TrainOptions) -> RunControl:
     """Return how a training run is carried out."""
     folder = Path(options.out)
-    check_flags(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
+    check_flags(
+        folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone
+    )
     return RunControl(
         folder=folder,
         resume=options.resume,
@@ -75,7 +80,11 @@ def command(options: TrainCommand) -> None:
     if options.seed is not None and options.seeds is not None:
         raise OpencseError("--seed and --seeds exclude each other")
     out = Path(options.out)
-    folders = {options.seed: out} if options.seeds is None else seed_folders(out, parse_seeds(options.seeds))
+    folders = (
+        {options.seed: out}
+        if options.seeds is None
+        else seed_folders(out, parse_seeds(options.seeds))
+    )
     for seed, folder in folders.items():
         # Some of several runs may not have started before an interruption.
         resume = options.resume and (options.seeds is None or (folder / "run.json").is_file())
@@ -134,12 +143,14 @@ def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions
 
     Args:
         recipe: The resolved recipe.
-        corpus: The user's texts, which your searches search if the guard has no documents of its own; None without.
+        corpus: The user's texts, which your searches search if the guard has no documents of its
+            own; None without.
         options: The options; a run that is resumed is scored in the precision that it began with.
 
     Returns:
-        Development score, and what the recipe watches of the first development set (`Selection.watch`); for a recipe
-        with a meaning block, its guards, the development sets among them, and measures of meaning.
+        Development score, and what the recipe watches of the first development set
+        (`Selection.watch`); for a recipe with a meaning block, its guards, the development sets
+        among them, and measures of meaning.
 
     Raises:
         OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
@@ -150,17 +161,27 @@ def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions
     precision: Precision = "auto" if trained == "fp16" else trained
     sets = development_sets(options.dev, options.data, selection.tasks)
     if recipe.block is None and options.guard is not None:
-        raise OpencseError(f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block.")
-    if recipe.block is not None:  # pairs guard what the untouched model knows; what the block learns, they don't show
+        raise OpencseError(
+            f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block."
+        )
+    if (
+        recipe.block is not None
+    ):  # pairs guard what the untouched model knows; what the block learns, they don't show
         searched = () if corpus is None else corpus.texts()
-        own = [] if options.guard is None else load_guard(options.guard, prefix="own", documents=searched)
+        own = (
+            []
+            if options.guard is None
+            else load_guard(options.guard, prefix="own", documents=searched)
+        )
         return Measures(
             guards=TaskScores([*load_guard(), *own, *sets], precision),
             meaning=TaskScores(load_development(), precision),
         )
     return Measures(
         development=TaskScores(sets, precision) if sets else None,
-        watch=[PairGeometry(sets[0], selection.watch, precision)] if sets and selection.watch else [],
+        watch=[PairGeometry(sets[0], selection.watch, precision)]
+        if sets and selection.watch
+        else [],
     )
 
 
@@ -170,7 +191,11 @@ def training_line(run: TrainingRun) -> str:
     line = f"{outcome.steps:,} step{'' if outcome.steps == 1 else 's'} in {outcome.seconds:,.0f} s"
     if outcome.best_score is not None:
         line += f"; kept step {outcome.best_step:,}, development Spearman {outcome.best_score:.2f}"
-        line += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
+        line += (
+            f" (before training {outcome.first_score:.2f})"
+            if outcome.first_score is not None
+            else ""
+        )
     return line
 
 

@@ -1,7 +1,7 @@
 """The meaning block: a second vector beside a model's own, for what its own vector does not tell apart.
 
-This file stands beside a saved model, so that it loads without opencse (`trust_remote_code=True`). It therefore needs
-nothing but torch, transformers and what that one needs.
+This file stands beside a saved model, so that it loads without opencse (`trust_remote_code=True`).
+It therefore needs nothing but torch, transformers and what that one needs.
 """
 
 from __future__ import annotations
@@ -40,23 +40,27 @@ class MeaningBlock(nn.Module):
         v = \frac{[e \,;\, \beta z \,;\, 0]}{\sqrt{1 + \beta^2}}, \qquad
         z = \frac{P(\text{code} \otimes \varphi)}{\lVert P(\text{code} \otimes \varphi) \rVert}
 
-    so that cos(v, v') = (1 − w) e·e' + w z·z' with w = β² / (1 + β²). `code` (length 1) says which of two opposite
-    things is claimed, φ (length 1) about what; their product is opposed if the codes are, whatever the topic. Both read
+    so that cos(v, v') = (1 − w) e·e' + w z·z' with w = β² / (1 + β²). `code` (length 1) says which
+    of two opposite things is claimed, φ (length 1) about what; their product is opposed if the
+    codes are, whatever the topic. Both read
 
     .. math:: x = [\operatorname{mean} h'_L \,;\, \operatorname{pool} h'_L \,;\,
         \operatorname{mean} h_{l_1} \,;\, \operatorname{mean} h_{l_2} \,;\, …]
 
-    the averages over tokens, each scaled to length 1, of the last layer h' of a trained copy of the upper layers, and
-    of chosen layers h of the untouched transformer; φ reads e as well. `pool` is an average with trained weights, so
-    that a "not" counts in a long text, too: each head weights the tokens by a softmax of their scores, and averages its
-    own share of their values. x is standardised (`standardise`). The lower layers run once for both. For an
-    architecture whose layers cannot be run alone, the copy is a whole transformer.
+    the averages over tokens, each scaled to length 1, of the last layer h' of a trained copy of the
+    upper layers, and of chosen layers h of the untouched transformer; φ reads e as well. `pool` is
+    an average with trained weights, so that a "not" counts in a long text, too: each head weights
+    the tokens by a softmax of their scores, and averages its own share of their values. x is
+    standardised (`standardise`). The lower layers run once for both. For an architecture whose
+    layers cannot be run alone, the copy is a whole transformer.
 
-    With d numbers in e, z has d − 1 and v has 2 d. The last place is 0 here, and β in an upgraded vector (`upgrade`).
+    With d numbers in e, z has d − 1 and v has 2 d. The last place is 0 here, and β in an upgraded
+    vector (`upgrade`).
 
-    A block can stand beside another model than the one that it was trained for (`beside_another`): that one comes with
-    it, and reads in place of the model, whose vector remains e of v. z is then as long as before. If both cut texts
-    into the same tokens, each has its number in a table; if not, texts are put together from tokens and cut anew.
+    A block can stand beside another model than the one that it was trained for (`beside_another`):
+    that one comes with it, and reads in place of the model, whose vector remains e of v. z is then
+    as long as before. If both cut texts into the same tokens, each has its number in a table; if
+    not, texts are put together from tokens and cut anew.
 
     Args:
         width: d, the dimension of the model's own vector.
@@ -70,7 +74,8 @@ class MeaningBlock(nn.Module):
         heads: Heads of the pooling; they divide the transformer's width.
         strength: β; it may be changed at any time, also after training.
         tokens: Tokens of the model, if another one reads them for the block; 0 if not.
-        prompts: Prompts of the model, which another one leaves out that cuts its texts anew; None if none does.
+        prompts: Prompts of the model, which another one leaves out that cuts its texts anew; None
+            if none does.
     """
 
     center: Tensor
@@ -94,7 +99,9 @@ class MeaningBlock(nn.Module):
     ) -> None:
         super().__init__()
         if max(code, inner) > width:
-            raise ValueError(f"code and inner are at most {width}, the dimension of the model's own vector")
+            raise ValueError(
+                f"code and inner are at most {width}, the dimension of the model's own vector"
+            )
         from transformers import AutoConfig, AutoModel
 
         config: Any = AutoConfig.for_model(**transformer)
@@ -127,12 +134,17 @@ class MeaningBlock(nn.Module):
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
         nn.init.normal_(self.score.weight, std=0.05)
         read = config.hidden_size * (2 + len(averages))
-        self.code = nn.Sequential(nn.Linear(read, code_hidden), nn.GELU(), nn.Linear(code_hidden, code))
-        self.sharpen = nn.Sequential(nn.Linear(read + own, hidden), nn.ReLU(), nn.Linear(hidden, inner))
+        self.code = nn.Sequential(
+            nn.Linear(read, code_hidden), nn.GELU(), nn.Linear(code_hidden, code)
+        )
+        self.sharpen = nn.Sequential(
+            nn.Linear(read + own, hidden), nn.ReLU(), nn.Linear(hidden, inner)
+        )
         self.project = nn.Linear(code * inner, own - 1, bias=False)
         nn.init.orthogonal_(self.project.weight)
         self.drop = nn.Dropout(0.0)  # on the averages, in training
-        # Mean and standard deviation of what code and φ read, over the training texts (`standardise`).
+        # Mean and standard deviation of what code and φ read, over the training texts
+        # (`standardise`).
         self.register_buffer("center", torch.zeros(read))
         self.register_buffer("scale", torch.ones(read))
 
@@ -153,7 +165,11 @@ class MeaningBlock(nn.Module):
             config["num_hidden_layers"] = layers - first
         averages = [max(1, round(layers * share / 3)) for share in (1, 2, 3)]
         width = int(model.get_embedding_dimension())
-        sizes = {"code": 8, "inner": 192, "heads": transformer.config.num_attention_heads} | settings
+        sizes = {
+            "code": 8,
+            "inner": 192,
+            "heads": transformer.config.num_attention_heads,
+        } | settings
         sizes |= {name: min(sizes[name], width) for name in ("code", "inner")}
         block = cls(width, config, first, averages, **sizes)
         weights = transformer.state_dict() if first is None else transformer.encoder.state_dict()
@@ -169,16 +185,22 @@ class MeaningBlock(nn.Module):
         return block.to(model.device)
 
     def beside_another(
-        self, reader: Any, width: int, cut: Tensor | tuple[Tokenizer, Tokenizer], prompts: Sequence[str] = ()
+        self,
+        reader: Any,
+        width: int,
+        cut: Tensor | tuple[Tokenizer, Tokenizer],
+        prompts: Sequence[str] = (),
     ) -> MeaningBlock:
         """Return this block beside another model.
 
         Args:
-            reader: The transformer of the model that it was trained for, whose vector is the mean of its tokens.
+            reader: The transformer of the model that it was trained for, whose vector is the mean
+                of its tokens.
             width: The dimension of the other model's vector, not below that of the reader.
-            cut: The reader's number of each token of the other model, (tokens,), where both cut texts alike; or the
-                tokenizers of both.
-            prompts: Prompts of the other model, which the reader leaves out where it cuts texts itself.
+            cut: The reader's number of each token of the other model, (tokens,), where both cut
+                texts alike; or the tokenizers of both.
+            prompts: Prompts of the other model, which the reader leaves out where it cuts texts
+                itself.
         """
         how = {"prompts": list(prompts)} if isinstance(cut, tuple) else {"tokens": len(cut)}
         block = MeaningBlock(**self.get_config_dict() | how | {"width": width})
@@ -202,13 +224,19 @@ class MeaningBlock(nn.Module):
         with torch.no_grad():
             states = self.reader(ids, attention_mask=mask, output_hidden_states=True).hidden_states
         vector = average(states[-1], mask)
-        return {"attention_mask": mask, "all_layer_embeddings": states, "sentence_embedding": vector}
+        return {
+            "attention_mask": mask,
+            "all_layer_embeddings": states,
+            "sentence_embedding": vector,
+        }
 
     def _cut_anew(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the reader's tokens of the texts of which the model's tokens are given, and their mask."""
         assert self.tokenizers is not None
         own, reader = self.tokenizers
-        texts = own.decode_batch([row[real].tolist() for row, real in zip(ids.cpu(), mask.cpu().bool(), strict=True)])
+        texts = own.decode_batch(
+            [row[real].tolist() for row, real in zip(ids.cpu(), mask.cpu().bool(), strict=True)]
+        )
         for prompt in self.config["prompts"]:
             texts = [text.removeprefix(prompt) for text in texts]
         cut = reader.encode_batch(texts)
@@ -229,24 +257,39 @@ class MeaningBlock(nn.Module):
             return self._pooled(self.copy(**inputs).last_hidden_state, mask)
         state = features["all_layer_embeddings"][self.first].to(next(self.copy.parameters()).dtype)
         unseen = (1.0 - mask[:, None, None, :].to(state.dtype)) * torch.finfo(state.dtype).min
-        return self._pooled(self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask)
+        return self._pooled(
+            self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask
+        )
 
     def _pooled(self, states: Tensor, mask: Tensor) -> Tensor:
         states = states.to(self.score.weight.dtype)
-        scores = self.score(states).masked_fill(mask[:, :, None] == 0, -1e4).softmax(dim=1)  # (n, tokens, heads)
-        values = self.value(states).unflatten(-1, (scores.shape[-1], -1))  # (n, tokens, heads, width / heads)
+        scores = (
+            self.score(states).masked_fill(mask[:, :, None] == 0, -1e4).softmax(dim=1)
+        )  # (n, tokens, heads)
+        values = self.value(states).unflatten(
+            -1, (scores.shape[-1], -1)
+        )  # (n, tokens, heads, width / heads)
         pooled = F.normalize((scores[..., None] * values).sum(1).flatten(1), dim=-1)
         return torch.cat([average(states, mask), pooled], dim=-1)
 
     def meaning(self, e: Tensor, frozen: Tensor, copied: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the code (n, code), φ (n, inner) and z (n, d - 1), each row of length 1."""
-        # The small parts are as fast in single precision, in which small differences of averages are not lost.
-        single = torch.autocast(e.device.type, enabled=False) if self.training else contextlib.nullcontext()
+        # The small parts are as fast in single precision, in which small differences of averages
+        # are not lost.
+        single = (
+            torch.autocast(e.device.type, enabled=False)
+            if self.training
+            else contextlib.nullcontext()
+        )
         with single:
             kind = self.score.weight.dtype  # half, if the model was made so
-            read = self.drop((torch.cat([copied, frozen], dim=-1) - self.center) / self.scale).to(kind)
+            read = self.drop((torch.cat([copied, frozen], dim=-1) - self.center) / self.scale).to(
+                kind
+            )
             code = F.normalize(self.code(read), dim=-1)
-            topic = self.sharpen(torch.cat([e * e.shape[-1] ** 0.5, read], dim=-1).to(kind))  # numbers of size 1
+            topic = self.sharpen(
+                torch.cat([e * e.shape[-1] ** 0.5, read], dim=-1).to(kind)
+            )  # numbers of size 1
             topic = F.normalize(topic, dim=-1)
             z = F.normalize(self.project((code[:, :, None] * topic[:, None, :]).flatten(1)), dim=-1)
         return code, topic, z
@@ -255,7 +298,10 @@ class MeaningBlock(nn.Module):
         """Replace `sentence_embedding` (n, d) by v; add e, z, code and φ, each with zeros behind, (n, 4 d)."""
         e, seen = F.normalize(features["sentence_embedding"].float(), dim=-1), self.seen(features)
         code, topic, z = self.meaning(*self.read(seen), self.copied(seen))
-        v = torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1) / (1 + self.strength**2) ** 0.5
+        v = (
+            torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1)
+            / (1 + self.strength**2) ** 0.5
+        )
         padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (e, z, code, topic)]
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
@@ -265,8 +311,8 @@ class MeaningBlock(nn.Module):
 
         .. math:: v \cdot v' - \kappa \max(0, 0.45 - z \cdot z') \, \max(0, 5 e \cdot e' - 4)
 
-        A search sorts its first hits by it, and a cache asks for enough of it. It needs the vectors alone. Of old ones
-        (`upgrade`), which have no z, none is lowered.
+        A search sorts its first hits by it, and a cache asks for enough of it. It needs the vectors
+        alone. Of old ones (`upgrade`), which have no z, none is lowered.
 
         Args:
             first: Vectors of this model, at any strength, a tensor or NumPy (n, length of v).
@@ -274,15 +320,23 @@ class MeaningBlock(nn.Module):
             penalty: κ; 1 for a cache, which compares a cosine with a threshold, not with others.
         """
         d, device = int(self.config["width"]), self.center.device
-        vectors = [torch.atleast_2d(torch.as_tensor(x, dtype=torch.float32, device=device)) for x in (first, second)]
-        (e, z), (other, its) = ([F.normalize(part, dim=-1) for part in (v[:, :d], v[:, d:-1])] for v in vectors)
+        vectors = [
+            torch.atleast_2d(torch.as_tensor(x, dtype=torch.float32, device=device))
+            for x in (first, second)
+        ]
+        (e, z), (other, its) = (
+            [F.normalize(part, dim=-1) for part in (v[:, :d], v[:, d:-1])] for v in vectors
+        )
         same = 0.45 * torch.outer(z.norm(dim=-1), its.norm(dim=-1))
-        return vectors[0] @ vectors[1].T - penalty * F.relu(same - z @ its.T) * F.relu(5 * (e @ other.T) - 4)
+        return vectors[0] @ vectors[1].T - penalty * F.relu(same - z @ its.T) * F.relu(
+            5 * (e @ other.T) - 4
+        )
 
     def standardise(self, copied: Tensor, frozen: Tensor) -> None:
         """Set the mean and the deviation by which code and φ read their input, from some thousand texts.
 
-        Opposites differ little in these averages, so without this the code is slow to tell them apart.
+        Opposites differ little in these averages, so without this the code is slow to tell them
+        apart.
 
         Args:
             copied: What `copied` returns of the texts, (n, 2 width).
@@ -306,10 +360,15 @@ class MeaningBlock(nn.Module):
         """Write the settings, the weights in half precision, and this file into the model's folder above."""
         folder = Path(output_path)
         shutil.copyfile(__file__, folder.parent / "meaning_block.py")
-        (folder / _CONFIG).write_text(json.dumps(self.get_config_dict(), indent=2, default=str), encoding="utf-8")
+        (folder / _CONFIG).write_text(
+            json.dumps(self.get_config_dict(), indent=2, default=str), encoding="utf-8"
+        )
         for name, tokenizer in zip(_TOKENIZERS, self.tokenizers or (), strict=False):
             tokenizer.save(str(folder / name))
-        half = {name: part.half() if part.is_floating_point() else part for name, part in self.state_dict().items()}
+        half = {
+            name: part.half() if part.is_floating_point() else part
+            for name, part in self.state_dict().items()
+        }
         save_file({name: part.contiguous().cpu() for name, part in half.items()}, folder / _WEIGHTS)
 
     @classmethod
@@ -340,8 +399,8 @@ def similarity_of(model: nn.Module) -> Callable[..., Tensor] | None:
 def upgrade(vectors: Any, strength: float, length: int | None = None) -> Any:
     r"""Return old document vectors, one or n, in the new index: [e ; 0 … 0 ; β] / √(1 + β²), NumPy (…, length).
 
-    A query [e ; 0 ; 0] (`as_query`) ranks these and new vectors together as the old model ranked all of them, by dot
-    product and by cosine: both have length 1 and the same share of e.
+    A query [e ; 0 ; 0] (`as_query`) ranks these and new vectors together as the old model ranked
+    all of them, by dot product and by cosine: both have length 1 and the same share of e.
 
     Args:
         vectors: The old model's unit vectors, NumPy (…, d).
@@ -373,7 +432,10 @@ def rescale(vectors: Any, strength: float, new: float, width: int) -> Any:
     import numpy as np
 
     e, rest = np.split(vectors, [width], axis=1)
-    return np.concatenate([e, rest * (new / strength)], axis=1) * ((1 + strength**2) / (1 + new**2)) ** 0.5
+    return (
+        np.concatenate([e, rest * (new / strength)], axis=1)
+        * ((1 + strength**2) / (1 + new**2)) ** 0.5
+    )
 
 
 def average(states: Tensor, mask: Tensor) -> Tensor:

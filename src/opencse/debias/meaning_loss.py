@@ -1,7 +1,8 @@
 """What the similarities of meaning vectors should be, given how the texts of a training row are related.
 
-Texts that say the same are near, contradictions opposite, texts with exchanged roles or numbers unrelated; of all
-others only what the untouched model says is known. `opencse.debias.meaning_block` has the formula of the vectors.
+Texts that say the same are near, contradictions opposite, texts with exchanged roles or numbers
+unrelated; of all others only what the untouched model says is known. `opencse.debias.meaning_block`
+has the formula of the vectors.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Relations:
         exchanged: One says something else in nearly the same words.
         related: Neither the same nor the opposite, of one row.
         generic: Whether two texts are of different rows, (n, n).
-        ranked: A text, one that says the same, and one that is opposed or exchanged, (triples,) each.
+        ranked: A text, one that says the same, and one that is opposed or exchanged, (triples,)
+            each.
         searched: A query and a text that it is to find.
     """
 
@@ -62,7 +64,9 @@ class Relations:
     def to(self, device: torch.device) -> Relations:
         """Return the same relations on a device."""
         moved: dict[str, Any] = {
-            name: move(value, device) if isinstance(value, Tensor) else tuple(move(tensor, device) for tensor in value)
+            name: move(value, device)
+            if isinstance(value, Tensor)
+            else tuple(move(tensor, device) for tensor in value)
             for name, value in vars(self).items()
         }
         return Relations(**moved)
@@ -73,8 +77,9 @@ def relations(row: Tensor, group: Tensor) -> Relations:
 
     Args:
         row: Number of the training row of each text, (n,).
-        group: 0 for what the row's sentence says, 1 and more for statements that contradict it and say the same as each
-            other, -1 for one that says something else, -2 for a related one, -3 for a query, (n,).
+        group: 0 for what the row's sentence says, 1 and more for statements that contradict it and
+            say the same as each other, -1 for one that says something else, -2 for a related one,
+            -3 for a query, (n,).
     """
     apart = row[:, None] != row[None]
     together = ~apart & ~torch.eye(len(row), dtype=torch.bool, device=row.device)
@@ -123,21 +128,25 @@ class MeaningLoss(Term):
           &+ \lambda_t (\operatorname{mean}_{same} \max(0, \min(0.9, c + 0.25) - \varphi \cdot \varphi')^2
            + \operatorname{mean}_{opposed} \max(0, \min(0.9, c + 0.15) - \varphi \cdot \varphi')^2)
 
-    f rises with c, so that whatever is neither the same nor opposed keeps its order. It may not be small everywhere:
-    the squared cosines of many vectors of d numbers are 1 / d on average or more (Welch's bound), so that similarities
-    that are asked to be 0 become noise; a share of c is signal of the same size. Nor may it be large: no text has more
-    than √((1 - o) / 2) with both of two texts whose g is -o.
+    f rises with c, so that whatever is neither the same nor opposed keeps its order. It may not be
+    small everywhere: the squared cosines of many vectors of d numbers are 1 / d on average or more
+    (Welch's bound), so that similarities that are asked to be 0 become noise; a share of c is
+    signal of the same size. Nor may it be large: no text has more than √((1 - o) / 2) with both of
+    two texts whose g is -o.
 
-    Far and near are texts of different rows with c up to 0.3, and from there to 0.9; nearer ones may say the same. The
-    ranking (m, τ = 0.05) is over all i, j that say the same and i, k that are opposed or exchanged, within a row. The
-    search (λ_q) is InfoNCE over queries i, texts j of what their sentence says, and texts k of other rows with c below
-    0.9. y is 1 for the same, -1 for opposed, which count as much as each other. Exchanged pairs have no place in the
-    code: no average over tokens tells them apart, and the attempt costs a fifth of what the code learns about
-    opposites. φ is to find both kinds of pairs alike: what is claimed of a topic does not change it. Of texts of
-    different rows it is to say what z says of them, so that the sign of the code matters little there.
+    Far and near are texts of different rows with c up to 0.3, and from there to 0.9; nearer ones
+    may say the same. The ranking (m, τ = 0.05) is over all i, j that say the same and i, k that are
+    opposed or exchanged, within a row. The search (λ_q) is InfoNCE over queries i, texts j of what
+    their sentence says, and texts k of other rows with c below 0.9. y is 1 for the same, -1 for
+    opposed, which count as much as each other. Exchanged pairs have no place in the code: no
+    average over tokens tells them apart, and the attempt costs a fifth of what the code learns
+    about opposites. φ is to find both kinds of pairs alike: what is claimed of a topic does not
+    change it. Of texts of different rows it is to say what z says of them, so that the sign of the
+    code matters little there.
 
-    The views are named once, in groups. An embedding is [e ; z ; code ; φ], each of them padded to the same length, as
-    `opencse.training.network.encode` returns it for encoders with a meaning block.
+    The views are named once, in groups. An embedding is [e ; z ; code ; φ], each of them padded to
+    the same length, as `opencse.training.network.encode` returns it for encoders with a meaning
+    block.
 
     Example:
         >>> loss = MeaningLoss(same=("text", "paraphrase"), opposed=(("negation",),))
@@ -189,7 +198,9 @@ class MeaningLoss(Term):
         e, z, code, topic = (F.normalize(part, dim=-1) for part in vectors.tensor_split(4, dim=-1))
         return self.of_vectors(e, z, code, topic, related.to(device))
 
-    def of_vectors(self, e: Tensor, z: Tensor, code: Tensor, topic: Tensor, related: Relations) -> LossOutput:
+    def of_vectors(
+        self, e: Tensor, z: Tensor, code: Tensor, topic: Tensor, related: Relations
+    ) -> LossOutput:
         """Return the loss of n texts, with its parts and `right`: the share of pairs whose codes are right.
 
         Args:
@@ -205,7 +216,9 @@ class MeaningLoss(Term):
         mixed = (c + _STRENGTH**2 * g) / (1 + _STRENGTH**2)  # the cosines of v
         same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
         gaps = (mixed[i, k] - mixed[i, j] + _MARGIN) / _SMOOTH
-        alike = [(c[p] + more).clamp(max=0.9) - topics[p] for p, more in ((same, 0.25), (opposed, 0.15))]
+        alike = [
+            (c[p] + more).clamp(max=0.9) - topics[p] for p, more in ((same, 0.25), (opposed, 0.15))
+        ]
         query, text = related.searched
         counted = related.generic & (c < _NEAR[1])
         others = (mixed / _SMOOTH).masked_fill(~counted, -1e4).logsumexp(dim=1)
@@ -219,7 +232,10 @@ class MeaningLoss(Term):
             "exchanged": _mean(F.relu(g[related.exchanged]) ** 2),
             "ranking": _mean(_SMOOTH * F.softplus(gaps)),
             "search": _mean(F.softplus(others[query] - mixed[query, text] / _SMOOTH)),
-            "code": (_mean(F.softplus(-5 * agreement[same])) + _mean(F.softplus(5 * agreement[opposed]))) / 2,
+            "code": (
+                _mean(F.softplus(-5 * agreement[same])) + _mean(F.softplus(5 * agreement[opposed]))
+            )
+            / 2,
             "topic": _mean(F.relu(alike[0]) ** 2) + _mean(F.relu(alike[1]) ** 2),
             "sharpness": _mean(blurred * far, far) + _mean(blurred * near, near),
         }
@@ -236,4 +252,6 @@ def expected(c: Tensor) -> Tensor:
 
 def _mean(values: Tensor, counted: Tensor | None = None) -> Tensor:
     """Return the mean, 0 of none; with a mask, the values elsewhere are 0."""
-    return values.sum() / (max(values.numel(), 1) if counted is None else counted.sum().clamp(min=1))
+    return values.sum() / (
+        max(values.numel(), 1) if counted is None else counted.sum().clamp(min=1)
+    )

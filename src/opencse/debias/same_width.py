@@ -1,7 +1,8 @@
 """Vectors of the old length that follow meaning, for an index that cannot take longer ones.
 
-v, which is longer, is projected to the directions in which most of it lies, and most of the differences between a
-sentence and its rewordings and contradictions, which principal axes of sentences lose first.
+v, which is longer, is projected to the directions in which most of it lies, and most of the
+differences between a sentence and its rewordings and contradictions, which principal axes of
+sentences lose first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _ROWS = 3_000
 _OLD = 0.3  # γ
 
 
-def projection_axes(strength: float, vectors: np.ndarray, pairs: np.ndarray, width: int) -> np.ndarray:
+def projection_axes(
+    strength: float, vectors: np.ndarray, pairs: np.ndarray, width: int
+) -> np.ndarray:
     r"""Return the axes on which v of a strength is projected, (length of v, d).
 
     They are the first eigenvectors of :math:`C / \operatorname{tr} C + D / \operatorname{tr} D + \gamma E / d`, where C

@@ -1,7 +1,7 @@
 """The start and the end of training a meaning block.
 
-Before the first step, what a new block reads is standardised by some batches of the training text. The strength is
-found last: the largest that harms no guard.
+Before the first step, what a new block reads is standardised by some batches of the training text.
+The strength is found last: the largest that harms no guard.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class StrengthCurve:
     Attributes:
         chosen: The strength of the model.
         tolerance: Points that a guard may lose.
-        strengths: The strengths that were measured, ascending; the first is 0, the model without the block.
+        strengths: The strengths that were measured, ascending; the first is 0, the model without
+            the block.
         guards: Scores of each guard at these strengths.
         meaning: Scores of what the block is for.
     """
@@ -61,17 +62,22 @@ class StrengthCurve:
         rows: list[list[Cell]] = []
         for place, strength in enumerate(self.strengths):
             mark = " (chosen)" if strength == self.chosen else ""
-            rows.append([f"{strength:g}{mark}", *(Number(values[place], 1) for values in measured.values())])
+            rows.append(
+                [f"{strength:g}{mark}", *(Number(values[place], 1) for values in measured.values())]
+            )
         names = (name.removeprefix("dev-").replace("guard-", "guard: ") for name in measured)
         note = f"A guard may lose {self.tolerance:g} points, in the mean of three strengths, too; 0: no block."
         return Table(("strength", *names), rows, "Scores by strength of the meaning block", [note])
 
 
-def find_strength(block: MeaningBlock, measures: Measures, tolerance: float, axes: Axes | None = None) -> StrengthCurve:
+def find_strength(
+    block: MeaningBlock, measures: Measures, tolerance: float, axes: Axes | None = None
+) -> StrengthCurve:
     """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
 
-    A guard may lose as little in the mean of a strength and its two neighbours: it moves by 0.2 points from one to the
-    next by chance. Every text is encoded once, whatever the number of strengths.
+    A guard may lose as little in the mean of a strength and its two neighbours: it moves by 0.2
+    points from one to the next by chance. Every text is encoded once, whatever the number of
+    strengths.
 
     Args:
         block: The block of the model that the measures were started with.
@@ -98,13 +104,19 @@ def find_strength(block: MeaningBlock, measures: Measures, tolerance: float, axe
 
     def kept(place: int) -> bool:  # in points with one decimal, as they are shown
         beside = slice(max(place - 1, 0), place + 2)
-        lost = [v[0] - score for v in guards.values() for score in (v[place], float(np.mean(v[beside])))]
+        lost = [
+            v[0] - score for v in guards.values() for score in (v[place], float(np.mean(v[beside])))
+        ]
         return place == 0 or all(round(points, 1) <= tolerance for points in lost)
 
     harmless = [strength for place, strength in enumerate(strengths) if kept(place)]
     block.strength = before if measures.guards is None else max(harmless)
     return StrengthCurve(
-        chosen=block.strength, tolerance=tolerance, strengths=strengths, guards=guards, meaning=meaning
+        chosen=block.strength,
+        tolerance=tolerance,
+        strengths=strengths,
+        guards=guards,
+        meaning=meaning,
     )
 
 
@@ -112,7 +124,12 @@ _READ_BATCHES = 40  # by which what a new block reads is standardised
 
 
 def standardise_block(
-    network: Network, assembler: Callable[[Any], Batch], rows: int, recipe: Recipe, *, show: bool = False
+    network: Network,
+    assembler: Callable[[Any], Batch],
+    rows: int,
+    recipe: Recipe,
+    *,
+    show: bool = False,
 ) -> None:
     """Standardise what the network's new block reads.
 

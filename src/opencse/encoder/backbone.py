@@ -88,7 +88,9 @@ class Backbone:
         check_pooling(self.name, self.source, pooling)
         # With another rate it is built anew: a layer may have been built without dropout.
         model = copy.deepcopy(self._untouched) if dropout is None else self._opened(dropout)
-        return pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark).to(self.device)
+        return pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark).to(
+            self.device
+        )
 
     @cached_property
     def _untouched(self) -> SentenceTransformer:
@@ -119,7 +121,10 @@ def model_source(given: Any) -> str:
             "Give a folder, a hub id, a bundled name or a SentenceTransformer.",
         )
     base = given.model_card_data.base_model or "model"
-    folder = cache_place("inputs", key_hash([weights_hash(given), dropout_rates(given)])) / Path(str(base)).name
+    folder = (
+        cache_place("inputs", key_hash([weights_hash(given), dropout_rates(given)]))
+        / Path(str(base)).name
+    )
     if not (folder / "modules.json").is_file():
         head = "" if base == "model" else f"---\nbase_model: {base}\n---\n"
         save_encoder(given, folder, head)
@@ -146,12 +151,15 @@ def block_key(model: SentenceTransformer) -> str:
     return digest.hexdigest()
 
 
-def shipped_block(model: SentenceTransformer, *, english: bool = True) -> tuple[MeaningBlock | None, dict[str, Any]]:
+def shipped_block(
+    model: SentenceTransformer, *, english: bool = True
+) -> tuple[MeaningBlock | None, dict[str, Any]]:
     """Return the block that comes with the package for a model, and what is known of it (`MEASURED`).
 
-    It was trained for this model, or for another one: that one then comes with it, and its scores are not known. It
-    reads the same tokens as this model, or, if `english`, the text that this model's tokens are put together to. None
-    if neither can be, if the package of the model that would read is not installed, or if the model has a block.
+    It was trained for this model, or for another one: that one then comes with it, and its scores
+    are not known. It reads the same tokens as this model, or, if `english`, the text that this
+    model's tokens are put together to. None if neither can be, if the package of the model that
+    would read is not installed, or if the model has a block.
     """
     for path in sorted(BLOCKS.glob(f"*/{MEASURED}")) if block_of(model) is None else ():
         measured, block = read_json(path), MeaningBlock.load(str(path.parent))
@@ -174,8 +182,12 @@ def shipped_block(model: SentenceTransformer, *, english: bool = True) -> tuple[
 def same_tokens(tokenizer: Any, reader: Any) -> torch.Tensor | None:
     """Return a reader's number of each token of another tokenizer, (tokens,); None if they cut texts differently."""
     own, known = tokenizer.get_vocab(), reader.get_vocab()
-    special = {token for token in known if token.startswith("[") and token.endswith("]")}  # and unused ones
-    if not known.keys() - special <= own.keys() or tokenizer.tokenize(_TRIAL) != reader.tokenize(_TRIAL):
+    special = {
+        token for token in known if token.startswith("[") and token.endswith("]")
+    }  # and unused ones
+    if not known.keys() - special <= own.keys() or tokenizer.tokenize(_TRIAL) != reader.tokenize(
+        _TRIAL
+    ):
         return None
     found = torch.full((max(own.values()) + 1,), reader.unk_token_id)
     for token, place in own.items():
@@ -202,18 +214,33 @@ def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:
     model.append(block.to(model.device))
 
 
-# Settings that change the vectors without changing a weight. Few on purpose: a library update that adds keys to a
-# configuration must not change the hash of an unchanged model. The second ones count where they are set.
-_CONFIG_KEYS = ("model_type", "num_attention_heads", "hidden_act", "layer_norm_eps", "position_embedding_type")
-_WHERE_SET = ("is_causal", "rms_norm_eps", "norm_eps", "hidden_activation", "rope_parameters", "local_attention")
+# Settings that change the vectors without changing a weight. Few on purpose: a library update that
+# adds keys to a configuration must not change the hash of an unchanged model. The second ones count
+# where they are set.
+_CONFIG_KEYS = (
+    "model_type",
+    "num_attention_heads",
+    "hidden_act",
+    "layer_norm_eps",
+    "position_embedding_type",
+)
+_WHERE_SET = (
+    "is_causal",
+    "rms_norm_eps",
+    "norm_eps",
+    "hidden_activation",
+    "rope_parameters",
+    "local_attention",
+)
 
 
 def weights_hash(model: SentenceTransformer) -> str:
     """Return the SHA-256 of the weights and the tokenizer of a model, and the settings of its modules.
 
-    It is the same after saving and loading, on any device, and changes with any weight, the vocabulary, the pooling, a
-    prompt or the maximum length. Names, paths and library versions do not enter. An unused BERT-like pooler head is
-    left out, because loading initialises it at random if the checkpoint has none.
+    It is the same after saving and loading, on any device, and changes with any weight, the
+    vocabulary, the pooling, a prompt or the maximum length. Names, paths and library versions do
+    not enter. An unused BERT-like pooler head is left out, because loading initialises it at random
+    if the checkpoint has none.
 
     The time is linear in the size of the weights: about a tenth of a second for 100 MB.
     """
@@ -224,9 +251,16 @@ def weights_hash(model: SentenceTransformer) -> str:
         for name, tensor in sorted(module.state_dict().items()):
             if not (headless and ".pooler." in f".{name}"):
                 digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-                digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+                digest.update(
+                    tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+                )
     digest.update(_tokenizer_definition(getattr(model, "tokenizer", None)).encode())
-    whole = [model.max_seq_length, model.truncate_dim, model.default_prompt_name, sorted(model.prompts.items())]
+    whole = [
+        model.max_seq_length,
+        model.truncate_dim,
+        model.default_prompt_name,
+        sorted(model.prompts.items()),
+    ]
     digest.update(json.dumps(whole).encode())
     return digest.hexdigest()
 
@@ -252,7 +286,9 @@ def _settings(module: nn.Module) -> str:
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "model_type"):
         settings = {key: getattr(config, key, None) for key in _CONFIG_KEYS}
-        settings |= {key: value for key in _WHERE_SET if (value := getattr(config, key, None)) is not None}
+        settings |= {
+            key: value for key in _WHERE_SET if (value := getattr(config, key, None)) is not None
+        }
     elif hasattr(module, "get_config_dict"):
         settings = cast(Any, module).get_config_dict()
     else:

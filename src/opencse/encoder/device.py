@@ -27,8 +27,8 @@ _LAUNCH = "Start several processes with `torchrun --nproc_per_node 2 -m opencse 
 def choose_device() -> torch.device:
     """Return the device for training, evaluation, mining and probing.
 
-    It is the one of `use_device`, or the choice of accelerate: the accelerator of this process, or the CPU. No state of
-    accelerate is made, which would fix the device for the process.
+    It is the one of `use_device`, or the choice of accelerate: the accelerator of this process, or
+    the CPU. No state of accelerate is made, which would fix the device for the process.
     """
     from accelerate import PartialState
     from accelerate.utils import parse_flag_from_env
@@ -47,8 +47,8 @@ def use_device(name: str) -> torch.device:
     """Make a device the choice of `choose_device`: in this process, in its child processes, and in accelerate.
 
     Args:
-        name: A device of PyTorch: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`; `auto` changes nothing. Processes started by
-            accelerate keep their own accelerators.
+        name: A device of PyTorch: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`; `auto` changes nothing.
+            Processes started by accelerate keep their own accelerators.
 
     Raises:
         OpencseError: This machine has no such device.
@@ -64,7 +64,9 @@ def use_device(name: str) -> torch.device:
         ) from None
     if device.type not in ("cpu", "meta"):
         if detected.type != device.type:
-            raise OpencseError(f"--device {name}: PyTorch finds no such device", "Use --device auto or cpu.")
+            raise OpencseError(
+                f"--device {name}: PyTorch finds no such device", "Use --device auto or cpu."
+            )
         kind: Any = getattr(torch, device.type, None)
         count = kind.device_count() if hasattr(kind, "device_count") else 1
         if device.index is not None and device.index >= count:
@@ -89,7 +91,9 @@ def join_processes() -> PartialState:
     launched = launched_processes()
     state = PartialState(cpu=launched > 1 and choose_device().type == "cpu", timeout=_MEETING)
     if (joined := world_size()) != launched:
-        raise OpencseError(f"the launcher started {launched} processes, but PyTorch sees {joined}", _LAUNCH)
+        raise OpencseError(
+            f"the launcher started {launched} processes, but PyTorch sees {joined}", _LAUNCH
+        )
     if launched == 1 and "MASTER_PORT" in os.environ and "WORLD_SIZE" not in os.environ:
         raise OpencseError(
             "MASTER_PORT is set, as for several processes, but one was started (as `accelerate launch --cpu` does)",
@@ -102,7 +106,8 @@ def world_size() -> int:
     """Return the number of processes that compute one loss together.
 
     Raises:
-        OpencseError: accelerate, which divides the batches among the processes, knows of another number.
+        OpencseError: accelerate, which divides the batches among the processes, knows of another
+            number.
     """
     from accelerate import PartialState
 
@@ -129,8 +134,8 @@ NO_AUTOCAST = ("deberta",)
 def bfloat16_copy(module: nn.Module) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return a transformer module with its float32 parameters in bfloat16, as a function whose outputs are float32.
 
-    The original is never touched: casting it in place would drop the gradient accumulators that distributed training
-    hooks into. Pooling and later modules need float32.
+    The original is never touched: casting it in place would drop the gradient accumulators that
+    distributed training hooks into. Pooling and later modules need float32.
     """
     low = copy.deepcopy(module).requires_grad_(False).eval()
     for parameter in low.parameters():  # not buffers, such as rotary frequencies
@@ -179,7 +184,9 @@ def resolve_precision(requested: str, config: Any, device: str | torch.device) -
         fast = torch.cuda.is_bf16_supported(including_emulation=False)
     elif device.type == "cpu":
         values = config if isinstance(config, Mapping) else config.to_dict()
-        width = next((values[name] for name in ("hidden_size", "dim") if name in values), _LEAST_WIDTH)
+        width = next(
+            (values[name] for name in ("hidden_size", "dim") if name in values), _LEAST_WIDTH
+        )
         able: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         fast = width >= _LEAST_WIDTH and any(able.get(name) for name in _INSTRUCTIONS)
     return "bf16" if fast else "fp32"

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Fields by which transformers' configurations set dropout in the encoder itself (not in task heads).
+# Fields by which transformers' configurations set dropout in the encoder itself (not in task
+# heads).
 _CONFIG_FIELDS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
@@ -24,7 +25,8 @@ _CONFIG_FIELDS = (
     "embd_pdrop",
     "attn_pdrop",
 )
-# Modules that keep an attention dropout rate as a plain number, not as an nn.Dropout (ModernBERT, NomicBERT, EuroBERT).
+# Modules that keep an attention dropout rate as a plain number, not as an nn.Dropout (ModernBERT,
+# NomicBERT, EuroBERT).
 _RATE_ATTRIBUTE = "attention_dropout"
 
 
@@ -42,8 +44,8 @@ def _slots(model: nn.Module) -> list[tuple[nn.Module, str]]:
 def dropout_rates(model: nn.Module) -> list[float]:
     """Return the rates of all dropouts of a model, attention included, in module order.
 
-    If all are 0 (or there are none), two passes of one sentence are identical and contrastive training without other
-    views cannot work.
+    If all are 0 (or there are none), two passes of one sentence are identical and contrastive
+    training without other views cannot work.
     """
     return [float(getattr(*slot)) for slot in _slots(model)]
 
@@ -82,17 +84,20 @@ def checkpoint_contexts(model: nn.Module) -> Callable[[], tuple[AbstractContextM
 def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
     """Return the configuration fields that switch dropout on, to be set *before* the model is built.
 
-    Some models (ModernBERT) replace a dropout of rate 0 by `nn.Identity` when they are built, so that it cannot be
-    raised afterwards.
+    Some models (ModernBERT) replace a dropout of rate 0 by `nn.Identity` when they are built, so
+    that it cannot be raised afterwards.
 
     Args:
         config: A transformers configuration.
         p: Rate in [0, 1].
 
     Returns:
-        Field names and values for `from_pretrained(..., **overrides)`; empty if the configuration knows no dropout.
+        Field names and values for `from_pretrained(..., **overrides)`; empty if the configuration
+        knows no dropout.
     """
-    return {name: p for name in _CONFIG_FIELDS if isinstance(getattr(config, name, None), float | int)}
+    return {
+        name: p for name in _CONFIG_FIELDS if isinstance(getattr(config, name, None), float | int)
+    }
 
 
 @contextmanager
@@ -145,9 +150,10 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
 def fast_dropout(x: Tensor, p: float) -> Tensor:
     """Return `x`, each element zeroed with probability p, to within 2^-17, or scaled to keep the mean.
 
-    PyTorch draws a CPU's masks one element at a time, which takes a sixth of a training step in bf16; here an element
-    takes 16 random bits. Each call takes one seed from PyTorch's global generator: `torch.manual_seed`, checkpoints and
-    recomputed activations keep their meaning, whatever the number of threads.
+    PyTorch draws a CPU's masks one element at a time, which takes a sixth of a training step in
+    bf16; here an element takes 16 random bits. Each call takes one seed from PyTorch's global
+    generator: `torch.manual_seed`, checkpoints and recomputed activations keep their meaning,
+    whatever the number of threads.
     """
     if not 0 < p < 1 or x.device.type != "cpu":
         return F.dropout(x, p)

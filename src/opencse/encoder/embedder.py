@@ -1,9 +1,10 @@
 """Texts in, float32 matrix out: the fast and exact encoding for evaluation, mining and development scores.
 
-`SentenceTransformer.encode` sorts by characters, takes 16 to 32 texts at a time and tokenises in between. Here every
-distinct text is tokenised once, a batch has texts of nearly the same number of tokens within a token budget, so that
-there is almost no padding, and on a CPU each core runs its own batch instead of sharing every small matrix product. The
-vectors equal those of `encode`, up to float32 rounding.
+`SentenceTransformer.encode` sorts by characters, takes 16 to 32 texts at a time and tokenises in
+between. Here every distinct text is tokenised once, a batch has texts of nearly the same number of
+tokens within a token budget, so that there is almost no padding, and on a CPU each core runs its
+own batch instead of sharing every small matrix product. The vectors equal those of `encode`, up to
+float32 rounding.
 """
 
 from __future__ import annotations
@@ -40,27 +41,30 @@ _CHUNK = 1024  # texts per tokenizer call, whose Python lists and offsets take a
 class Embedder:
     """Function from texts to a float32 matrix, for any loaded `SentenceTransformer`.
 
-    It reads the current weights of the model at every call, so a training loop can score its development set with one
-    `Embedder` and one `PreparedTexts`. Training mode, random state and weights of the model stay unchanged. A
-    surrounding autocast has no effect.
+    It reads the current weights of the model at every call, so a training loop can score its
+    development set with one `Embedder` and one `PreparedTexts`. Training mode, random state and
+    weights of the model stay unchanged. A surrounding autocast has no effect.
 
-    The cost is one forward pass over the *distinct* texts, linear in their tokens (plus attention, quadratic in the
-    length of each text). Memory is that of the model, plus half of it in bf16, one token budget of activations per
-    core, and the result. A text that occurs in ten tasks costs as much as one that occurs once.
+    The cost is one forward pass over the *distinct* texts, linear in their tokens (plus attention,
+    quadratic in the length of each text). Memory is that of the model, plus half of it in bf16, one
+    token budget of activations per core, and the result. A text that occurs in ten tasks costs as
+    much as one that occurs once.
 
-    Models whose first module is not a plain text transformer (`StaticEmbedding`, routers, chat-templated or multimodal
-    models) are run by `model.encode`, in the precision of their weights.
+    Models whose first module is not a plain text transformer (`StaticEmbedding`, routers,
+    chat-templated or multimodal models) are run by `model.encode`, in the precision of their
+    weights.
 
     Args:
-        model: Any loaded `SentenceTransformer`. Its `max_seq_length`, default prompt, `truncate_dim` and all modules
-            after the transformer apply, as in `model.encode`.
-        precision: `"fp32"` runs the weights as they are. `"bf16"` runs the transformer on a bfloat16 copy of its
-            weights and the later modules (pooling, projection, normalisation) in float32: about twice as fast if the
-            processor has bfloat16 instructions. On all-MiniLM-L6-v2 it changed no STS score by more than 0.02 points
-            (of 100), the same as autocast, and was a little faster. `"auto"` is the faster one on this machine
+        model: Any loaded `SentenceTransformer`. Its `max_seq_length`, default prompt,
+            `truncate_dim` and all modules after the transformer apply, as in `model.encode`.
+        precision: `"fp32"` runs the weights as they are. `"bf16"` runs the transformer on a
+            bfloat16 copy of its weights and the later modules (pooling, projection, normalisation)
+            in float32: about twice as fast if the processor has bfloat16 instructions. On
+            all-MiniLM-L6-v2 it changed no STS score by more than 0.02 points (of 100), the same as
+            autocast, and was a little faster. `"auto"` is the faster one on this machine
             (`opencse.encoder.device`); the attribute `precision` is the choice.
-        token_budget: Tokens per batch; by default chosen for the device, and less for few texts on many cores. With a
-            given budget, the batches do not depend on the number of cores.
+        token_budget: Tokens per batch; by default chosen for the device, and less for few texts on
+            many cores. With a given budget, the batches do not depend on the number of cores.
         progress: Label of the progress bar; None for no bar.
 
     Example:
@@ -78,9 +82,14 @@ class Embedder:
         progress: str | None = None,
     ) -> None:
         if precision not in get_args(Precision):
-            raise OpencseError(f"precision {precision!r} is unknown", f"Use one of {', '.join(get_args(Precision))}.")
+            raise OpencseError(
+                f"precision {precision!r} is unknown",
+                f"Use one of {', '.join(get_args(Precision))}.",
+            )
         self.model = model
-        self.precision: ChosenPrecision = resolve_precision(precision, model_config(model), model.device)
+        self.precision: ChosenPrecision = resolve_precision(
+            precision, model_config(model), model.device
+        )
         self.token_budget = token_budget
         self.prompt: str | None = model.prompts.get(model.default_prompt_name or "")
         self.progress = progress
@@ -108,10 +117,16 @@ class Embedder:
         rows = np.empty(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):
             if not isinstance(text, str):
-                raise OpencseError(f"text {row} is {text!r}, not a string", "Drop or fill missing texts first.")
+                raise OpencseError(
+                    f"text {row} is {text!r}, not a string", "Drop or fill missing texts first."
+                )
             rows[row] = index.setdefault(text, len(index))
         distinct = list(index)
-        table = self._tokenize(distinct) if distinct and _is_plain_text_transformer(self.model) else None
+        table = (
+            self._tokenize(distinct)
+            if distinct and _is_plain_text_transformer(self.model)
+            else None
+        )
         return PreparedTexts(rows=rows, texts=distinct, tokens=table)
 
     def encode(self, texts: Sequence[str] | PreparedTexts) -> np.ndarray:
@@ -128,13 +143,16 @@ class Embedder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with evaluation_mode(self.model):
             if prepared.tokens is None:
-                distinct = self.model.encode(prepared.texts, prompt=self.prompt, show_progress_bar=False)
+                distinct = self.model.encode(
+                    prepared.texts, prompt=self.prompt, show_progress_bar=False
+                )
                 matrix = np.asarray(distinct, dtype=np.float32)
             else:
                 matrix = self._encode_tokens(prepared.tokens)
         if not np.isfinite(matrix).all():
             raise OpencseError(
-                "the model returns vectors that are not finite", "Its weights are damaged: train it again."
+                "the model returns vectors that are not finite",
+                "Its weights are damaged: train it again.",
             )
         repeats = len(prepared.rows) != len(prepared.texts)
         return matrix[prepared.rows] if repeats else matrix  # without repeats, rows is 0, 1, 2, …
@@ -156,11 +174,15 @@ class Embedder:
                 encoded = tokenizer(chunk, truncation="longest_first")
                 counts += map(len, encoded["input_ids"])
                 for name, lists in encoded.items():
-                    parts.setdefault(name, []).append(np.fromiter(chain.from_iterable(lists), np.int32))
+                    parts.setdefault(name, []).append(
+                        np.fromiter(chain.from_iterable(lists), np.int32)
+                    )
                 phase.update(len(chunk))
         lengths = np.array(counts)
         if tokenizer.pad_token_id is None and len(set(counts)) > 1:
-            raise OpencseError("the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it.")
+            raise OpencseError(
+                "the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it."
+            )
         if self.progress and (remark := cut_note(lengths, self.model.max_seq_length)):
             note(remark)
         padding = dict.fromkeys(parts, 0) | {
@@ -168,7 +190,9 @@ class Embedder:
             "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
         }
         columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-        return TokenTable(lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left")
+        return TokenTable(
+            lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left"
+        )
 
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
         device = self.model.device
@@ -177,7 +201,9 @@ class Embedder:
         batches = plan_batches(tokens.lengths, budget, workers=1 if self.token_budget else workers)
         constants: dict[str, Any] = {"modality": "text"}
         if self.prompt:
-            constants["prompt_length"] = self.model.preprocess(["a"], prompt=self.prompt).get("prompt_length")
+            constants["prompt_length"] = self.model.preprocess(["a"], prompt=self.prompt).get(
+                "prompt_length"
+            )
         # Module by module like the model's forward, which training frameworks wrap in autocast.
         modules: list[Callable[[dict[str, Any]], dict[str, Any]]] = list(self.model)
         if self.precision == "bf16":
@@ -186,14 +212,18 @@ class Embedder:
         def run(batch: np.ndarray) -> tuple[np.ndarray, Tensor]:
             # Inference mode and autocast are per thread, so each worker enters them itself.
             with torch.inference_mode(), torch.autocast(device.type, enabled=False):
-                features = {name: tensor.to(device) for name, tensor in tokens.batch(batch).items()} | constants
+                features = {
+                    name: tensor.to(device) for name, tensor in tokens.batch(batch).items()
+                } | constants
                 for module in modules:
                     features = module(features)
                 return batch, features["sentence_embedding"][:, : self.model.truncate_dim].float()
 
         out: np.ndarray | None = None
         total = int(tokens.lengths.sum())
-        with Phase(self.progress or "", total=total, unit="tokens", show=bool(self.progress)) as phase:
+        with Phase(
+            self.progress or "", total=total, unit="tokens", show=bool(self.progress)
+        ) as phase:
             for batch, vectors in _run_all(run, batches, workers):
                 if out is None:
                     out = np.empty((len(tokens.lengths), vectors.shape[1]), dtype=np.float32)
@@ -234,15 +264,17 @@ def _run_all(
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
     """Run every batch, and yield the results in order.
 
-    With several workers, each batch runs on one thread and one core. Cores that share a matrix product wait for each
-    other at its end, which takes longer than the product on a busy machine.
+    With several workers, each batch runs on one thread and one core. Cores that share a matrix
+    product wait for each other at its end, which takes longer than the product on a busy machine.
     """
     workers = min(workers, len(batches))
     if workers > 1:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            with ThreadPoolExecutor(
+                workers, initializer=torch.set_num_threads, initargs=(1,)
+            ) as pool:
                 yield from pool.map(run, batches)
         finally:
             torch.set_num_threads(threads)
@@ -317,8 +349,14 @@ class TokenTable:
         real = (position >= offset) & (position < offset + lengths[:, None])
         # Index of each cell's token in the flat columns; any valid index at padding.
         source = np.where(real, self.starts[rows][:, None] + position - offset, 0)
-        cells = {name: np.where(real, column[source], self.padding[name]) for name, column in self.columns.items()}
-        return {name: torch.from_numpy(value.astype(np.int64, copy=False)) for name, value in cells.items()}
+        cells = {
+            name: np.where(real, column[source], self.padding[name])
+            for name, column in self.columns.items()
+        }
+        return {
+            name: torch.from_numpy(value.astype(np.int64, copy=False))
+            for name, value in cells.items()
+        }
 
 
 def cut_note(lengths: np.ndarray, limit: int | None) -> str:
@@ -337,13 +375,15 @@ def cut_note(lengths: np.ndarray, limit: int | None) -> str:
 def plan_batches(lengths: np.ndarray, budget: int, *, workers: int = 1) -> list[np.ndarray]:
     """Group texts into batches of nearly equal length.
 
-    Texts are sorted by token length, longest first, so that memory runs out in the first batch or never. A batch ends
-    at `budget` padded tokens, or at a change of length from a quarter of the budget on, so that only rare lengths are
-    padded. The budget is reduced if there would be too few batches for the workers.
+    Texts are sorted by token length, longest first, so that memory runs out in the first batch or
+    never. A batch ends at `budget` padded tokens, or at a change of length from a quarter of the
+    budget on, so that only rare lengths are padded. The budget is reduced if there would be too few
+    batches for the workers.
 
     Args:
         lengths: Number of tokens of each text, (m,).
-        budget: Maximum number of tokens per batch, padding included; a longer text is a batch of its own.
+        budget: Maximum number of tokens per batch, padding included; a longer text is a batch of
+            its own.
         workers: Number of batches that run at the same time.
 
     Returns:
@@ -357,7 +397,9 @@ def plan_batches(lengths: np.ndarray, budget: int, *, workers: int = 1) -> list[
     while start < len(order):
         longest = max(1, int(lengths[order[start]]))
         end = min(len(order), start + max(1, budget // longest), start + _MAX_ROWS)
-        change = start + np.flatnonzero(np.diff(lengths[order[start:end]])) + 1  # first text of each shorter length
+        change = (
+            start + np.flatnonzero(np.diff(lengths[order[start:end]])) + 1
+        )  # first text of each shorter length
         settled = change[(change - start) * longest >= budget // 4]
         if len(settled):
             end = int(settled[0])

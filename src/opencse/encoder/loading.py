@@ -16,7 +16,13 @@ from torch import nn
 from opencse.debias.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import checkpoint_contexts, dropout_config_overrides, evaluation_mode
-from opencse.encoder.model_folder import check_loaded, check_model_folder, has_pooling, quiet, transformer_folder
+from opencse.encoder.model_folder import (
+    check_loaded,
+    check_model_folder,
+    has_pooling,
+    quiet,
+    transformer_folder,
+)
 from opencse.encoder.names import resolve
 from opencse.encoder.prompts import bake_template
 from opencse.foundation.errors import OpencseError, imported
@@ -41,10 +47,12 @@ def load_encoder(
 
     Args:
         name: A folder, a hub id or a bundled name (`opencse.encoder.names.resolve`).
-        pooling: `backbone` for the pooling of the model's folder (an error for a plain transformers encoder, which has
-            none), or one of `POOLINGS`, which replaces all modules after the transformer.
+        pooling: `backbone` for the pooling of the model's folder (an error for a plain transformers
+            encoder, which has none), or one of `POOLINGS`, which replaces all modules after the
+            transformer.
         prompt: Template of `mask` pooling, which becomes part of the tokenizer.
-        final_mark: With `mask` pooling, appended to texts without final punctuation (`Encoder.final_mark`).
+        final_mark: With `mask` pooling, appended to texts without final punctuation
+            (`Encoder.final_mark`).
         dropout: Dropout rate of the configuration; None for that of the model.
         device: Device of the weights; by default that of `opencse.encoder.device.choose_device`.
 
@@ -52,7 +60,8 @@ def load_encoder(
         The model in fp32, in training mode as sentence-transformers leaves it.
 
     Raises:
-        OpencseError: There is no such model, it is not a text encoder, or pooling and model do not match.
+        OpencseError: There is no such model, it is not a text encoder, or pooling and model do not
+            match.
     """
     source = resolve(name)
     check_pooling(name, source, pooling)
@@ -63,7 +72,9 @@ def load_encoder(
 def check_pooling(name: object, source: str, pooling: str) -> None:
     """Raise an `OpencseError` if there is no such pooling, or if a model has none of its own."""
     if pooling not in ("backbone", *POOLINGS):
-        raise OpencseError(f"there is no pooling {pooling!r}", f"Choose one of: {', '.join(POOLINGS)}.")
+        raise OpencseError(
+            f"there is no pooling {pooling!r}", f"Choose one of: {', '.join(POOLINGS)}."
+        )
     if pooling == "backbone" and not has_pooling(source):
         load_config(source)  # an error if there is no such model
         code = f"save_encoder(load_encoder({str(name)!r}, pooling='mean'), 'with-pooling')"
@@ -76,7 +87,11 @@ def check_pooling(name: object, source: str, pooling: str) -> None:
 
 
 def open_model(
-    name: object, source: str, *, dropout: float | None = None, device: str | torch.device | None = None
+    name: object,
+    source: str,
+    *,
+    dropout: float | None = None,
+    device: str | torch.device | None = None,
 ) -> SentenceTransformer:
     """Read a model from a folder or the hub, with the modules that it has there.
 
@@ -95,16 +110,25 @@ def open_model(
     settings = {} if dropout is None else dropout_config_overrides(load_config(source), dropout)
     device = str(choose_device() if device is None else device)
     with readable_errors(name), quiet():
-        model = _opening_class()(source, device=device, config_kwargs=settings or None, trust_remote_code=False)
+        model = _opening_class()(
+            source, device=device, config_kwargs=settings or None, trust_remote_code=False
+        )
         model.__class__ = SentenceTransformer
         model.float()  # transformers keeps the precision of the file
     if hasattr(model[0], "auto_model"):
         transformer: Any = model[0].auto_model
         check_loaded(name, model, Path(source))
-        if model.tokenizer.pad_token is None:  # of GPT-2 and its like; batches need one, and so do users of the model
+        if (
+            model.tokenizer.pad_token is None
+        ):  # of GPT-2 and its like; batches need one, and so do users of the model
             model.tokenizer.pad_token = model.tokenizer.eos_token
-        if any(kind.endswith("ForSequenceClassification") for kind in transformer.config.architectures or ()):
-            note_once(f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little")
+        if any(
+            kind.endswith("ForSequenceClassification")
+            for kind in transformer.config.architectures or ()
+        ):
+            note_once(
+                f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little"
+            )
     return model
 
 
@@ -116,7 +140,11 @@ def _opening_class() -> type[SentenceTransformer]:
     class Opening(SentenceTransformer):
         def _load_module_class_from_ref(self, class_ref: str, *args: Any, **kwargs: Any) -> type:
             is_block = class_ref in BLOCK_TYPES
-            return MeaningBlock if is_block else super()._load_module_class_from_ref(class_ref, *args, **kwargs)
+            return (
+                MeaningBlock
+                if is_block
+                else super()._load_module_class_from_ref(class_ref, *args, **kwargs)
+            )
 
     return Opening
 
@@ -131,11 +159,16 @@ def pooled(
         if model.default_prompt_name is None:
             prompts = ", ".join(key for key, prompt in model.prompts.items() if prompt)
             if prompts:
-                note_once(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
+                note_once(
+                    f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without"
+                )
         if model.device.type != "meta":
             # That modules fit together is not in their settings: encode a word.
             with readable_errors(name), evaluation_mode(model):
-                vectors, stated = model.encode(["a"], show_progress_bar=False), model.get_embedding_dimension()
+                vectors, stated = (
+                    model.encode(["a"], show_progress_bar=False),
+                    model.get_embedding_dimension(),
+                )
             if model.truncate_dim is None and stated not in (None, vectors.shape[1]):
                 raise OpencseError(
                     f"{name}: says that its vectors have {stated} dimensions, they have {vectors.shape[1]}",
@@ -147,9 +180,17 @@ def pooled(
         return model
     transformer: Any = model[0]
     if not hasattr(transformer, "auto_model"):
-        raise OpencseError(f"{name}: its first module is a {type(transformer).__name__}, not a transformer")
-    both_ways = getattr(transformer.auto_model.config, "is_causal", True) is False  # the switch of GTE-Qwen2
-    if pooling == "cls" and not both_ways and any(getattr(m, "is_causal", False) for m in transformer.modules()):
+        raise OpencseError(
+            f"{name}: its first module is a {type(transformer).__name__}, not a transformer"
+        )
+    both_ways = (
+        getattr(transformer.auto_model.config, "is_causal", True) is False
+    )  # the switch of GTE-Qwen2
+    if (
+        pooling == "cls"
+        and not both_ways
+        and any(getattr(m, "is_causal", False) for m in transformer.modules())
+    ):
         raise OpencseError(
             f"{name}: a decoder, whose first token is the same whatever follows",
             "Pool its last token (--pooling lasttoken, --set encoder.pooling=lasttoken).",
@@ -172,21 +213,28 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
     """Load a masked language model and its tokenizer.
 
     Args:
-        name: A folder, a hub id or a bundled name; the output folder of a finished run has no such model.
+        name: A folder, a hub id or a bundled name; the output folder of a finished run has no such
+            model.
 
     Returns:
         The model in evaluation mode, and the tokenizer.
 
     Raises:
-        OpencseError: There is no such model; its file has no masked-LM head (transformers would initialise a
-            random one); or its tokenizer has no mask token or is a slow one.
+        OpencseError: There is no such model; its file has no masked-LM head (transformers would
+            initialise a random one); or its tokenizer has no mask token or is a slow one.
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM, AutoTokenizer
 
     source = resolve(name)
     if type(config := load_config(source)) not in MODEL_FOR_MASKED_LM_MAPPING:
-        raise OpencseError(f"{str(name)!r} is a {config.model_type}, no masked language model", "Choose a masked LM.")
-    options: dict[str, Any] = {"local_files_only": Path(source).is_dir(), "trust_remote_code": False}
+        raise OpencseError(
+            f"{str(name)!r} is a {config.model_type}, no masked language model",
+            "Choose a masked LM.",
+        )
+    options: dict[str, Any] = {
+        "local_files_only": Path(source).is_dir(),
+        "trust_remote_code": False,
+    }
     with readable_errors(name), quiet():
         tokenizer: Any = AutoTokenizer.from_pretrained(source, **options)
         model, report = AutoModelForMaskedLM.from_pretrained(
@@ -198,7 +246,10 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
             "Pass a model that was saved with its masked-LM head.",
         )
     if tokenizer.mask_token_id is None or not tokenizer.is_fast:
-        raise OpencseError(f"the tokenizer of {str(name)!r} has no mask token or is a slow one", "Choose a masked LM.")
+        raise OpencseError(
+            f"the tokenizer of {str(name)!r} has no mask token or is a slow one",
+            "Choose a masked LM.",
+        )
     return model.float().eval(), tokenizer
 
 
@@ -219,7 +270,9 @@ def readable_errors(name: object) -> Iterator[None]:
         yield
     except OpencseError:
         raise
-    except BaseException as error:  # three libraries and their parsers, without a common error class
+    except (
+        BaseException
+    ) as error:  # three libraries and their parsers, without a common error class
         # A panic of the tokenizers library is no Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -236,14 +289,20 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
     """Return the sentence-transformers modules for a pooling, which follow the transformer.
 
     Args:
-        kind: `cls`, `mean`, `lasttoken` (for decoders), `first_last` (the mean over tokens of the mean of the first and
-            the last layer's output, as in SimCSE's evaluation since 2024), `embeddings_last` (the same with the
-            embeddings in place of the first layer, as in the papers' tables) or `mask`: the mean over tokens, in which
-            only the mask token has a weight.
-        transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its configuration.
+        kind: `cls`, `mean`, `lasttoken` (for decoders), `first_last` (the mean over tokens of the
+            mean of the first and the last layer's output, as in SimCSE's evaluation since 2024),
+            `embeddings_last` (the same with the embeddings in place of the first layer, as in the
+            papers' tables) or `mask`: the mean over tokens, in which only the mask token has a
+            weight.
+        transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its
+            configuration.
         mask: Id of the mask token, for `mask`.
     """
-    from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling, WordWeights
+    from sentence_transformers.sentence_transformer.modules import (
+        Pooling,
+        WeightedLayerPooling,
+        WordWeights,
+    )
 
     width = transformer.get_embedding_dimension()
     if kind in ("first_last", "embeddings_last"):
@@ -265,15 +324,20 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
 def pools_the_mask(module: torch.nn.Module) -> bool:
     """Return whether a module is the word weighting of `mask` pooling: one token id has a weight."""
     weight = getattr(getattr(module, "emb_layer", None), "weight", None)
-    return type(module).__name__ == "WordWeights" and weight is not None and int((weight != 0).sum()) == 1
+    return (
+        type(module).__name__ == "WordWeights"
+        and weight is not None
+        and int((weight != 0).sum()) == 1
+    )
 
 
 def build_projector(kind: str, width: int) -> nn.Module:
     """Return a new projector from (rows, width) to (rows, width).
 
     Args:
-        kind: `none`; `simcse`, Linear + Tanh (SimCSE §3, `mlp_only_train`); or `diffcse`, two layers with BatchNorm
-            over all rows of all views together (DiffCSE §3 and its code), which needs at least two rows.
+        kind: `none`; `simcse`, Linear + Tanh (SimCSE §3, `mlp_only_train`); or `diffcse`, two
+            layers with BatchNorm over all rows of all views together (DiffCSE §3 and its code),
+            which needs at least two rows.
         width: Size of the sentence vector.
     """
     if kind == "none":
@@ -320,7 +384,9 @@ def add_lora(transformer: nn.Module, rank: int, alpha: int | None, dropout: floa
         OpencseError: `peft` is not installed.
     """
     peft = imported("peft", "lora")
-    config = peft.LoraConfig(r=rank, lora_alpha=alpha or 2 * rank, lora_dropout=dropout, target_modules="all-linear")
+    config = peft.LoraConfig(
+        r=rank, lora_alpha=alpha or 2 * rank, lora_dropout=dropout, target_modules="all-linear"
+    )
     return peft.LoraModel(transformer, config, "default")
 
 
@@ -332,7 +398,9 @@ def keep_inputs_only(transformer: Any, encoder: nn.Module, name: str) -> None:
     """
     settings = {"use_reentrant": False, "context_fn": checkpoint_contexts(encoder)}
     try:
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # transformers 5.2x renames it
+        with warnings.catch_warnings(
+            action="ignore", category=FutureWarning
+        ):  # transformers 5.2x renames it
             transformer.gradient_checkpointing_enable(settings)
     except ValueError as error:
         raise OpencseError(

@@ -34,8 +34,8 @@ def check_model_folder(folder: Path) -> None:
     """Check that a folder can be loaded without errors, without leaving it and without running its code.
 
     Raises:
-        OpencseError: A file is missing, damaged or of the wrong form; a module lies outside the folder or is not one of
-            sentence-transformers' own; or the weights are pickled.
+        OpencseError: A file is missing, damaged or of the wrong form; a module lies outside the
+            folder or is not one of sentence-transformers' own; or the weights are pickled.
     """
     if (folder / "adapter_config.json").exists() and not (folder / "modules.json").exists():
         raise OpencseError(
@@ -50,32 +50,44 @@ def check_model_folder(folder: Path) -> None:
         if is_block or module["type"].endswith("Transformer"):
             config = read_json(path, _REMEDY)
             config = dict(config.get("transformer") or {}) if is_block else config
-            # A library would try to build so many layers for hours; such rates fail only at the first sentence.
+            # A library would try to build so many layers for hours; such rates fail only at the
+            # first sentence.
             if isinstance(layers := config.get("num_hidden_layers"), int) and layers > _MOST_LAYERS:
-                raise OpencseError(f"{path}: num_hidden_layers is {layers}, more than any model has", _REMEDY)
+                raise OpencseError(
+                    f"{path}: num_hidden_layers is {layers}, more than any model has", _REMEDY
+                )
             for key, value in config.items():
                 if "dropout" in key and isinstance(value, int | float) and not 0 <= value <= 1:
-                    raise OpencseError(f"{path}: {key} is {value!r}, not a share from 0 to 1", _REMEDY)
+                    raise OpencseError(
+                        f"{path}: {key} is {value!r}, not a share from 0 to 1", _REMEDY
+                    )
             _check_weights(path.parent)
     if saved and (folder / "config_sentence_transformers.json").exists():
-        kind = read_json(folder / "config_sentence_transformers.json", _REMEDY).get("model_type", _DENSE)
+        kind = read_json(folder / "config_sentence_transformers.json", _REMEDY).get(
+            "model_type", _DENSE
+        )
         if kind != _DENSE:
-            raise OpencseError(f"{folder}: a {kind}, which has no dense vectors", f"Use a {_DENSE}.")
+            raise OpencseError(
+                f"{folder}: a {kind}, which has no dense vectors", f"Use a {_DENSE}."
+            )
 
 
 def transformer_folder(folder: Path) -> Path:
     """Return the folder of the first module of a sentence-transformers model; of a plain one, its own.
 
     Raises:
-        OpencseError: `modules.json` is not a list of modules, or names a folder outside or a module of another package;
-            or the first module is no transformer.
+        OpencseError: `modules.json` is not a list of modules, or names a folder outside or a module
+            of another package; or the first module is no transformer.
     """
     if not (folder / "modules.json").is_file():
         return folder
     first = _modules(folder)[0]
     if not first["type"].endswith("Transformer"):
         kind = first["type"].rpartition(".")[2]
-        raise OpencseError(f"{folder}: begins with a {kind}, not a transformer", "Train a model that begins with one.")
+        raise OpencseError(
+            f"{folder}: begins with a {kind}, not a transformer",
+            "Train a model that begins with one.",
+        )
     return folder / first["path"]
 
 
@@ -88,11 +100,15 @@ def _modules(folder: Path) -> list[dict[str, str]]:
     if not isinstance(modules, list) or not modules:
         raise OpencseError(f"{path}: not a list of modules", _REMEDY)
     for module in modules:
-        if not isinstance(module, dict) or not all(isinstance(module.get(key), str) for key in ("path", "type")):
+        if not isinstance(module, dict) or not all(
+            isinstance(module.get(key), str) for key in ("path", "type")
+        ):
             raise OpencseError(f"{path}: a module without a path or a type", _REMEDY)
         location = Path(module["path"])
         if location.is_absolute() or ".." in location.parts:
-            raise OpencseError(f"{path}: the module '{location}' is outside the model's folder", _REMEDY)
+            raise OpencseError(
+                f"{path}: the module '{location}' is outside the model's folder", _REMEDY
+            )
         if not module["type"].startswith(_MODULES) and module["type"] not in BLOCK_TYPES:
             raise OpencseError(
                 f"{path}: '{module['type']}' is not a module of sentence-transformers",
@@ -103,7 +119,9 @@ def _modules(folder: Path) -> list[dict[str, str]]:
 
 def _check_weights(folder: Path) -> None:
     whole = [path for path in folder.glob("*.safetensors*") if path.stat().st_size]
-    pickled = [path for ending in (".bin", ".pt", ".pth", ".ckpt") for path in folder.glob(f"*{ending}")]
+    pickled = [
+        path for ending in (".bin", ".pt", ".pth", ".ckpt") for path in folder.glob(f"*{ending}")
+    ]
     if pickled and not whole:
         new = str(folder / "model.safetensors")
         code = (
@@ -127,11 +145,17 @@ def _check_complete(name: object, transformer: Any, folder: Path) -> None:
     if all(key in held or "pooler" in key for key, _ in transformer.named_parameters()):
         return
     # In files, some weights have other names, which transformers alone knows.
-    settings: Any = {"config": transformer.config, "output_loading_info": True, "local_files_only": True}
+    settings: Any = {
+        "config": transformer.config,
+        "output_loading_info": True,
+        "local_files_only": True,
+    }
     with quiet():
         missing = sorted(type(transformer).from_pretrained(folder, **settings)[1]["missing_keys"])
     if missing := [key for key in missing if "pooler" not in key]:
-        raise OpencseError(f"{name}: its files lack {len(missing)} weights, such as {missing[0]}", _REMEDY)
+        raise OpencseError(
+            f"{name}: its files lack {len(missing)} weights, such as {missing[0]}", _REMEDY
+        )
 
 
 def check_loaded(name: object, model: Any, folder: Path) -> None:
@@ -140,15 +164,22 @@ def check_loaded(name: object, model: Any, folder: Path) -> None:
     Raises:
         OpencseError: It lacks one of these.
     """
-    transformer, length, vocabulary = model[0].auto_model, model.max_seq_length, model.tokenizer.get_vocab()
+    transformer, length, vocabulary = (
+        model[0].auto_model,
+        model.max_seq_length,
+        model.tokenizer.get_vocab(),
+    )
     if not (isinstance(length, int | float) and length >= 1):
         raise OpencseError(f"{name}: its maximum length is {length!r}, not a length", _REMEDY)
-    # Where a folder lacks the tokenizer's file, transformers makes a tokenizer that reads every text as unknown words.
+    # Where a folder lacks the tokenizer's file, transformers makes a tokenizer that reads every
+    # text as unknown words.
     if not vocabulary.keys() - model.tokenizer.all_special_tokens:
         raise OpencseError(f"{name}: the tokenizer has no words", _REMEDY)
     rows, tokens = transformer.get_input_embeddings().weight.shape[0], max(vocabulary.values()) + 1
     if tokens > rows:
-        raise OpencseError(f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use its own.")
+        raise OpencseError(
+            f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use its own."
+        )
     if folder.is_dir():
         _check_complete(name, transformer, transformer_folder(folder))
     require_finite(transformer, str(name))
@@ -161,8 +192,14 @@ def require_finite(module: torch.nn.Module, name: str) -> None:
         OpencseError: A weight is not finite.
     """
     for key, tensor in module.state_dict().items():
-        if tensor.is_floating_point() and not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
-            raise OpencseError(f"{name}: the weights {key} contain a number that is not finite", _REMEDY)
+        if (
+            tensor.is_floating_point()
+            and not tensor.is_meta
+            and not bool(torch.isfinite(tensor).all())
+        ):
+            raise OpencseError(
+                f"{name}: the weights {key} contain a number that is not finite", _REMEDY
+            )
 
 
 def has_pooling(source: str) -> bool:
@@ -181,7 +218,10 @@ def quiet() -> Iterator[None]:
     """Hide the progress bars and load reports of transformers."""
     from transformers.utils import logging as hf_logging
 
-    loggers = [logging.getLogger(name) for name in ("sentence_transformers", "transformers", "huggingface_hub")]
+    loggers = [
+        logging.getLogger(name)
+        for name in ("sentence_transformers", "transformers", "huggingface_hub")
+    ]
     levels, bars = [logger.level for logger in loggers], hf_logging.is_progress_bar_enabled()
     hf_logging.disable_progress_bar()
     for logger in loggers:
@@ -197,7 +237,16 @@ def quiet() -> Iterator[None]:
 
 OLDEST = "3.4"
 """The oldest sentence-transformers that loads a folder of `save_encoder`, and with it transformers from 4.41 on."""
-_KINDS = ("Dense", "Dropout", "LayerNorm", "Normalize", "Pooling", "Transformer", "WeightedLayerPooling", "WordWeights")
+_KINDS = (
+    "Dense",
+    "Dropout",
+    "LayerNorm",
+    "Normalize",
+    "Pooling",
+    "Transformer",
+    "WeightedLayerPooling",
+    "WordWeights",
+)
 _POOLINGS = {
     "cls": "cls_token",
     "max": "max_tokens",
@@ -222,7 +271,11 @@ def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | Non
         OpencseError: A weight is not finite, or the folder cannot be written.
     """
     require_finite(model, "the trained model")
-    with replaced(Path(folder), folder=True) as temporary, quiet(), contextlib.suppress(UserWarning):
+    with (
+        replaced(Path(folder), folder=True) as temporary,
+        quiet(),
+        contextlib.suppress(UserWarning),
+    ):
         model.save_pretrained(str(temporary), create_model_card=card is None)
         _use_old_names(temporary, model.max_seq_length)
         if card is not None:
@@ -242,10 +295,17 @@ def _use_old_names(folder: Path, max_length: int | None) -> None:
         if kind not in _KINDS:
             continue
         module["type"] = f"sentence_transformers.models.{kind}"
-        path = folder / module["path"] / ("sentence_bert_config.json" if kind == "Transformer" else "config.json")
+        path = (
+            folder
+            / module["path"]
+            / ("sentence_bert_config.json" if kind == "Transformer" else "config.json")
+        )
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if kind == "Transformer":
-            settings = {"max_seq_length": max_length, "do_lower_case": settings.get("do_lower_case", False)}
+            settings = {
+                "max_seq_length": max_length,
+                "do_lower_case": settings.get("do_lower_case", False),
+            }
         elif kind == "Pooling":
             modes = settings["pooling_mode"]
             modes = [modes] if isinstance(modes, str) else modes
@@ -260,11 +320,15 @@ def _use_old_names(folder: Path, max_length: int | None) -> None:
                 "module_input_name": "",
                 "module_output_name": "",
             }
-            settings = {names.get(key, key): value for key, value in settings.items() if names.get(key, key)}
+            settings = {
+                names.get(key, key): value for key, value in settings.items() if names.get(key, key)
+            }
         write_json(path, settings)
     write_json(folder / "modules.json", modules)
     tokenizer = folder / "tokenizer_config.json"
     if tokenizer.is_file():
         settings = json.loads(tokenizer.read_text(encoding="utf-8"))
-        if settings.get("tokenizer_class") == "TokenizersBackend":  # the name that transformers 5 has for it
+        if (
+            settings.get("tokenizer_class") == "TokenizersBackend"
+        ):  # the name that transformers 5 has for it
             write_json(tokenizer, settings | {"tokenizer_class": "PreTrainedTokenizerFast"})

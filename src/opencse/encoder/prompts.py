@@ -1,8 +1,9 @@
 """Tokens around a sentence: special tokens, and prompt templates with a mask.
 
-A template such as `'This sentence of "{}" means {mask}.'` (PromptBERT, Jiang et al., EMNLP 2022) makes the vector at
-the mask represent the sentence. It is put around the *tokens* of the sentence, so that no sentence can push the mask
-out or add another. After the template come the final special tokens of every text, such as `[SEP]`.
+A template such as `'This sentence of "{}" means {mask}.'` (PromptBERT, Jiang et al., EMNLP 2022)
+makes the vector at the mask represent the sentence. It is put around the *tokens* of the sentence,
+so that no sentence can push the mask out or add another. After the template come the final special
+tokens of every text, such as `[SEP]`.
 """
 
 from __future__ import annotations
@@ -50,20 +51,25 @@ def special_frame(tokenizer: Any) -> Frame:
     for start in range(len(full) - len(bare) + 1):
         if full[start : start + len(bare)] == bare:
             return Frame(tuple(full[:start]), tuple(full[start + len(bare) :]))
-    raise OpencseError("the tokenizer changes a text when it adds its special tokens", "Use a BERT-like tokenizer.")
+    raise OpencseError(
+        "the tokenizer changes a text when it adds its special tokens", "Use a BERT-like tokenizer."
+    )
 
 
 def template_frame(tokenizer: Any, prompt: str) -> Frame:
     """Return the ids around a sentence in a template with `{mask}`, special tokens included.
 
-    Prefix and suffix are tokenised separately, spaces included, like in the code of PromptBERT and SNCSE.
+    Prefix and suffix are tokenised separately, spaces included, like in the code of PromptBERT and
+    SNCSE.
 
     Args:
         tokenizer: A fast tokenizer with its mask token.
-        prompt: The template: `{}` for the sentence, and `{mask}` once after it. Text may follow the mask.
+        prompt: The template: `{}` for the sentence, and `{mask}` once after it. Text may follow the
+            mask.
 
     Raises:
-        OpencseError: The template has no mask after its sentence, or several, or the tokenizer has no mask token.
+        OpencseError: The template has no mask after its sentence, or several, or the tokenizer has
+            no mask token.
     """
     prefix, suffix = prompt.split("{}")
     if prompt.count(MASK) != 1 or MASK not in suffix:
@@ -72,12 +78,18 @@ def template_frame(tokenizer: Any, prompt: str) -> Frame:
             """For example 'This sentence of "{}" means {mask}.'.""",
         )
     if tokenizer.mask_token is None:
-        raise OpencseError("the tokenizer has no mask token", "Use a masked language model for pooling = 'mask'.")
+        raise OpencseError(
+            "the tokenizer has no mask token", "Use a masked language model for pooling = 'mask'."
+        )
     special = special_frame(tokenizer)
     before = tokenizer(prefix, add_special_tokens=False)["input_ids"]
-    after = tokenizer(suffix.replace(MASK, tokenizer.mask_token), add_special_tokens=False)["input_ids"]
+    after = tokenizer(suffix.replace(MASK, tokenizer.mask_token), add_special_tokens=False)[
+        "input_ids"
+    ]
     if after.count(tokenizer.mask_token_id) != 1:
-        raise OpencseError(f"prompt '{prompt}': this tokenizer does not turn {{mask}} into one mask token")
+        raise OpencseError(
+            f"prompt '{prompt}': this tokenizer does not turn {{mask}} into one mask token"
+        )
     mask = after.index(tokenizer.mask_token_id)
     return Frame((*special.before, *before), (*after, *special.after), mask)
 
@@ -85,8 +97,9 @@ def template_frame(tokenizer: Any, prompt: str) -> Frame:
 def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
     """Return a copy of a tokenizer that adds the template to every text.
 
-    The copy has no mask token, so that `[MASK]` in a sentence is read as plain text. It is of the generic fast class,
-    because the class of a model rebuilds its post-processor at load and would lose the template.
+    The copy has no mask token, so that `[MASK]` in a sentence is read as plain text. It is of the
+    generic fast class, because the class of a model rebuilds its post-processor at load and would
+    lose the template.
 
     Args:
         tokenizer: A fast tokenizer.
@@ -130,15 +143,16 @@ def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
 class TemplateDenoising(nn.Module):
     """Template denoising (PromptBERT, Jiang et al., EMNLP 2022, §3.3): subtraction of the prompt's own vector.
 
-    The template is encoded alone, with its second part at its positions behind a sentence of ℓ tokens. The vector of
-    the mask is then the contribution δ(ℓ) of the template, and the sentence vector becomes h − δ(ℓ): as the last module
-    of a `SentenceTransformer`, or with `delta`.
+    The template is encoded alone, with its second part at its positions behind a sentence of ℓ
+    tokens. The vector of the mask is then the contribution δ(ℓ) of the template, and the sentence
+    vector becomes h − δ(ℓ): as the last module of a `SentenceTransformer`, or with `delta`.
 
     Args:
         transformer: The transformers encoder; its weights do not become weights of this module.
         frame: Token ids of the template, with its mask.
-        positions: `model` uses the model's position ids. `zero` begins at 0 for every model, like PromptBERT's code;
-            for RoBERTa, whose first position is 2, δ is then computed at shifted positions.
+        positions: `model` uses the model's position ids. `zero` begins at 0 for every model, like
+            PromptBERT's code; for RoBERTa, whose first position is 2, δ is then computed at shifted
+            positions.
         dropout: Dropout rate for the template; None for that of the model.
 
     Raises:
@@ -146,7 +160,11 @@ class TemplateDenoising(nn.Module):
     """
 
     def __init__(
-        self, transformer: nn.Module, frame: Frame, positions: str = "model", dropout: float | None = None
+        self,
+        transformer: nn.Module,
+        frame: Frame,
+        positions: str = "model",
+        dropout: float | None = None,
     ) -> None:
         super().__init__()
         if getattr(getattr(transformer, "embeddings", None), "position_embeddings", None) is None:
@@ -165,20 +183,27 @@ class TemplateDenoising(nn.Module):
     def delta(self, lengths: Tensor) -> Tensor:
         """Return δ(ℓ), (n, width), for the numbers of tokens of n sentences, in one pass over the distinct lengths.
 
-        In training mode dropout applies, with one mask for all sentences of one length, and gradients flow. The lengths
-        should be on the CPU: if they are not, the process waits for their device.
+        In training mode dropout applies, with one mask for all sentences of one length, and
+        gradients flow. The lengths should be on the CPU: if they are not, the process waits for
+        their device.
         """
         distinct, inverse = lengths.cpu().unique(return_inverse=True)
         before, after = len(self.frame.before), len(self.frame.after)
-        template = torch.tensor([*self.frame.before, *self.frame.after], device="cpu").expand(len(distinct), -1)
+        template = torch.tensor([*self.frame.before, *self.frame.after], device="cpu").expand(
+            len(distinct), -1
+        )
         positions = torch.arange(before + after, device="cpu").expand(len(distinct), -1).clone()
         positions[:, before:] += distinct[:, None]
         model: Any = self._transformer[0]
         device = next(model.parameters()).device
-        ids, position_ids, inverse = (move(x, device) for x in (template, positions + self._start, inverse))
+        ids, position_ids, inverse = (
+            move(x, device) for x in (template, positions + self._start, inverse)
+        )
         ones = torch.ones_like(ids)
         with dropout_rate(model, self._dropout):
-            hidden = model(input_ids=ids, attention_mask=ones, position_ids=position_ids).last_hidden_state
+            hidden = model(
+                input_ids=ids, attention_mask=ones, position_ids=position_ids
+            ).last_hidden_state
         return hidden[:, before + self._mask][inverse]
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:

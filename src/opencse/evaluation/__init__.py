@@ -8,7 +8,15 @@ from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
     from opencse.evaluation.sts import STS_TASKS, ScoredPairs, load_sts, read_pairs
-    from opencse.evaluation.task import Encode, Task, TaskResult, TextEmbeddings, distinct_texts, evaluate_tasks, score
+    from opencse.evaluation.task import (
+        Encode,
+        Task,
+        TaskResult,
+        TextEmbeddings,
+        distinct_texts,
+        evaluate_tasks,
+        score,
+    )
 
 __all__ = [
     "STS_TASKS",

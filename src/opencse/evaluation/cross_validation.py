@@ -1,9 +1,10 @@
 """SentEval's protocols for its classifier of frozen features, a logistic regression.
 
-Adam, early stopping, L2 penalty from a grid, with SentEval's folds, seeds, order of rows and rounding. The protocol
-trains a classifier for every fold and every penalty: 410 for one task. Each step is a product so small that the call
-costs much more than the computation, so the classifiers of many folds and of all penalties take their steps together,
-each with the batches, initial weights and stopping rule that it would have alone.
+Adam, early stopping, L2 penalty from a grid, with SentEval's folds, seeds, order of rows and
+rounding. The protocol trains a classifier for every fold and every penalty: 410 for one task. Each
+step is a product so small that the call costs much more than the computation, so the classifiers of
+many folds and of all penalties take their steps together, each with the batches, initial weights
+and stopping rule that it would have alone.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ class CrossValidation:
 
     Args:
         folds: Number of folds, inner and outer.
-        epochs_per_round: Epochs between two measurements of the development accuracy (`epoch_size`).
-        patience: Total number of rounds without improvement, after which the next one ends the training (`tenacity`).
+        epochs_per_round: Epochs between two measurements of the development accuracy
+            (`epoch_size`).
+        patience: Total number of rounds without improvement, after which the next one ends the
+            training (`tenacity`).
         max_epochs: No round starts after more epochs than this.
     """
 
@@ -78,7 +81,9 @@ class Fitted(NamedTuple):
     def predict(self, x: np.ndarray, penalty: int = 0) -> np.ndarray:
         """Return the classes (n,) of features (n, d) by the classifier of one penalty, given by its index."""
         weights = self.weights[penalty]
-        return np.argmax(np.asarray(x, dtype=np.float32) @ weights[:, :-1].T + weights[:, -1], axis=1)
+        return np.argmax(
+            np.asarray(x, dtype=np.float32) @ weights[:, :-1].T + weights[:, -1], axis=1
+        )
 
 
 def train_classifiers(
@@ -110,9 +115,17 @@ def train_classifiers(
     groups = [few for members in steps.values() for few in chunks(members, _FITS_TOGETHER)]
     fitted: dict[int, Fitted] = {}
     threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))  # a core each, as in Embedder
-    with Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase, one_thread(), pool:
-        programs = pool.map(lambda few: _train_together(rows, start, [fits[i] for i in few], protocol), groups)
+    pool = ThreadPoolExecutor(
+        threads, initializer=torch.set_num_threads, initargs=(1,)
+    )  # a core each, as in Embedder
+    with (
+        Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase,
+        one_thread(),
+        pool,
+    ):
+        programs = pool.map(
+            lambda few: _train_together(rows, start, [fits[i] for i in few], protocol), groups
+        )
         for group, results in zip(groups, programs, strict=True):
             fitted |= zip(group, results, strict=True)
             phase.update(len(group))
@@ -130,7 +143,9 @@ class _Rows:
         self.one_hot = (self.labels[:, None] == torch.arange(classes)).float()
 
 
-def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: CrossValidation) -> list[Fitted]:
+def _train_together(
+    rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: CrossValidation
+) -> list[Fitted]:
     """Train the classifiers of some fits (G of them, with P penalties each) until all have stopped."""
     penalties = torch.tensor([list(fit.penalties) for fit in fits], dtype=torch.float32)  # (G, P)
     weights = start.expand(*penalties.shape, *start.shape).clone()  # (G, P, classes, d + 1)
@@ -144,14 +159,21 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
             _train_epoch(rows, weights, penalties[alive], [fits[i] for i in alive], optimizer)
         epochs += protocol.epochs_per_round
         correct = _correct(rows, weights, dev[alive])
-        better = (correct > best[alive]) & (misses[alive] <= protocol.patience)  # more misses have stopped it
+        better = (correct > best[alive]) & (
+            misses[alive] <= protocol.patience
+        )  # more misses have stopped it
         best[alive] = torch.where(better, correct, best[alive])
         best_weights[alive] = torch.where(better[..., None, None], weights, best_weights[alive])
         misses[alive] += ~better
         training = (misses[alive] <= protocol.patience).any(dim=1)
         if not training.all():
-            alive = [index for index, goes_on in zip(alive, training.tolist(), strict=True) if goes_on]
-            state = {key: value[training] if value.ndim else value for key, value in optimizer.state[weights].items()}
+            alive = [
+                index for index, goes_on in zip(alive, training.tolist(), strict=True) if goes_on
+            ]
+            state = {
+                key: value[training] if value.ndim else value
+                for key, value in optimizer.state[weights].items()
+            }
             weights = weights[training]
             optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
             optimizer.state[weights] = state
@@ -162,7 +184,11 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
 
 
 def _train_epoch(
-    rows: _Rows, weights: Tensor, penalties: Tensor, fits: Sequence[Fit], optimizer: torch.optim.Optimizer
+    rows: _Rows,
+    weights: Tensor,
+    penalties: Tensor,
+    fits: Sequence[Fit],
+    optimizer: torch.optim.Optimizer,
 ) -> None:
     """Train every fit for one epoch, each in its own row order."""
     groups, grid, classes, width = weights.shape
@@ -171,7 +197,9 @@ def _train_epoch(
         index, size = batch.reshape(-1), batch.shape[1]
         x = rows.features.index_select(0, index).view(groups, size, width)
         target = rows.one_hot.index_select(0, index).view(groups, 1, size, classes).transpose(2, 3)
-        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(groups, grid, classes, size)
+        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(
+            groups, grid, classes, size
+        )
         # Gradient of the summed cross entropy with respect to the logits.
         error = torch.softmax(logits, dim=2).sub_(target)
         gradient = torch.bmm(error.view(groups, -1, size), x).view_as(weights)
@@ -186,21 +214,25 @@ def _correct(rows: _Rows, weights: Tensor, dev: Tensor) -> Tensor:
     counts = torch.zeros(groups, grid, dtype=torch.int64)
     for part in dev.split(1024, dim=1):
         x = rows.features.index_select(0, part.reshape(-1)).view(groups, -1, width)
-        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(groups, grid, classes, -1)
+        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(
+            groups, grid, classes, -1
+        )
         counts += (logits.argmax(dim=2) == rows.labels[part][:, None]).sum(dim=2)
     return counts
 
 
 def _pad(lists: Sequence[np.ndarray], padding: int) -> Tensor:
     """Return rows of indices (G, longest), filled with `padding`."""
-    return pad_sequence([torch.from_numpy(indices) for indices in lists], batch_first=True, padding_value=padding)
+    return pad_sequence(
+        [torch.from_numpy(indices) for indices in lists], batch_first=True, padding_value=padding
+    )
 
 
 class Predictions(NamedTuple):
     """Predicted classes (n,) of all tested rows, and accuracy in percent.
 
-    SentEval's nested protocol rounds the accuracy of each fold and takes the mean. `dev_accuracy` is that of the chosen
-    penalties on development rows.
+    SentEval's nested protocol rounds the accuracy of each fold and takes the mean. `dev_accuracy`
+    is that of the chosen penalties on development rows.
     """
 
     classes: np.ndarray
@@ -209,20 +241,26 @@ class Predictions(NamedTuple):
     penalties: tuple[float, ...]
 
 
-def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: str | None = None) -> Predictions:
+def cross_validate(
+    parts: Sequence[Part], protocol: CrossValidation, progress: str | None = None
+) -> Predictions:
     """Choose the L2 penalty and predict the classes of the tested rows; the number of parts decides the protocol.
 
     Args:
-        parts: One part is tested by nested cross-validation (MR, CR, SUBJ, MPQA). Of two, the penalty is chosen by
-            cross-validation on the first, which is then trained on as a whole to test the second (TREC, MRPC). Of
-            three, training, development and test part, the second chooses penalty and stopping time (SST2).
+        parts: One part is tested by nested cross-validation (MR, CR, SUBJ, MPQA). Of two, the
+            penalty is chosen by cross-validation on the first, which is then trained on as a whole
+            to test the second (TREC, MRPC). Of three, training, development and test part, the
+            second chooses penalty and stopping time (SST2).
         protocol: Folds and training.
         progress: Label of a progress bar; None for no bar.
     """
     x, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     first, *rest = np.split(np.arange(len(y)), np.cumsum([len(labels) for _, labels in parts])[:-1])
     outer = [(first, rest[-1])] if rest else _folds(first, y, protocol.folds)
-    inner = [[(first, rest[0])] if len(rest) == 2 else _folds(train, y, protocol.folds) for train, _ in outer]
+    inner = [
+        [(first, rest[0])] if len(rest) == 2 else _folds(train, y, protocol.folds)
+        for train, _ in outer
+    ]
     fits = [  # folds x folds x penalties together
         Fit(train=train, dev=dev, penalties=PENALTIES, random=np.random.RandomState(_SEED))
         for folds in inner
@@ -230,15 +268,26 @@ def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: s
     ]
     fitted = train_classifiers((x, y), fits, protocol, progress)
     count = len(inner[0])
-    best, dev = zip(*(_best(fitted[start : start + count]) for start in range(0, len(fitted), count)), strict=True)
+    best, dev = zip(
+        *(_best(fitted[start : start + count]) for start in range(0, len(fitted), count)),
+        strict=True,
+    )
     penalties = tuple(PENALTIES[index] for index in best)
     if len(rest) == 2:  # a second training would be equal
         predicted = [fitted[0].predict(x[rest[-1]], best[0])]
     else:
-        last = [_held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)]
+        last = [
+            _held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)
+        ]
         trained = train_classifiers((x, y), last, protocol, progress)
-        predicted = [classifier.predict(x[test]) for (_, test), classifier in zip(outer, trained, strict=True)]
-    scores = [100 * float((classes == y[test]).mean()) for (_, test), classes in zip(outer, predicted, strict=True)]
+        predicted = [
+            classifier.predict(x[test])
+            for (_, test), classifier in zip(outer, trained, strict=True)
+        ]
+    scores = [
+        100 * float((classes == y[test]).mean())
+        for (_, test), classes in zip(outer, predicted, strict=True)
+    ]
     tested = np.concatenate([test for _, test in outer])
     return Predictions(
         classes=np.concatenate(predicted)[np.argsort(tested)],
@@ -263,6 +312,8 @@ def _held_out(rows: np.ndarray, penalty: float) -> Fit:
 
 def _best(fitted: Sequence[Fitted]) -> tuple[int, float]:
     """Return index and score of the penalty with the best mean accuracy (rounded like SentEval); of ties, the first."""
-    scores = [round(100 * float(mean), 2) for mean in np.mean([fit.accuracy for fit in fitted], axis=0)]
+    scores = [
+        round(100 * float(mean), 2) for mean in np.mean([fit.accuracy for fit in fitted], axis=0)
+    ]
     index = int(np.argmax(scores))
     return index, scores[index]

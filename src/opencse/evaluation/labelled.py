@@ -1,7 +1,7 @@
 """Texts, or pairs of texts, with a class each, and the tasks on them: transfer (SentEval) and classification.
 
-They are read from this project's table layout or a SentEval folder. Rows of SentEval's tasks are in SentEval's order
-(by number of words, then by class), on which its folds and batches depend.
+They are read from this project's table layout or a SentEval folder. Rows of SentEval's tasks are in
+SentEval's order (by number of words, then by class), on which its folds and batches depend.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ from opencse.foundation.tables import TABLES, read_lines, table_columns
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 """The seven tasks, in the order of the papers' tables."""
 
-CLASSIFICATION_TASKS = ("Banking77", "Emotion", "CLINC150", "AmazonCounterfactual", "TweetSentiment")
+CLASSIFICATION_TASKS = (
+    "Banking77",
+    "Emotion",
+    "CLINC150",
+    "AmazonCounterfactual",
+    "TweetSentiment",
+)
 """Named tasks; any folder with a training and a test part is a task, too."""
 
 LabelledRow = tuple[str, ...]
@@ -59,11 +65,13 @@ class LabelledSet:
 
     Args:
         name: Name of the task.
-        parts: Rows by part: `train`, the only one of cross-validated tasks, then `dev` and `test`, if there are some.
+        parts: Rows by part: `train`, the only one of cross-validated tasks, then `dev` and `test`,
+            if there are some.
         text: Text variant, as in `ScoredPairs`.
 
     Raises:
-        OpencseError: A part is empty, there are fewer than two classes, or a class is missing in the training part.
+        OpencseError: A part is empty, there are fewer than two classes, or a class is missing in
+            the training part.
     """
 
     name: str
@@ -96,7 +104,9 @@ class LabelledSet:
     @property
     def sha256(self) -> str:
         """Hash of all rows of all parts, in order."""
-        return rows_sha256([part, row[1], row[-1], row[0]] for part, rows in self.parts.items() for row in rows)
+        return rows_sha256(
+            [part, row[1], row[-1], row[0]] for part, rows in self.parts.items() for row in rows
+        )
 
     def texts(self) -> Iterator[str]:
         """Yield all texts of all parts."""
@@ -107,18 +117,21 @@ def features(embeddings: TextEmbeddings, rows: Sequence[LabelledRow]) -> np.ndar
     """Return vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
     _, *texts = zip(*rows, strict=True)
     first, *second = (np.asarray(embeddings(column), dtype=np.float32) for column in texts)
-    return np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1) if second else first
+    return (
+        np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1) if second else first
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransferTask(LabelledSet):
     """Accuracy of a linear classifier of the frozen vectors.
 
-    The parts of the data decide the protocol: with a training part only, nested cross-validation; with training and
-    test, cross-validation on the training part; with a development part too, a single training. A pair (u, v) has the
-    features (|u - v|, u * v).
+    The parts of the data decide the protocol: with a training part only, nested cross-validation;
+    with training and test, cross-validation on the training part; with a development part too, a
+    single training. A pair (u, v) has the features (|u - v|, u * v).
 
-    Metrics: `accuracy` (the main one) and `dev_accuracy`, in percent; for pairs also `f1` of the class that sorts last.
+    Metrics: `accuracy` (the main one) and `dev_accuracy`, in percent; for pairs also `f1` of the
+        class that sorts last.
 
     Args:
         protocol: Folds and training.
@@ -134,10 +147,15 @@ class TransferTask(LabelledSet):
             problem = f"{self.name}: the class {rarest!r} has {least} training texts, and cross-validation in {folds}"
             raise OpencseError(f"{problem} folds needs {folds}", "Add texts.")
         predictions, tested = self.predict(embeddings)
-        metrics: dict[str, float | None] = {"accuracy": predictions.accuracy, "dev_accuracy": predictions.dev_accuracy}
+        metrics: dict[str, float | None] = {
+            "accuracy": predictions.accuracy,
+            "dev_accuracy": predictions.dev_accuracy,
+        }
         if len(tested[0]) > 2:
             last = len(self.classes) - 1
-            metrics["f1"] = 100 * float(f1_score(self.indices(tested) == last, predictions.classes == last))
+            metrics["f1"] = 100 * float(
+                f1_score(self.indices(tested) == last, predictions.classes == last)
+            )
         return TaskResult(
             task=self.name,
             main="accuracy",
@@ -163,7 +181,8 @@ class TransferTask(LabelledSet):
 class ClassificationTask(LabelledSet):
     """Accuracy of a classifier of the frozen vectors on the test part.
 
-    Metrics, in percent: `accuracy` (the main one) and macro-averaged `f1`, after training on all training texts.
+    Metrics, in percent: `accuracy` (the main one) and macro-averaged `f1`, after training on all
+    training texts.
 
     Raises:
         OpencseError: There is no test part.
@@ -172,12 +191,18 @@ class ClassificationTask(LabelledSet):
     def __post_init__(self) -> None:
         super().__post_init__()
         if "test" not in self.parts:
-            raise OpencseError(f"{self.name} has no test part", "Add a file test.tsv (or .csv, .jsonl) to it.")
+            raise OpencseError(
+                f"{self.name} has no test part", "Add a file test.tsv (or .csv, .jsonl) to it."
+            )
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers and return their scores on the test part."""
         train, test = self.parts["train"], self.parts["test"]
-        x, x_test, y_test = features(embeddings, train), features(embeddings, test), self.indices(test)
+        x, x_test, y_test = (
+            features(embeddings, train),
+            features(embeddings, test),
+            self.indices(test),
+        )
         predicted = LogisticRegression(max_iter=1000).fit(x, self.indices(train)).predict(x_test)
         f1 = 100 * float(f1_score(y_test, predicted, average="macro"))
         return TaskResult(
@@ -201,11 +226,13 @@ def load_labelled(
     """Load one transfer or classification task and check its size.
 
     Args:
-        source: A folder in this project's layout (`<task>/train.tsv.gz` and `test.tsv.gz`, or `data.tsv.gz` for a task
-            without parts; `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, with the columns `label` and `text`, or `label`,
-            `sentence1` and `sentence2`; or its parent with an `eval` folder), or SentEval's `data/downstream` folder.
+        source: A folder in this project's layout (`<task>/train.tsv.gz` and `test.tsv.gz`, or
+            `data.tsv.gz` for a task without parts; `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, with
+            the columns `label` and `text`, or `label`, `sentence1` and `sentence2`; or its parent
+            with an `eval` folder), or SentEval's `data/downstream` folder.
         task: Name of the folder: one of `TRANSFER_TASKS`, `CLASSIFICATION_TASKS`, or any other.
-        text: `senteval`, the tokenised text, where the files have it (columns ending in `_senteval`), or `raw`.
+        text: `senteval`, the tokenised text, where the files have it (columns ending in
+            `_senteval`), or `raw`.
 
     Raises:
         OpencseError: There is no such task, or a file is invalid; the message names it.
@@ -222,7 +249,9 @@ def load_labelled(
     return ClassificationTask(name=task, text=variant, parts=parts)
 
 
-def _read(source: str | Path, task: str, text: TextVariant) -> tuple[dict[str, list[LabelledRow]], str]:
+def _read(
+    source: str | Path, task: str, text: TextVariant
+) -> tuple[dict[str, list[LabelledRow]], str]:
     """Return the rows of each part, and their text variant."""
     folder = find_folder(source, task)
     if folder is not None and (train := _table(folder, "train", "data")) is not None:
@@ -230,12 +259,18 @@ def _read(source: str | Path, task: str, text: TextVariant) -> tuple[dict[str, l
         both = any(name.endswith("_senteval") for name in table_columns(train))
         ending = "_senteval" if both and text == "senteval" else ""
         clean = respaced if ending or task in TRANSFER_TASKS else str
-        tables = {part: [*_table_rows(path, ending, clean)] for part, path in paths.items() if path is not None}
+        tables = {
+            part: [*_table_rows(path, ending, clean)]
+            for part, path in paths.items()
+            if path is not None
+        }
         return tables, text if both else "released"
     folder = find_folder(source, _SENTEVAL_FOLDERS.get(task, task), below=SENTEVAL)
     if folder is not None and task in TRANSFER_TASKS:
         if text != "senteval":
-            raise OpencseError(f"{folder} is a SentEval folder, which has the SentEval text only", "Use senteval.")
+            raise OpencseError(
+                f"{folder} is a SentEval folder, which has the SentEval text only", "Use senteval."
+            )
         return _from_senteval(folder, task), "senteval"
     raise OpencseError(
         f"{source} holds no {task}" if Path(source).is_dir() else f"{source} is not a folder",
@@ -253,7 +288,9 @@ def _table_rows(path: Path, ending: str, clean: Callable[[str], str]) -> Iterato
     for line, row in complete_rows(path, others=["label"]):
         texts: list[Any] = [row.get(column) for column in columns]  # published texts may be empty
         if not all(isinstance(text, str) for text in texts):
-            raise OpencseError(f"{path}, line {line}: no text in {', '.join(columns)}", "Give every row its text.")
+            raise OpencseError(
+                f"{path}, line {line}: no text in {', '.join(columns)}", "Give every row its text."
+            )
         yield (str(row["label"]).strip(), *map(clean, texts))
 
 
@@ -267,7 +304,10 @@ def _from_senteval(folder: Path, task: str) -> dict[str, list[LabelledRow]]:
         names = {"train": "train_5500.label", "test": "TREC_10.label"}
         return {part: [*_questions(folder / name)] for part, name in names.items()}
     if task == "SST2":
-        cells = {part: senteval_cells(folder / f"sentiment-{part}", 1, 0) for part in ("train", "dev", "test")}
+        cells = {
+            part: senteval_cells(folder / f"sentiment-{part}", 1, 0)
+            for part in ("train", "dev", "test")
+        }
     else:
         pairs = {part: folder / f"msr_paraphrase_{part}.txt" for part in ("train", "test")}
         cells = {part: senteval_cells(path, 0, 3, 4, header=True) for part, path in pairs.items()}

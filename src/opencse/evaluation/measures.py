@@ -70,7 +70,9 @@ class TaskScores:
         scores = {}
         for result in self.results(vectors):
             if result.score is None:
-                raise OpencseError(f"{result.task}: the development score is undefined ({result.undefined})")
+                raise OpencseError(
+                    f"{result.task}: the development score is undefined ({result.undefined})"
+                )
             scores[result.task] = result.score
         return scores
 
@@ -82,10 +84,12 @@ class GeometryTask:
     With unit vectors f(x), Wang and Isola (2020), eq. 1 and 2, as in SimCSE:
 
     - `alignment`: mean of ||f(x) - f(y)||^2 over positive pairs (score above 4); lower is closer.
-    - `uniformity`: log of the mean of exp(-2 ||f(x) - f(y)||^2) over all pairs of distinct sentences; lower is more
-      uniform.
-    - `anisotropy`: mean cosine over all pairs of distinct sentences (Ethayarajh 2019); 0 is isotropic.
-    - `spearman`: correlation of cosine and score, times 100, by which papers choose settings on STS-B dev.
+    - `uniformity`: log of the mean of exp(-2 ||f(x) - f(y)||^2) over all pairs of distinct
+      sentences; lower is more uniform.
+    - `anisotropy`: mean cosine over all pairs of distinct sentences (Ethayarajh 2019); 0 is
+    isotropic.
+    - `spearman`: correlation of cosine and score, times 100, by which papers choose settings on
+    STS-B dev.
 
     Args:
         pairs: The pairs.
@@ -105,14 +109,17 @@ class GeometryTask:
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the metrics."""
         first, second = (
-            unit_rows(embeddings(side), np.float64) for side in (self.pairs.sentence1, self.pairs.sentence2)
+            unit_rows(embeddings(side), np.float64)
+            for side in (self.pairs.sentence1, self.pairs.sentence2)
         )
         sentences = list(dict.fromkeys(self.texts()))
         positive = self.pairs.gold > POSITIVE
         correlation = self.pairs.score(embeddings)
         metrics: dict[str, float | None] = dict.fromkeys(("alignment", "uniformity", "anisotropy"))
         metrics["spearman"] = correlation.metrics["spearman"]
-        undefined = {name: reason for name, reason in correlation.undefined.items() if name in metrics}
+        undefined = {
+            name: reason for name, reason in correlation.undefined.items() if name in metrics
+        }
         if positive.any():
             metrics["alignment"] = float(((first - second)[positive] ** 2).sum(axis=1).mean())
         else:
@@ -121,8 +128,19 @@ class GeometryTask:
             metrics |= _spread(unit_rows(embeddings(sentences), np.float64))
         else:
             undefined |= dict.fromkeys(("uniformity", "anisotropy"), "a single sentence")
-        details = {"text": self.pairs.text, "positive_pairs": int(positive.sum()), "sentences": len(sentences)}
-        return replace(correlation, task=self.name, main=None, metrics=metrics, undefined=undefined, details=details)
+        details = {
+            "text": self.pairs.text,
+            "positive_pairs": int(positive.sum()),
+            "sentences": len(sentences),
+        }
+        return replace(
+            correlation,
+            task=self.name,
+            main=None,
+            metrics=metrics,
+            undefined=undefined,
+            details=details,
+        )
 
 
 def _spread(x: np.ndarray) -> dict[str, float]:
@@ -143,17 +161,23 @@ class PairGeometry(TaskScores):
 
     Args:
         pairs: The pairs.
-        kinds: `geometry` for `alignment` and `uniformity` (`GeometryTask`); `splits` for `Cont.` and `Oppn.`, the
-            Spearman correlation x 100 on OssCSE's consistent and opposed pairs.
+        kinds: `geometry` for `alignment` and `uniformity` (`GeometryTask`); `splits` for `Cont.`
+            and `Oppn.`, the Spearman correlation x 100 on OssCSE's consistent and opposed pairs.
         precision: Number format of the encoder.
     """
 
     def __init__(self, pairs: ScoredPairs, kinds: Collection[str], precision: Precision) -> None:
         tasks: list[Task] = [GeometryTask(pairs=pairs)] if "geometry" in kinds else []
         if "splits" in kinds:  # a part without pairs is left out
-            consistent = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores).consistent
+            consistent = consistency_opposition(
+                pairs.sentence1, pairs.sentence2, pairs.scores
+            ).consistent
             parts = {"Cont.": consistent, "Oppn.": ~consistent}
-            tasks += [pairs.subset(name, np.flatnonzero(p).tolist()) for name, p in parts.items() if p.any()]
+            tasks += [
+                pairs.subset(name, np.flatnonzero(p).tolist())
+                for name, p in parts.items()
+                if p.any()
+            ]
         super().__init__(tasks, precision)
 
     def scored(self, vectors: np.ndarray) -> dict[str, float]:
@@ -170,16 +194,18 @@ class PairGeometry(TaskScores):
 class TrainingGeometry:
     """Alignment and uniformity of training sentences as the encoder trains on them, with dropout (BYOP Figure 2).
 
-    `training alignment` is the mean squared distance of the two vectors of a sentence, `training uniformity` the
-    logarithm of the mean of exp(-2 d²) over the distances d of different sentences (Wang and Isola 2020). The random
-    state and the mode of the model stay as they were.
+    `training alignment` is the mean squared distance of the two vectors of a sentence, `training
+    uniformity` the logarithm of the mean of exp(-2 d²) over the distances d of different sentences
+    (Wang and Isola 2020). The random state and the mode of the model stay as they were.
 
     Args:
         rows: The training rows, whose first distinct sentences are measured.
     """
 
     def __init__(self, rows: Corpus) -> None:
-        self._texts = list(dict.fromkeys(islice(rows.texts(text_column(rows.columns, rows.path)), SENTENCES)))
+        self._texts = list(
+            dict.fromkeys(islice(rows.texts(text_column(rows.columns, rows.path)), SENTENCES))
+        )
 
     def start(self, encoder: SentenceTransformer) -> None:
         """Keep the encoder."""
@@ -200,5 +226,8 @@ class TrainingGeometry:
 
     def _encoded(self) -> torch.Tensor:
         encoder, features = self._encoder, self._encoder.preprocess(self._texts)
-        features = {k: v.to(encoder.device) if isinstance(v, torch.Tensor) else v for k, v in features.items()}
+        features = {
+            k: v.to(encoder.device) if isinstance(v, torch.Tensor) else v
+            for k, v in features.items()
+        }
         return torch.nn.functional.normalize(encoder(features)["sentence_embedding"].float())

@@ -1,7 +1,8 @@
 """Search by cosine: retrieval, reranking, neighbours of one topic, kept hits, and the sources of such tasks.
 
-The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. In them, ties are
-ordered against the model, the less relevant first, so that constant scores do not profit from the order of a file.
+The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. In
+them, ties are ordered against the model, the less relevant first, so that constant scores do not
+profit from the order of a file.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from opencse.foundation.tables import parse_score
 def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
     """Return the measures of one query, in [0, 1]; trec_eval's names are in brackets.
 
-    `map` and `map@10` (`map`, `map_cut_10`): average precision, whose mean over queries is MAP. `mrr` (`recip_rank`)
-    and `mrr@10`: 1 / rank of the first relevant item. `recall@k` (`recall_k`): share of the relevant items among the
-    first k. `ndcg@10` (`ndcg_cut_10`): normalised discounted cumulative gain, with linear gain.
+    `map` and `map@10` (`map`, `map_cut_10`): average precision, whose mean over queries is MAP.
+    `mrr` (`recip_rank`) and `mrr@10`: 1 / rank of the first relevant item. `recall@k` (`recall_k`):
+    share of the relevant items among the first k. `ndcg@10` (`ndcg_cut_10`): normalised discounted
+    cumulative gain, with linear gain.
 
     Args:
         scores: Scores (n,), higher is better.
@@ -68,7 +70,8 @@ _TOP = 10
 class RetrievalTask:
     """Retrieval: each query ranks a corpus by cosine; or reranking: each ranks a few texts of it.
 
-    Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `map@10`, `mrr@10`, `recall@1`, `@5`, `@10`.
+    Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `map@10`, `mrr@10`,
+    `recall@1`, `@5`, `@10`.
 
     Args:
         name: Name of the data set.
@@ -101,7 +104,9 @@ class RetrievalTask:
                 problem = f"{self.name}: nothing is relevant to {query[:60]!r}"
                 raise OpencseError(problem, "Drop the query, or judge its texts.")
         if self.others_only and len(set(self.corpus)) < len(self.corpus):
-            raise OpencseError(f"{self.name}: a text occurs twice in the corpus", "Keep one of them.")
+            raise OpencseError(
+                f"{self.name}: a text occurs twice in the corpus", "Keep one of them."
+            )
 
     def texts(self) -> Iterator[str]:
         """Yield queries and corpus."""
@@ -117,14 +122,20 @@ class RetrievalTask:
         metrics: dict[str, float | None] = {
             key: 100 * float(np.mean([values[key] for values in measured])) for key in measured[0]
         }
-        undefined = dict.fromkeys(metrics, "the model gives all texts the same score") if spread <= ROUNDING else {}
+        undefined = (
+            dict.fromkeys(metrics, "the model gives all texts the same score")
+            if spread <= ROUNDING
+            else {}
+        )
         rows = zip(self.queries, (sorted(grades.items()) for grades in self.relevant), strict=True)
         return TaskResult(
             task=self.name,
             main=self.main,
             metrics=metrics | dict.fromkeys(undefined),
             rows=len(measured),
-            data_sha256=rows_sha256([*rows, *self.corpus, *map(list, self.candidates or ())], end="\n"),
+            data_sha256=rows_sha256(
+                [*rows, *self.corpus, *map(list, self.candidates or ())], end="\n"
+            ),
             undefined=undefined,
             details={"text": self.text, "corpus": len(self.corpus)},
         )
@@ -166,7 +177,9 @@ class NeighbourTask:
         if len(set(self.items)) < len(self.items):
             raise OpencseError(f"{self.name}: a text occurs twice", "Keep one of them.")
         if len(self.items) <= _TOP:
-            raise OpencseError(f"{self.name}: {len(self.items)} texts for {_TOP} neighbours", "Give more texts.")
+            raise OpencseError(
+                f"{self.name}: {len(self.items)} texts for {_TOP} neighbours", "Give more texts."
+            )
 
     def texts(self) -> Iterator[str]:
         """Yield the texts."""
@@ -191,9 +204,10 @@ class NeighbourTask:
 class KeptHitsTask:
     """Searches whose first hit by an untouched model is still among the first hits of a changed one: needs no labels.
 
-    The first model that is scored is the untouched one; it scores 100. Metrics of the others, in percent: `kept@10`
-    (the main one) and `kept@1`, the shares of the searches whose first hit by the untouched model is one of the ten
-    nearest texts by cosine, and the nearest. Ten, because a contradiction that was found first should fall behind.
+    The first model that is scored is the untouched one; it scores 100. Metrics of the others, in
+    percent: `kept@10` (the main one) and `kept@1`, the shares of the searches whose first hit by
+    the untouched model is one of the ten nearest texts by cosine, and the nearest. Ten, because a
+    contradiction that was found first should fall behind.
 
     Args:
         name: Name of the task.
@@ -208,7 +222,9 @@ class KeptHitsTask:
         if not queries:
             raise OpencseError(f"{name}: no search", "Give at least one, one per line.")
         if len(documents) <= _TOP:
-            raise OpencseError(f"{name}: {len(documents)} texts to search", f"Give more than {_TOP}.")
+            raise OpencseError(
+                f"{name}: {len(documents)} texts to search", f"Give more than {_TOP}."
+            )
         self.name, self._queries, self._documents = name, queries, documents
         self._first: np.ndarray | None = None
 
@@ -220,14 +236,19 @@ class KeptHitsTask:
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query; cost is O(q n d)."""
         documents = unit_rows(embeddings(self._documents))
-        hits, _ = search(unit_rows(embeddings(self._queries)), documents, _TOP, similarity=embeddings.similarity)
+        hits, _ = search(
+            unit_rows(embeddings(self._queries)), documents, _TOP, similarity=embeddings.similarity
+        )
         if self._first is None:
             self._first = hits[:, 0]
         same = hits == self._first[:, None]
         return TaskResult(
             task=self.name,
             main=f"kept@{_TOP}",
-            metrics={f"kept@{_TOP}": 100 * float(same.any(axis=1).mean()), "kept@1": 100 * float(same[:, 0].mean())},
+            metrics={
+                f"kept@{_TOP}": 100 * float(same.any(axis=1).mean()),
+                "kept@1": 100 * float(same[:, 0].mean()),
+            },
             rows=len(same),
             data_sha256=rows_sha256([[list(self._queries), list(self._documents)]]),
             details={"text": "given", "corpus": len(self._documents)},
@@ -235,7 +256,11 @@ class KeptHitsTask:
 
 
 def search(
-    queries: np.ndarray, index: np.ndarray, k: int, own: np.ndarray | None = None, similarity: Similarity | None = None
+    queries: np.ndarray,
+    index: np.ndarray,
+    k: int,
+    own: np.ndarray | None = None,
+    similarity: Similarity | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest of some unit vectors for each query, in descending order; of ties, the first comes first.
 
@@ -252,7 +277,9 @@ def search(
     rows, cosines = [], []
     for start in range(0, len(queries), _BLOCK):
         block = queries[start : start + _BLOCK]
-        similarities = block @ index.T if similarity is None else np.asarray(similarity(block, index))
+        similarities = (
+            block @ index.T if similarity is None else np.asarray(similarity(block, index))
+        )
         if own is not None:
             similarities[np.arange(len(similarities)), own[start : start + _BLOCK]] = -np.inf
         rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, :k])
@@ -266,15 +293,18 @@ RETRIEVAL_TASKS = ("STSB-97",)
 _TOP_SCORE = 5.0
 
 
-def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "senteval") -> RetrievalTask:
+def load_retrieval(
+    source: str | Path, task: str, *, text: TextVariant = "senteval"
+) -> RetrievalTask:
     """Load `STSB-97`, or a folder in BEIR's layout.
 
-    That layout is `<task>/corpus.jsonl` with `_id`, `text` and perhaps `title`; `queries.jsonl` with `_id` and `text`;
-    and `qrels/test.tsv` with `query-id`, `corpus-id` and `score` (each file may be compressed: `.gz`). Queries without
-    a relevant text are left out.
+    That layout is `<task>/corpus.jsonl` with `_id`, `text` and perhaps `title`; `queries.jsonl`
+    with `_id` and `text`; and `qrels/test.tsv` with `query-id`, `corpus-id` and `score` (each file
+    may be compressed: `.gz`). Queries without a relevant text are left out.
 
     Args:
-        source: As for `load_sts`, or a folder that contains the folder of the task, or its `eval` folder.
+        source: As for `load_sts`, or a folder that contains the folder of the task, or its `eval`
+            folder.
         task: Name of the task.
         text: Text variant of STS-B.
 
@@ -294,7 +324,11 @@ def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "sentev
     relevant: dict[str, dict[int, float]] = {}
     judged = _file(folder / "qrels", "test.tsv")
     for line, row in complete_rows(judged, others=["query-id", "corpus-id", "score"]):
-        query, document, grade = str(row["query-id"]), str(row["corpus-id"]), parse_score(row["score"], judged, line)
+        query, document, grade = (
+            str(row["query-id"]),
+            str(row["corpus-id"]),
+            parse_score(row["score"], judged, line),
+        )
         if query not in queries or document not in position:
             missing = query if query not in queries else document
             raise OpencseError(f"{judged}: there is no text {missing!r}", "Correct the judgements.")
@@ -323,14 +357,24 @@ def load_reranking(source: str | Path, task: str) -> RetrievalTask:
     """
     file = _file(_folder(source, task), "test.jsonl")
     rows = [row for _, row in complete_rows(file, "query", others=["positive", "negative"])]
-    if wrong := next((row for row in rows if not (_is_texts(row["positive"]) and _is_texts(row["negative"]))), None):
-        raise OpencseError(f"{file}: the row of {wrong['query'][:60]!r} has not two lists of texts", "Correct it.")
-    ends = list(accumulate((len(row["positive"]) + len(row["negative"]) for row in rows), initial=0))
+    if wrong := next(
+        (row for row in rows if not (_is_texts(row["positive"]) and _is_texts(row["negative"]))),
+        None,
+    ):
+        raise OpencseError(
+            f"{file}: the row of {wrong['query'][:60]!r} has not two lists of texts", "Correct it."
+        )
+    ends = list(
+        accumulate((len(row["positive"]) + len(row["negative"]) for row in rows), initial=0)
+    )
     return RetrievalTask(
         name=task,
         queries=[row["query"] for row in rows],
         corpus=[text for row in rows for text in (*row["positive"], *row["negative"])],
-        relevant=[dict.fromkeys(range(i, i + len(row["positive"])), 1.0) for i, row in zip(ends, rows, strict=False)],
+        relevant=[
+            dict.fromkeys(range(i, i + len(row["positive"])), 1.0)
+            for i, row in zip(ends, rows, strict=False)
+        ],
         candidates=list(starmap(range, pairwise(ends))),
         main="map",
     )
@@ -340,7 +384,11 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
     (pairs,) = load_sts(source, tasks=["STS-B"], text=text)
     corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
     position = {sentence: index for index, sentence in enumerate(corpus)}
-    top_pairs = [(a, b) for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores) if score == _TOP_SCORE]
+    top_pairs = [
+        (a, b)
+        for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores)
+        if score == _TOP_SCORE
+    ]
     searches = [pair for a, b in top_pairs if a != b for pair in ((a, b), (b, a))]
     return RetrievalTask(
         name=task,
@@ -355,7 +403,9 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
 
 def _folder(source: str | Path, name: str) -> Path:
     if (folder := find_folder(source, name)) is None:
-        raise OpencseError(f"{source} holds no folder {name}", "Check the task's name and the folder.")
+        raise OpencseError(
+            f"{source} holds no folder {name}", "Check the task's name and the folder."
+        )
     return folder
 
 

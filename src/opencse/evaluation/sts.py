@@ -1,9 +1,9 @@
 """Semantic textual similarity: scored sentence pairs, where they are read from, and the correlation of their cosines.
 
-By SimCSE's protocol there is one Spearman correlation over all pairs of a task: subsets of STS12–16 are concatenated
-("all"), not averaged (Gao et al. 2021, appendix B). The seven tasks are read from this project's TSV layout or a
-SentEval folder, and must have the published number of pairs, because a truncated or differently filtered file is the
-usual cause of irreproducible STS scores.
+By SimCSE's protocol there is one Spearman correlation over all pairs of a task: subsets of STS12–16
+are concatenated ("all"), not averaged (Gao et al. 2021, appendix B). The seven tasks are read from
+this project's TSV layout or a SentEval folder, and must have the published number of pairs, because
+a truncated or differently filtered file is the usual cause of irreproducible STS scores.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _SUBSETS = {
 class ScoredPairs:
     """n sentence pairs with gold similarity scores: an STS task, or any set of scored pairs.
 
-    Metrics (times 100): `spearman` (the main one) and `pearson`, both of cosines and gold scores over all pairs;
-    `details` has the Spearman correlation and the mean cosine of each subset.
+    Metrics (times 100): `spearman` (the main one) and `pearson`, both of cosines and gold scores
+    over all pairs; `details` has the Spearman correlation and the mean cosine of each subset.
 
     Args:
         name: Name of the set, such as `STS12`.
@@ -85,12 +85,20 @@ class ScoredPairs:
         columns = (self.sentence1, self.sentence2, self.scores, self.subsets)
         lengths = {len(column) for column in columns if column is not None}
         if len(lengths) > 1:
-            raise OpencseError(f"{self.name}: columns of unequal length {sorted(lengths)}", "Give one value per pair.")
+            raise OpencseError(
+                f"{self.name}: columns of unequal length {sorted(lengths)}",
+                "Give one value per pair.",
+            )
         if not len(self.scores):
-            raise OpencseError(f"{self.name} holds no sentence pair", "Give at least two scored pairs.")
+            raise OpencseError(
+                f"{self.name} holds no sentence pair", "Give at least two scored pairs."
+            )
         for row, value in enumerate(self.scores):
             if not math.isfinite(value):
-                raise OpencseError(f"{self.name}: pair {row} has the score {value}", "Drop the pair or give a number.")
+                raise OpencseError(
+                    f"{self.name}: pair {row} has the score {value}",
+                    "Drop the pair or give a number.",
+                )
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -102,9 +110,13 @@ class ScoredPairs:
 
     def subset(self, name: str, rows: Sequence[int]) -> ScoredPairs:
         """Return the pairs of some rows as a set of their own."""
-        first, second = ([column[row] for row in rows] for column in (self.sentence1, self.sentence2))
+        first, second = (
+            [column[row] for row in rows] for column in (self.sentence1, self.sentence2)
+        )
         scores = [self.scores[row] for row in rows]
-        return ScoredPairs(name=name, sentence1=first, sentence2=second, scores=scores, text=self.text)
+        return ScoredPairs(
+            name=name, sentence1=first, sentence2=second, scores=scores, text=self.text
+        )
 
     @property
     def gold(self) -> np.ndarray:
@@ -114,7 +126,9 @@ class ScoredPairs:
     @cached_property
     def sha256(self) -> str:
         """Hash of the rows (sentences and scores) in order."""
-        return rows_sha256(zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True))
+        return rows_sha256(
+            zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True)
+        )
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the correlations of cosines with gold scores."""
@@ -172,22 +186,26 @@ def why_undefined(gold: np.ndarray, predicted: np.ndarray) -> str | None:
 def read_pairs(path: str | Path) -> ScoredPairs:
     """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, named after the file.
 
-    Columns `sentence1`, `sentence2` and `score`, in any order among others; a column `subset` or `kind` is kept. CSV is
-    quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character. Blank lines are skipped.
+    Columns `sentence1`, `sentence2` and `score`, in any order among others; a column `subset` or
+    `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a
+    character. Blank lines are skipped.
 
     Args:
         path: The file, or `demo` for the pairs that come with the package.
 
     Raises:
-        OpencseError: A column, a text or a score is missing, a score is not a number, a row has too few cells, the file
-            is not valid UTF-8, or it has no rows; the message has the line number.
+        OpencseError: A column, a text or a score is missing, a score is not a number, a row has too
+            few cells, the file is not valid UTF-8, or it has no rows; the message has the line
+            number.
     """
     path = demo_path(path, "pairs.tsv")
     names = table_columns(path)
     subset = next((name for name in ("subset", "kind") if name in names), "")
     rows = list(complete_rows(path, "sentence1", "sentence2", others=["score"]))
     if len(rows) < LEAST_PAIRS:
-        note(f"{path.name}: {len(rows)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})")
+        note(
+            f"{path.name}: {len(rows)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})"
+        )
     return ScoredPairs(
         name=path.name.split(".")[0],
         sentence1=[row["sentence1"] for _, row in rows],
@@ -198,38 +216,51 @@ def read_pairs(path: str | Path) -> ScoredPairs:
 
 
 def load_sts(
-    source: str | Path, *, text: TextVariant = "senteval", tasks: Sequence[str] = STS_TASKS, split: str = "test"
+    source: str | Path,
+    *,
+    text: TextVariant = "senteval",
+    tasks: Sequence[str] = STS_TASKS,
+    split: str = "test",
 ) -> list[ScoredPairs]:
     """Load STS tasks and check their sizes.
 
     Args:
-        source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an `eval` folder), or
-            SentEval's `data/downstream` folder as its download script leaves it.
-        text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
-            as released, which a SentEval folder lacks.
+        source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an
+            `eval` folder), or SentEval's `data/downstream` folder as its download script leaves it.
+        text: `senteval` is the text of published numbers: tokenised, and lower-cased except for
+            SICK. `raw` is the text as released, which a SentEval folder lacks.
         tasks: Names among `STS_TASKS`.
         split: `test`, or `dev` for STS-B and SICK-R.
 
     Raises:
-        OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs is not the published
-            one.
+        OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs
+            is not the published one.
     """
     if text not in get_args(TextVariant):
-        raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}.")
+        raise OpencseError(
+            f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}."
+        )
     for task in tasks:
         if (task, split) not in PUBLISHED_ROWS:
             offered = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
-            raise OpencseError(f"there is no {split} split of {task!r}", f"Tasks with this split: {offered or 'none'}.")
+            raise OpencseError(
+                f"there is no {split} split of {task!r}",
+                f"Tasks with this split: {offered or 'none'}.",
+            )
     root, of_senteval = sts_folder(source)
     if of_senteval and text != "senteval":
-        raise OpencseError(f"{root} is a SentEval folder, which has the SentEval text only", "Use another source.")
+        raise OpencseError(
+            f"{root} is a SentEval folder, which has the SentEval text only", "Use another source."
+        )
     read = _from_senteval if of_senteval else _from_tsv
     sets = []
     for task in tasks:
         rows = list(read(root, task, split, text))
         check_count(f"{task} {split}", len(rows), "pairs", PUBLISHED_ROWS[task, split])
         first, second, scores, subset = zip(*rows, strict=True)
-        pairs = ScoredPairs(name=task, sentence1=first, sentence2=second, scores=scores, subsets=subset, text=text)
+        pairs = ScoredPairs(
+            name=task, sentence1=first, sentence2=second, scores=scores, subsets=subset, text=text
+        )
         sets.append(pairs if len(set(subset)) > 1 else replace(pairs, subsets=None))
     return sets
 
@@ -259,11 +290,15 @@ def _from_tsv(root: Path, task: str, split: str, text: str) -> Iterator[Row]:
     folder, name = root / _FOLDER.get(task, task), f"{_FILE.get((task, split), split)}.tsv"
     path = find_file(folder, name)
     if path is None:
-        raise OpencseError(f"{folder / name}.gz does not exist", "Fetch the task's file, or leave the task out.")
+        raise OpencseError(
+            f"{folder / name}.gz does not exist", "Fetch the task's file, or leave the task out."
+        )
     ending = "_senteval" if text == "senteval" else ""
     first, second = f"sentence1{ending}", f"sentence2{ending}"
     for line, row in complete_rows(path, first, second, others=["score"]):
-        texts = (respaced(row[first]), respaced(row[second])) if ending else (row[first], row[second])
+        texts = (
+            (respaced(row[first]), respaced(row[second])) if ending else (row[first], row[second])
+        )
         yield *texts, parse_score(row["score"], path, line), str(row.get("subset") or task)
 
 
@@ -272,7 +307,10 @@ def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Row]:
     for subset in _SUBSETS.get(task, ()):
         folder = root / "STS" / f"{task}-en-test"
         sentences, gold = folder / f"STS.input.{subset}.txt", folder / f"STS.gs.{subset}.txt"
-        pairs, scores = [cells for _, cells in senteval_cells(sentences, 0, 1)], list(read_lines(gold))
+        pairs, scores = (
+            [cells for _, cells in senteval_cells(sentences, 0, 1)],
+            list(read_lines(gold)),
+        )
         if len(pairs) != len(scores):
             problem = f"{sentences} has {len(pairs)} lines, {gold} has {len(scores)}"
             raise OpencseError(problem, "Fetch both files again.")
@@ -284,7 +322,10 @@ def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Row]:
     if task == "STS-B":  # tab-separated despite its name
         path, places = root / "STS" / "STSBenchmark" / f"sts-{split}.csv", (5, 6, 4)
     else:
-        path, places = root / "SICK" / f"SICK_{'trial' if split == 'dev' else 'test_annotated'}.txt", (1, 2, 3)
+        path, places = (
+            root / "SICK" / f"SICK_{'trial' if split == 'dev' else 'test_annotated'}.txt",
+            (1, 2, 3),
+        )
     for number, cells in senteval_cells(path, *places, header=task == "SICK-R"):
         yield cells[0], cells[1], parse_score(cells[2], path, number), ""
 
@@ -295,8 +336,8 @@ def development_sets(
     """Read the sets of scored pairs that `--dev` names.
 
     Args:
-        dev: A file of scored pairs, `demo`, `stsb` (STS-B dev below `data`), `none`, or None for `tasks` if there is
-            `data`.
+        dev: A file of scored pairs, `demo`, `stsb` (STS-B dev below `data`), `none`, or None for
+            `tasks` if there is `data`.
         data: The STS files.
         tasks: The development sets that the recipe names (`Selection.tasks`).
 
@@ -311,7 +352,9 @@ def development_sets(
     if (file := development_file(dev)) is not None:
         return [read_pairs(file)]
     if data is None:
-        raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
+        raise OpencseError(
+            "--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev."
+        )
     return load_sts(data, tasks=list(tasks) if dev is None else ["STS-B"], split="dev")
 
 

@@ -18,7 +18,12 @@ from opencse.evaluation.measures import GeometryTask
 from opencse.evaluation.retrieval import RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.sts import STS_TASKS, load_sts
 from opencse.evaluation.task import Results, Task, TextVariant, find_folder
-from opencse.evaluation.written_sets import DEVELOPMENT_TASKS, GUARD_TASKS, load_development, load_guard
+from opencse.evaluation.written_sets import (
+    DEVELOPMENT_TASKS,
+    GUARD_TASKS,
+    load_development,
+    load_guard,
+)
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Cell, Number, Table
 
@@ -53,11 +58,11 @@ def load_suites(
     """Load tasks, grouped by suite.
 
     Args:
-        names: Suites, tasks of `SUITES`, or folders below `source`: a folder with `corpus.jsonl` is a retrieval task,
-            one with `test.jsonl` and without a training part a reranking task, and one with a training and a test part
-            of labelled texts a classification task.
-        source: The data; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None is enough for
-            `development` and `guard`.
+        names: Suites, tasks of `SUITES`, or folders below `source`: a folder with `corpus.jsonl` is
+            a retrieval task, one with `test.jsonl` and without a training part a reranking task,
+            and one with a training and a test part of labelled texts a classification task.
+        source: The data; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None
+            is enough for `development` and `guard`.
         text: Text variant, if there are two.
 
     Raises:
@@ -65,13 +70,17 @@ def load_suites(
     """
     chosen: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        suite, tasks = (name, SUITES[name]) if name in SUITES else (_suite_of(name, source), (name,))
+        suite, tasks = (
+            (name, SUITES[name]) if name in SUITES else (_suite_of(name, source), (name,))
+        )
         listed = chosen.setdefault(suite, [])
         listed += [task for task in tasks if task not in listed]
     return {suite: _load(suite, tasks, source, text) for suite, tasks in chosen.items()}
 
 
-def _load(suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant) -> list[Task]:
+def _load(
+    suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant
+) -> list[Task]:
     if suite == "development":
         return [task for task in load_development() if task.name in names]
     if suite == "guard":
@@ -85,7 +94,10 @@ def _load(suite: str, names: Sequence[str], source: str | Path | None, text: Tex
     if suite == "sts":
         return [*load_sts(source, text=text, tasks=names)]
     if suite == "geometry":
-        splits = {name: load_sts(source, text=text, tasks=["STS-B"], split=name.split()[-1]) for name in names}
+        splits = {
+            name: load_sts(source, text=text, tasks=["STS-B"], split=name.split()[-1])
+            for name in names
+        }
         return [GeometryTask(pairs=replace(pairs, name=name)) for name, (pairs,) in splits.items()]
     if suite == "retrieval":
         return [load_retrieval(source, name, text=text) for name in names]
@@ -127,16 +139,23 @@ class Evaluation(JupyterMixin):
     def __rich__(self) -> RenderableType:
         settings = self.settings
         return Group(
-            Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"), scores_table([self])
+            Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"),
+            scores_table([self]),
         )
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the results with all settings that they depend on, as JSON types."""
     suites = evaluation.results
-    averages = {suite: {"of": _averaged(results), "score": results.average} for suite, results in suites.items()}
+    averages = {
+        suite: {"of": _averaged(results), "score": results.average}
+        for suite, results in suites.items()
+    }
     tasks = {
-        result.task: {"suite": suite, **{key: value for key, value in asdict(result).items() if key != "task"}}
+        result.task: {
+            "suite": suite,
+            **{key: value for key, value in asdict(result).items() if key != "task"},
+        }
         for suite, results in suites.items()
         for result in results.results
     }
@@ -147,7 +166,10 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
         "tasks": tasks,
         "averages": averages,
         **({"average": next(iter(averages.values()))} if len(averages) == 1 else {}),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in _LIBRARIES},
+        },
     }
 
 
@@ -159,7 +181,10 @@ def scores_table(evaluations: Sequence[Evaluation]) -> Table:
         for task in results.results:
             for metric in (task.main,) if task.main and suite in _MAIN_ALONE else task.metrics:
                 same, digits = [scored[task.task] for scored in by_model], 2 if task.main else 4
-                values = (Number(cell.metrics[metric], digits, aside=cell.undefined.get(metric, "")) for cell in same)
+                values = (
+                    Number(cell.metrics[metric], digits, aside=cell.undefined.get(metric, ""))
+                    for cell in same
+                )
                 rows.append([f"{task.task}, {metric}", *values])
             if published := task.details.get("published"):
                 notes.append(f"{task.task}, published: {published}")
@@ -167,7 +192,9 @@ def scores_table(evaluations: Sequence[Evaluation]) -> Table:
             rows.append([f"{suite}, average", *(Number(scored.average) for scored in by_model)])
         if caption := _CAPTIONS.get(suite):
             notes.append(f"{suite}: {caption}; {results.results[0].details.get('text')} text")
-    return Table(("", *(str(evaluation.settings["model"]) for evaluation in evaluations)), rows, notes=notes)
+    return Table(
+        ("", *(str(evaluation.settings["model"]) for evaluation in evaluations)), rows, notes=notes
+    )
 
 
 def _averaged(results: Results) -> list[str]:

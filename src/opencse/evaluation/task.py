@@ -36,7 +36,9 @@ class TextEmbeddings:
         similarity: By what texts are compared; None for the cosine.
     """
 
-    def __init__(self, texts: Sequence[str], matrix: np.ndarray, similarity: Similarity | None = None) -> None:
+    def __init__(
+        self, texts: Sequence[str], matrix: np.ndarray, similarity: Similarity | None = None
+    ) -> None:
         if len(texts) != len(matrix):
             raise OpencseError(f"the model returned {len(matrix)} vectors for {len(texts)} texts")
         if not np.isfinite(matrix).all():
@@ -69,9 +71,9 @@ class TextEmbeddings:
 def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the cosines (n,) of paired rows of `a` and `b` (n, d); 0 if a row is zero (SimCSE's rule).
 
-    Computed in float32 by sentence-transformers' own function. Rounding orders pairs of equal sentences, whose cosine
-    is 1 up to 1e-7, arbitrarily. Ties would be cleaner, but would change STS12, which has 79 of them, by 0.0025 points
-    from the value of sentence-transformers.
+    Computed in float32 by sentence-transformers' own function. Rounding orders pairs of equal
+    sentences, whose cosine is 1 up to 1e-7, arbitrarily. Ties would be cleaner, but would change
+    STS12, which has 79 of them, by 0.0025 points from the value of sentence-transformers.
     """
     from sentence_transformers.util import pairwise_cos_sim
 
@@ -86,12 +88,13 @@ class TaskResult:
     Args:
         task: Name of the task.
         main: Name of the metric that enters averages; None if none does.
-        metrics: Metrics by name; correlations and accuracies times 100. None is undefined, with the reason in
-            `undefined`.
+        metrics: Metrics by name; correlations and accuracies times 100. None is undefined, with the
+            reason in `undefined`.
         rows: Number of test items.
         data_sha256: Hash of the test items, to detect different data under the same name.
         undefined: Reason for each undefined metric, by name.
-        details: Further results and settings (scores by subset, the text variant, …); JSON types only.
+        details: Further results and settings (scores by subset, the text variant, …); JSON types
+            only.
     """
 
     task: str
@@ -166,11 +169,14 @@ def score(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
     return Results(results=tuple(task.score(embeddings) for task in tasks))
 
 
-def evaluate_tasks(encode: Encode, tasks: Sequence[Task], similarity: Similarity | None = None) -> Results:
+def evaluate_tasks(
+    encode: Encode, tasks: Sequence[Task], similarity: Similarity | None = None
+) -> Results:
     """Encode every distinct text of all tasks once, then score each task.
 
     Args:
-        encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` method of any library, or any function.
+        encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` method of any
+            library, or any function.
         tasks: The tasks.
         similarity: By what texts are compared; None for the cosine.
     """
@@ -178,7 +184,9 @@ def evaluate_tasks(encode: Encode, tasks: Sequence[Task], similarity: Similarity
         raise OpencseError("there is nothing to evaluate", "Name at least one task.")
     name, count = Counter(task.name for task in tasks).most_common(1)[0]
     if count > 1:
-        raise OpencseError(f"two tasks are named {name!r}", "Rename one: results are keyed by name.")
+        raise OpencseError(
+            f"two tasks are named {name!r}", "Rename one: results are keyed by name."
+        )
     texts = distinct_texts(tasks)
     return score(tasks, TextEmbeddings(texts, np.asarray(encode(texts)), similarity))
 
@@ -196,7 +204,9 @@ PUBLISHED_ROWS = {
 """Published number of rows by task and part; STS13 is without SMT, which is not redistributed."""
 
 
-def find_folder(source: str | Path, *names: str, below: Sequence[str] = ("", "eval")) -> Path | None:
+def find_folder(
+    source: str | Path, *names: str, below: Sequence[str] = ("", "eval")
+) -> Path | None:
     """Return the first folder below a source, or below one of its folders, that has one of these names."""
     folders = (Path(source) / root / name for root in below for name in names)
     return next((folder for folder in folders if folder.is_dir()), None)
@@ -204,10 +214,20 @@ def find_folder(source: str | Path, *names: str, below: Sequence[str] = ("", "ev
 
 def find_file(folder: Path, *names: str) -> Path | None:
     """Return the first of some files that exists in a folder, with or without `.gz` behind its name."""
-    return next((path for name in names for path in (folder / f"{name}.gz", folder / name) if path.exists()), None)
+    return next(
+        (
+            path
+            for name in names
+            for path in (folder / f"{name}.gz", folder / name)
+            if path.exists()
+        ),
+        None,
+    )
 
 
-def complete_rows(path: Path, *texts: str, others: Sequence[str] = ()) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def complete_rows(
+    path: Path, *texts: str, others: Sequence[str] = ()
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield line number and cells of the rows of a table; blank lines are skipped.
 
     Args:
@@ -216,7 +236,8 @@ def complete_rows(path: Path, *texts: str, others: Sequence[str] = ()) -> Iterat
         others: Columns that hold anything in every row.
 
     Raises:
-        OpencseError: As `read_table`; or a cell is empty, or there is no row. The message has the line number.
+        OpencseError: As `read_table`; or a cell is empty, or there is no row. The message has the
+            line number.
     """
     columns, count = (*texts, *others), 0
     for line, row in read_table(path):
@@ -224,17 +245,23 @@ def complete_rows(path: Path, *texts: str, others: Sequence[str] = ()) -> Iterat
             cell = row.get(column)
             if cell is None or not str(cell).strip():
                 remedy = f"Give every row the columns {', '.join(columns)}."
-                raise OpencseError(f"{path}, line {line}: no {column} among {', '.join(row)}", remedy)
+                raise OpencseError(
+                    f"{path}, line {line}: no {column} among {', '.join(row)}", remedy
+                )
             if column in texts:
                 require_text(cell, column, path, line)
         if row:
             count += 1
             yield line, row
     if not count:
-        raise OpencseError(f"{path} holds no row", f"Give a row with the columns {', '.join(columns)}.")
+        raise OpencseError(
+            f"{path} holds no row", f"Give a row with the columns {', '.join(columns)}."
+        )
 
 
-def senteval_cells(path: Path, *places: int, header: bool = False) -> Iterator[tuple[int, list[str]]]:
+def senteval_cells(
+    path: Path, *places: int, header: bool = False
+) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and some cells, given by their places, of a tab-separated file of SentEval's.
 
     Raises:
@@ -243,7 +270,10 @@ def senteval_cells(path: Path, *places: int, header: bool = False) -> Iterator[t
     for line, text in islice(read_lines(path), header, None):
         cells = text.split("\t")
         if len(cells) <= max(places):
-            raise OpencseError(f"{path}, line {line}: {len(cells)} tab-separated cells are too few", "Fetch it again.")
+            raise OpencseError(
+                f"{path}, line {line}: {len(cells)} tab-separated cells are too few",
+                "Fetch it again.",
+            )
         yield line, [respaced(cells[place]) for place in places]
 
 

@@ -1,7 +1,8 @@
 """Sets written for opencse (docs/data/development-sets.md): what a change of a model may not harm, and should improve.
 
-A guard is search or classification, a `Task` made by one of `_BUILDERS`; a folder of one's own may hold any of its four
-tables, and searches without labels. Triplets ask if a text is nearer to its paraphrase than to its contradiction.
+A guard is search or classification, a `Task` made by one of `_BUILDERS`; a folder of one's own may
+hold any of its four tables, and searches without labels. Triplets ask if a text is nearer to its
+paraphrase than to its contradiction.
 """
 
 from __future__ import annotations
@@ -26,32 +27,43 @@ from opencse.text.corpus import Corpus, query_column
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _SEARCHES, _DOCUMENTS = "searches.txt", "documents.txt"
-_MOST_SEARCHES, _MOST_DOCUMENTS = 1000, 5000  # from the beginning of each file: a run is scored up to seven times
-_SHORTEST = 5  # words of a sentence that is a query of its own; "Others don't." could stand anywhere
+_MOST_SEARCHES, _MOST_DOCUMENTS = (
+    1000,
+    5000,
+)  # from the beginning of each file: a run is scored up to seven times
+_SHORTEST = (
+    5  # words of a sentence that is a query of its own; "Others don't." could stand anywhere
+)
 
 
-def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documents: Iterable[str] = ()) -> list[Task]:
+def load_guard(
+    path: str | Path | None = None, *, prefix: str = "guard", documents: Iterable[str] = ()
+) -> list[Task]:
     """Load guard tasks.
 
     Args:
-        path: A folder that holds any of these files, or the last of them alone; None for the guard set that comes with
-            the package.
+        path: A folder that holds any of these files, or the last of them alone; None for the guard
+            set that comes with the package.
 
-            - `questions.tsv` (`group`, `question`): every question searches for the others of its group.
-            - `answers.tsv` (`question`, `passage`): every question searches all passages for its own; a row without a
-              question is one more passage to search.
-            - `topics.tsv` (`topic`, `text`): the ten nearest texts of each text should have its topic.
-            - `long.tsv` (`summary`, `text`): the summary and every sentence of a text search for that text.
-            - `searches.txt`, one search per line, without labels: what the untouched model, which is the first that is
-              scored, finds first stays among the ten nearest. They search `documents.txt`, one text per line. The first
-              1,000 searches and 5,000 texts are taken.
+            - `questions.tsv` (`group`, `question`): every question searches for the others of its
+            group.
+            - `answers.tsv` (`question`, `passage`): every question searches all passages for its
+              own; a row without a question is one more passage to search.
+            - `topics.tsv` (`topic`, `text`): the ten nearest texts of each text should have its
+            topic.
+            - `long.tsv` (`summary`, `text`): the summary and every sentence of a text search for
+            that text.
+            - `searches.txt`, one search per line, without labels: what the untouched model, which
+              is the first that is scored, finds first stays among the ten nearest. They search
+              `documents.txt`, one text per line. The first 1,000 searches and 5,000 texts are
+              taken.
 
         prefix: What the names of the tasks begin with, before `-questions` and so on.
         documents: Texts to search where there is no `documents.txt`.
 
     Returns:
-        The tasks, in the order of `GUARD_TASKS`, and then that of the searches; of a folder of one's own those whose
-        file is there.
+        The tasks, in the order of `GUARD_TASKS`, and then that of the searches; of a folder of
+        one's own those whose file is there.
 
     Raises:
         OpencseError: There is none of the files, or one of them lacks a column or a text.
@@ -70,7 +82,9 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
         tasks.append(_searches(f"{prefix}-searches", chosen / _SEARCHES, documents))
     if not tasks:
         tables = ", ".join(f"{table}.tsv" for table in _BUILDERS)
-        raise OpencseError(f"{chosen} holds no guard", f"Put one of these files there: {tables}, {_SEARCHES}.")
+        raise OpencseError(
+            f"{chosen} holds no guard", f"Put one of these files there: {tables}, {_SEARCHES}."
+        )
     return tasks
 
 
@@ -80,7 +94,9 @@ def _rows(path: Path, *columns: str, optional: str = "") -> list[dict[str, str]]
     numbered = complete_rows(path, others=columns)
     rows = [{name: str(row.get(name) or "").strip() for name in names} for _, row in numbered]
     if len(rows) < LEAST_ROWS:
-        note(f"{path}: {len(rows)} rows are too few for a guard: chance decides (at least {LEAST_ROWS})")
+        note(
+            f"{path}: {len(rows)} rows are too few for a guard: chance decides (at least {LEAST_ROWS})"
+        )
     return rows
 
 
@@ -91,8 +107,13 @@ def _questions(name: str, path: Path) -> Task:
         groups.setdefault(row["group"], []).append(place)
     alone = next((group for group, places in groups.items() if len(places) < 2), None)
     if alone is not None:
-        raise OpencseError(f"{path}: the group {alone!r} has one question", "Give each group two or more.")
-    searches = [(row["question"], [i for i in groups[row["group"]] if i != place]) for place, row in enumerate(rows)]
+        raise OpencseError(
+            f"{path}: the group {alone!r} has one question", "Give each group two or more."
+        )
+    searches = [
+        (row["question"], [i for i in groups[row["group"]] if i != place])
+        for place, row in enumerate(rows)
+    ]
     return _retrieval(name, searches, [row["question"] for row in rows], others_only=True)
 
 
@@ -105,24 +126,42 @@ def _answers(name: str, path: Path) -> Task:
 def _long(name: str, path: Path) -> Task:
     rows, searches = _rows(path, "summary", "text"), []
     for place, row in enumerate(rows):
-        sentences = [sentence for sentence in _SENTENCE_END.split(row["text"]) if len(sentence.split()) >= _SHORTEST]
+        sentences = [
+            sentence
+            for sentence in _SENTENCE_END.split(row["text"])
+            if len(sentence.split()) >= _SHORTEST
+        ]
         searches += [(query, [place]) for query in (row["summary"], *sentences)]
     return _retrieval(name, searches, [row["text"] for row in rows])
 
 
 def _retrieval(
-    name: str, searches: Sequence[tuple[str, Sequence[int]]], corpus: Sequence[str], *, others_only: bool = False
+    name: str,
+    searches: Sequence[tuple[str, Sequence[int]]],
+    corpus: Sequence[str],
+    *,
+    others_only: bool = False,
 ) -> Task:
     """Return a task whose searches should find the texts at some places of the corpus."""
-    queries, relevant = [query for query, _ in searches], [dict.fromkeys(places, 1.0) for _, places in searches]
+    queries, relevant = (
+        [query for query, _ in searches],
+        [dict.fromkeys(places, 1.0) for _, places in searches],
+    )
     return RetrievalTask(
-        name=name, queries=queries, corpus=corpus, relevant=relevant, others_only=others_only, main="mrr"
+        name=name,
+        queries=queries,
+        corpus=corpus,
+        relevant=relevant,
+        others_only=others_only,
+        main="mrr",
     )
 
 
 def _topics(name: str, path: Path) -> Task:
     rows = _rows(path, "topic", "text")
-    return NeighbourTask(name=name, items=[row["text"] for row in rows], labels=[row["topic"] for row in rows])
+    return NeighbourTask(
+        name=name, items=[row["text"] for row in rows], labels=[row["topic"] for row in rows]
+    )
 
 
 def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:
@@ -130,7 +169,9 @@ def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:
     searches = _first(file.texts(query_column(file.columns, path)), _MOST_SEARCHES)
     searched = _first(documents, _MOST_DOCUMENTS)
     if not searched:
-        raise OpencseError(f"{path}: no texts to search", f"Put {_DOCUMENTS} beside it, one text per line.")
+        raise OpencseError(
+            f"{path}: no texts to search", f"Put {_DOCUMENTS} beside it, one text per line."
+        )
     return KeptHitsTask(name, searches, searched)
 
 
@@ -175,8 +216,8 @@ class Triplet:
 class TripletSet:
     """A task: the share of triplets whose positive has the higher cosine with the anchor; a tie counts as wrong.
 
-    Metrics, in percent: `accuracy` (the main one), and for each group `column: value`. Their counts are in
-    `details["rows"]`. All triplets have the same grouping columns.
+    Metrics, in percent: `accuracy` (the main one), and for each group `column: value`. Their counts
+    are in `details["rows"]`. All triplets have the same grouping columns.
 
     Attributes:
         name: Name in tables and files.
@@ -201,7 +242,9 @@ class TripletSet:
 
     def margins(self, embeddings: TextEmbeddings) -> np.ndarray:
         """Return the cosine with the positive minus that with the negative, (n,); above 0 is right."""
-        anchor, positive, negative = ([getattr(triplet, side) for triplet in self.triplets] for side in _TEXTS)
+        anchor, positive, negative = (
+            [getattr(triplet, side) for triplet in self.triplets] for side in _TEXTS
+        )
         return embeddings.paired(anchor, positive) - embeddings.paired(anchor, negative)
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
@@ -237,23 +280,29 @@ def read_triplets(path: str | Path) -> TripletSet:
     """Read triplets from a `.tsv`, `.csv` or `.jsonl` file, plain or `.gz`.
 
     Args:
-        path: A table with the columns `anchor`, `positive` and `negative`. A column `id` names the rows (by default
-            their line); every other column groups them.
+        path: A table with the columns `anchor`, `positive` and `negative`. A column `id` names the
+            rows (by default their line); every other column groups them.
 
     Raises:
-        OpencseError: The file cannot be read, a column or a text is missing, two rows have one id, or a positive or
-            negative repeats its anchor or the other; the message names the line.
+        OpencseError: The file cannot be read, a column or a text is missing, two rows have one id,
+            or a positive or negative repeats its anchor or the other; the message names the line.
     """
     path = Path(path)
     columns = table_columns(path)
     triplets: dict[str, Triplet] = {}
-    for line, row in complete_rows(path, *_TEXTS, others=[name for name in columns if name not in _TEXTS]):
+    for line, row in complete_rows(
+        path, *_TEXTS, others=[name for name in columns if name not in _TEXTS]
+    ):
         cells = {name: str(row[name]).strip() for name in columns}
         anchor, positive, negative = (cells.pop(name) for name in _TEXTS)
         name = cells.pop("id", f"line {line}")
         if name in triplets:
             raise OpencseError(f"{path}, line {line}: the id {name!r} occurs twice", "Rename one.")
         if len({anchor, positive, negative}) < 3:
-            raise OpencseError(f"{path}, line {line}: two of the three texts are equal", "Drop the row.")
-        triplets[name] = Triplet(id=name, anchor=anchor, positive=positive, negative=negative, groups=cells)
+            raise OpencseError(
+                f"{path}, line {line}: two of the three texts are equal", "Drop the row."
+            )
+        triplets[name] = Triplet(
+            id=name, anchor=anchor, positive=positive, negative=negative, groups=cells
+        )
     return TripletSet(name=path.name.partition(".")[0], triplets=tuple(triplets.values()))

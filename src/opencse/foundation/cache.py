@@ -1,7 +1,7 @@
 """The cache that runs share, and the stores in it: columns of texts, lists, vectors or numbers, memory-mapped.
 
-A store is a folder of NumPy arrays, one or more for each column, so reading a row touches only the pages of that row.
-The least recently used entries of the cache go first.
+A store is a folder of NumPy arrays, one or more for each column, so reading a row touches only the
+pages of that row. The least recently used entries of the cache go first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def cache_root() -> Path:
     if sys.platform != "darwin" and (folder := os.environ.get("XDG_CACHE_HOME")):
         return Path(folder) / "opencse"
     try:
-        return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "opencse"
+        return (
+            Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "opencse"
+        )
     except RuntimeError:  # neither HOME nor an entry in the user database
         return Path(tempfile.gettempdir()) / f"opencse-{os.getuid()}"
 
@@ -62,7 +64,10 @@ def clear_cache() -> int:
     freed = 0
     for kind in KINDS:
         for path in _entries(kind):
-            with writable(path), contextlib.suppress(FileNotFoundError):  # another process removes it at the same time
+            with (
+                writable(path),
+                contextlib.suppress(FileNotFoundError),
+            ):  # another process removes it at the same time
                 freed += _size(path)
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
     return freed
@@ -100,7 +105,11 @@ def _entries(kind: str) -> list[Path]:
     folder = cache_root() / kind
     if os.path.islink(folder) or not os.path.isdir(folder):
         return []
-    return [path for path in folder.iterdir() if _ENTRY.search(path.name) and not path.name.startswith(".")]
+    return [
+        path
+        for path in folder.iterdir()
+        if _ENTRY.search(path.name) and not path.name.startswith(".")
+    ]
 
 
 def _size(path: Path) -> int:
@@ -119,8 +128,10 @@ class Column(NamedTuple):
     """A column of n rows.
 
     Attributes:
-        values: Numbers (n,), vectors (n, d), or the lists or UTF-8 bytes of all rows one after another; read-only.
-        offsets: int64 (n + 1,); row i holds `values[offsets[i]:offsets[i + 1]]`. None for numbers and vectors.
+        values: Numbers (n,), vectors (n, d), or the lists or UTF-8 bytes of all rows one after
+            another; read-only.
+        offsets: int64 (n + 1,); row i holds `values[offsets[i]:offsets[i + 1]]`. None for numbers
+            and vectors.
         valid: bool (n,), False for a null; None if no row is null.
     """
 
@@ -166,7 +177,10 @@ class Store:
         assert offsets is not None
         starts, ends = offsets[rows], offsets[rows + 1]
         data = memoryview(values)  # type: ignore[arg-type]  # slices of an array take ten times as long
-        return [str(data[start:end], "utf-8") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return [
+            str(data[start:end], "utf-8")
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
 
 
 class StoreWriter:
@@ -255,7 +269,11 @@ class _Spool:
             self._file.write(np.ascontiguousarray(chunk, self._kind).data)
         else:
             cells = [cell or b"" for cell in chunk]
-            self._file.write(b"".join(c if isinstance(c, bytes) else np.array(c, self._kind).tobytes() for c in cells))
+            self._file.write(
+                b"".join(
+                    c if isinstance(c, bytes) else np.array(c, self._kind).tobytes() for c in cells
+                )
+            )
             self._lengths.append(np.array([len(cell) for cell in cells], np.int64))
             self._valid.append(np.array([cell is not None for cell in chunk], bool))
 
@@ -263,7 +281,9 @@ class _Spool:
         """Return the values, and of texts and lists the offsets and perhaps the nulls, by the ends of their names."""
         self._file.flush()
         # An empty file cannot be mapped.
-        values = np.memmap(self._file, self._kind, "r") if self._file.tell() else np.zeros(0, self._kind)
+        values = (
+            np.memmap(self._file, self._kind, "r") if self._file.tell() else np.zeros(0, self._kind)
+        )
         arrays: dict[str, np.ndarray] = {"": values.reshape(self._shape)}
         if self._lengths:
             arrays[".offsets"] = np.concatenate([[0], np.concatenate(self._lengths).cumsum()])

@@ -11,8 +11,8 @@ _LONGEST = 900
 class OpencseError(Exception):
     """An invalid input, with a message that says how to fix it.
 
-    The command line prints it as one line and exits with code 2; from Python it is raised as it is. Anything that is
-    not an `OpencseError` is a defect of this library.
+    The command line prints it as one line and exits with code 2; from Python it is raised as it is.
+    Anything that is not an `OpencseError` is a defect of this library.
 
     Args:
         problem: What is wrong, naming the file, key or value.
@@ -22,12 +22,16 @@ class OpencseError(Exception):
     def __init__(self, problem: str, remedy: str = "") -> None:
         self.problem = _shortened(problem)
         self.remedy = _shortened(remedy)
-        super().__init__(f"{self.problem.rstrip('.')}. {self.remedy}".strip() if remedy else self.problem)
+        super().__init__(
+            f"{self.problem.rstrip('.')}. {self.remedy}".strip() if remedy else self.problem
+        )
 
 
 def _shortened(text: str) -> str:
     """Return a text of at most `_LONGEST` characters: a file may hold a name or a number of any length."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST * 2 // 3]} … {text[-_LONGEST // 4 :]}"
+    return (
+        text if len(text) <= _LONGEST else f"{text[: _LONGEST * 2 // 3]} … {text[-_LONGEST // 4 :]}"
+    )
 
 
 class Interrupted(Exception):
@@ -43,4 +47,6 @@ def imported(package: str, extra: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError:
-        raise OpencseError(f"the package {package} is not installed", f'pip install "opencse[{extra}]"') from None
+        raise OpencseError(
+            f"the package {package} is not installed", f'pip install "opencse[{extra}]"'
+        ) from None

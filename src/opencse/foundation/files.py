@@ -26,8 +26,8 @@ _ATTEMPTS = 10  # to rename a folder that other processes rename too
 def replaced(path: Path, *, folder: bool = False) -> Iterator[Path]:
     """Yield a temporary file beside `path`, or an empty folder; if the block succeeds, it replaces `path` in one step.
 
-    A killed process leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no
-    `path`, but never a mixture.
+    A killed process leaves the old folder, the new one, or (between two renames) the old one under
+    a dotted name and no `path`, but never a mixture.
 
     Raises:
         OpencseError: The file or folder cannot be written, or the disk is full.
@@ -36,13 +36,17 @@ def replaced(path: Path, *, folder: bool = False) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
         temporary.mkdir() if folder else temporary.touch()
-        mode = stat.S_IMODE(temporary.stat().st_mode)  # as the user's umask has it; some writers set other modes
+        mode = stat.S_IMODE(
+            temporary.stat().st_mode
+        )  # as the user's umask has it; some writers set other modes
     try:
         yield temporary
         for file in temporary.rglob("*") if folder else (temporary,):
             file.chmod(mode if file.is_dir() else mode & 0o666)
             if file.is_file():
-                with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
+                with file.open(
+                    "r+b"
+                ) as stream:  # Windows syncs only files that are open for writing
                     os.fsync(stream.fileno())
         with writable(path):
             _put_in_place(temporary, path) if folder else temporary.replace(path)
@@ -104,13 +108,15 @@ def make_folder(path: Path) -> Path:
     """Create a folder and its parents, and check that files can be written into it.
 
     Raises:
-        OpencseError: A file has this name, the file system is read-only or full, or the name is not allowed.
+        OpencseError: A file has this name, the file system is read-only or full, or the name is not
+            allowed.
     """
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise OpencseError(
-            f"{path}: the folder's name is not UTF-8", "Some libraries cannot write there: choose another."
+            f"{path}: the folder's name is not UTF-8",
+            "Some libraries cannot write there: choose another.",
         ) from None
     with writable(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -122,11 +128,15 @@ def make_folder(path: Path) -> Path:
 def disk_problem(error: BaseException) -> tuple[str, str] | None:
     """Return what keeps a disk from taking a file, and the remedy; None for other errors.
 
-    Libraries such as safetensors wrap the operating system's error in their own, so the message counts as well.
+    Libraries such as safetensors wrap the operating system's error in their own, so the message
+    counts as well.
     """
     number, text = getattr(error, "errno", None), str(error).lower()
     if number in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text:
-        return "the disk is full", "Free some space, or write to another disk (-o, TMPDIR, OPENCSE_CACHE)."
+        return (
+            "the disk is full",
+            "Free some space, or write to another disk (-o, TMPDIR, OPENCSE_CACHE).",
+        )
     if number == errno.EFBIG or "file too large" in text:
         return (
             "the file is larger than the file system or a limit of this process allows",
@@ -140,7 +150,11 @@ CHECKSUMS = "checksums.json"
 
 def write_checksums(folder: Path) -> None:
     """Write `checksums.json` into a folder, with the SHA-256 of every file by name."""
-    sums = {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    sums = {
+        path.relative_to(folder).as_posix(): sha256(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
 
@@ -148,7 +162,10 @@ def find_damage(folder: Path) -> str | None:
     """Return a description of a missing or changed file of a sealed folder; None if it is intact."""
     try:
         sums = read_json(folder / CHECKSUMS)
-        return next((f"{name} was changed" for name, sum_ in sums.items() if sha256(folder / name) != sum_), None)
+        return next(
+            (f"{name} was changed" for name, sum_ in sums.items() if sha256(folder / name) != sum_),
+            None,
+        )
     except OpencseError as error:
         return error.problem
     except (OSError, ValueError) as error:
@@ -175,8 +192,8 @@ _HELD: Counter[Path] = Counter()
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
 
-    The lock is the system's (`flock`), on the file `.lock`, and is released when the process ends, even if it is
-    killed. Windows and file systems without locks have none.
+    The lock is the system's (`flock`), on the file `.lock`, and is released when the process ends,
+    even if it is killed. Windows and file systems without locks have none.
 
     Raises:
         OpencseError: Another process holds the lock, or the folder cannot be written.
@@ -195,7 +212,9 @@ def locked(folder: Path) -> Iterator[None]:
         _HELD[place] -= 1
         if file is not None:
             with contextlib.suppress(OSError):
-                (folder / LOCK).unlink(missing_ok=True)  # before closing: nobody may lock a removed file
+                (folder / LOCK).unlink(
+                    missing_ok=True
+                )  # before closing: nobody may lock a removed file
                 file.close()
                 if new:
                     folder.rmdir()  # fails unless the folder is empty
@@ -210,11 +229,14 @@ def _lock(folder: Path) -> IO[bytes]:
         except BlockingIOError:
             file.close()
             raise OpencseError(
-                f"{folder}: in use by another process", "Wait until it ends, or choose another folder."
+                f"{folder}: in use by another process",
+                "Wait until it ends, or choose another folder.",
             ) from None
         except OSError:  # a file system without locks
             pass
-        with contextlib.suppress(FileNotFoundError):  # removed between opening and locking: try again
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # removed between opening and locking: try again
             if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
                 return file
         file.close()

@@ -20,9 +20,24 @@ def public_names(module: str) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if not places:
             loader: Any = sys.modules[module].__loader__
-            blocks = [node.body for node in ast.parse(loader.get_source(module)).body if isinstance(node, ast.If)]
-            imports = [statement for body in blocks for statement in body if isinstance(statement, ast.ImportFrom)]
-            places.update({alias.name: str(statement.module) for statement in imports for alias in statement.names})
+            blocks = [
+                node.body
+                for node in ast.parse(loader.get_source(module)).body
+                if isinstance(node, ast.If)
+            ]
+            imports = [
+                statement
+                for body in blocks
+                for statement in body
+                if isinstance(statement, ast.ImportFrom)
+            ]
+            places.update(
+                {
+                    alias.name: str(statement.module)
+                    for statement in imports
+                    for alias in statement.names
+                }
+            )
         if name not in places:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         value = getattr(importlib.import_module(places[name]), name)

@@ -37,7 +37,8 @@ class Measures:
     """Everything that is measured of a model while it trains.
 
     Attributes:
-        development: Scores whose mean is the development score, higher is better; None to select no step by scores.
+        development: Scores whose mean is the development score, higher is better; None to select no
+            step by scores.
         guards: Scores that must not fall, which limit the strength of a meaning block.
         meaning: Scores of what the block is for, shown beside the guards.
         watch: Further measures, logged with each development score.

@@ -45,14 +45,17 @@ def check_range(settings: object, interval: str, *names: str) -> None:
 
     Args:
         settings: An object with these attributes: numbers, or tuples of them.
-        interval: In the notation of mathematics, such as `[0, 1)` for numbers of at least 0 and below 1.
+        interval: In the notation of mathematics, such as `[0, 1)` for numbers of at least 0 and
+            below 1.
         names: Names of the attributes.
     """
     low, high = map(float, interval[1:-1].split(","))
     for name in names:
         value = getattr(settings, name)
         for number in value if isinstance(value, tuple) else (value,):
-            at_an_end = (number == low and interval[0] == "[") or (number == high and interval[-1] == "]")
+            at_an_end = (number == low and interval[0] == "[") or (
+                number == high and interval[-1] == "]"
+            )
             if number is not None and not (low < number < high or at_an_end):
                 raise ValueError(f"{name} must lie in {interval}, not {number}")
 
@@ -66,7 +69,9 @@ def check_seed(seed: int) -> None:
 def check_minutes(minutes: float) -> None:
     """Raise an `OpencseError` if a time limit is not a positive, finite number."""
     if not 0 < minutes < math.inf:
-        raise OpencseError(f"{minutes:g} minutes are not a time limit", "Give a number of minutes, such as 15.")
+        raise OpencseError(
+            f"{minutes:g} minutes are not a time limit", "Give a number of minutes, such as 15."
+        )
 
 
 def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.ndarray:
@@ -91,4 +96,6 @@ def few_sentences(texts: Iterable[str]) -> list[str]:
             f"{len(seen)} different sentences are too few to train on: {LEAST_SENTENCES} are the least",
             f"Give {FEW_SENTENCES} or more, or try the command on `demo`.",
         )
-    return [f"{len(seen)} different sentences are few to train on: with fewer than {FEW_SENTENCES}, scores say little"]
+    return [
+        f"{len(seen)} different sentences are few to train on: with fewer than {FEW_SENTENCES}, scores say little"
+    ]

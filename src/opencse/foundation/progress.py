@@ -1,7 +1,7 @@
 """How far a long phase is: a bar on a terminal or in a notebook, a line every thirty seconds anywhere else.
 
-Everything that opencse says while it works goes through this module and to standard error, so that one switch
-(`set_quiet`) silences it.
+Everything that opencse says while it works goes through this module and to standard error, so that
+one switch (`set_quiet`) silences it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Phase:
         self._lines = threading.Thread(target=self._write_lines, daemon=True)
         if not show or _quiet:
             return
-        if sys.stderr.isatty() or ("ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")):
+        if sys.stderr.isatty() or (
+            "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")
+        ):
             self._bar = _open_bars().add_task("", phase=self)
         else:
             self._lines.start()
@@ -194,7 +196,11 @@ def duration(seconds: float) -> str:
 
 def about(seconds: float) -> str:
     """Return a time span as exactly as an estimate is: in minutes, or below that in tens of seconds."""
-    return duration(60 * round(seconds / 60)) if seconds >= 90 else duration(10 * max(1, round(seconds / 10)))
+    return (
+        duration(60 * round(seconds / 60))
+        if seconds >= 90
+        else duration(10 * max(1, round(seconds / 10)))
+    )
 
 
 def _write(line: str) -> None:
@@ -230,8 +236,14 @@ class Timings:
 
     def line(self) -> str:
         """Return all parts of at least a second, the longest first."""
-        parts = [f"{name} {duration(seconds)}" for name, seconds in self.rounded().items() if seconds >= 1]
-        return f"{duration(sum(self.seconds.values()))} in all" + (f": {', '.join(parts)}" if parts else "")
+        parts = [
+            f"{name} {duration(seconds)}"
+            for name, seconds in self.rounded().items()
+            if seconds >= 1
+        ]
+        return f"{duration(sum(self.seconds.values()))} in all" + (
+            f": {', '.join(parts)}" if parts else ""
+        )
 
     def _count(self) -> None:
         now = time.perf_counter()

@@ -1,7 +1,7 @@
 """Reading of files that users give: every failure becomes an `OpencseError` of one clear line.
 
-Code that reads through these functions need not check again that a path is a regular file, that a text is UTF-8, or
-that a JSON document is an object.
+Code that reads through these functions need not check again that a path is a regular file, that a
+text is UTF-8, or that a JSON document is an object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,20 @@ FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Pa
 """The formats of a corpus, for messages."""
 PACKAGES = {".pdf": "pypdf", ".docx": "docx"}
 """Documents that need a package of the extra `documents`, and its module."""
-UNREAD = (".odt", ".epub", ".rst", ".rtf", ".tex", ".doc", ".pptx", ".xlsx", ".xls", ".ods", ".json", ".arrow")
+UNREAD = (
+    ".odt",
+    ".epub",
+    ".rst",
+    ".rtf",
+    ".tex",
+    ".doc",
+    ".pptx",
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".json",
+    ".arrow",
+)
 """Extensions of documents that people have and that are not read."""
 LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
@@ -32,11 +45,23 @@ LARGEST_DOCUMENT = 64 * 2**20
 """Bytes of the largest JSON document that is read whole."""
 _CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")  # U+0085 is a line separator
 _CHECKED = 1000  # lines that may have no control character
-_FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryError, OverflowError, KeyError, TypeError)
+_FAILURES = (
+    OSError,
+    ValueError,
+    EOFError,
+    zlib.error,
+    RecursionError,
+    MemoryError,
+    OverflowError,
+    KeyError,
+    TypeError,
+)
 
 
 @contextlib.contextmanager
-def translate_errors(place: object, problem: str, remedy: str, *failures: type[Exception]) -> Iterator[None]:
+def translate_errors(
+    place: object, problem: str, remedy: str, *failures: type[Exception]
+) -> Iterator[None]:
     """Turn the exceptions that readers raise on broken input into an `OpencseError`; others pass.
 
     Args:
@@ -60,24 +85,32 @@ def error_reason(error: BaseException) -> str:
     """Return the first line of an exception's message, at most 300 characters; its class if there is no message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    )[:300]
 
 
 def unknown_format(path: Path) -> OpencseError:
     """Return the error for a file whose format is not read."""
     kind = path.suffix.lower()
     if kind in PACKAGES and importlib.util.find_spec(PACKAGES[kind]) is not None:
-        return OpencseError(f"{path}: a document, but a table or a list of texts is read here", f"Known: {FORMATS}.")
+        return OpencseError(
+            f"{path}: a document, but a table or a list of texts is read here", f"Known: {FORMATS}."
+        )
     if kind in PACKAGES:
         return OpencseError(
-            f"{path}: needs the package {PACKAGES[kind]} to be read", 'pip install "opencse[documents]"'
+            f"{path}: needs the package {PACKAGES[kind]} to be read",
+            'pip install "opencse[documents]"',
         )
     if kind in UNREAD:
         return OpencseError(
             f"{path}: {kind[1:].upper()} files are not read",
             "Convert it first: text to Markdown or DOCX, tables to CSV or JSON Lines.",
         )
-    return OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: .md, .html, .pdf, .docx, {FORMATS}.")
+    return OpencseError(
+        f"{path}: unknown corpus format '{path.suffix}'",
+        f"Known: .md, .html, .pdf, .docx, {FORMATS}.",
+    )
 
 
 def file_extension(path: Path) -> str:
@@ -89,7 +122,8 @@ def file_extension(path: Path) -> str:
 def existing_path(path: str | Path) -> Path:
     """Return the path of a regular file or a folder, after checking that it exists.
 
-    Devices, pipes and sockets are refused: they have no end or can be read only once, but a corpus is read repeatedly.
+    Devices, pipes and sockets are refused: they have no end or can be read only once, but a corpus
+    is read repeatedly.
 
     Raises:
         OpencseError: The path is empty, there is no file or folder at it, or it is of another kind.
@@ -100,7 +134,9 @@ def existing_path(path: str | Path) -> Path:
     with translate_errors(path, "cannot be read", "Check the path."):
         mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise OpencseError(f"{path}: is a device, a pipe or a socket, not a file", "Write it to a file first.")
+        raise OpencseError(
+            f"{path}: is a device, a pipe or a socket, not a file", "Write it to a file first."
+        )
     return path
 
 
@@ -130,7 +166,9 @@ def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.") -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise OpencseError(f"{path}: not valid UTF-8 ({error.reason} at byte {error.start})", remedy) from None
+        raise OpencseError(
+            f"{path}: not valid UTF-8 ({error.reason} at byte {error.start})", remedy
+        ) from None
 
 
 def read_json(path: str | Path, remedy: str = "Write it again.") -> dict[str, Any]:
@@ -146,15 +184,17 @@ def json_object(text: str, place: str, remedy: str) -> dict[str, Any]:
     """Parse a JSON object; `place` names it in messages.
 
     Raises:
-        OpencseError: The text is not JSON or not an object, is nested too deep, or has a number of more than 4,300
-            digits.
+        OpencseError: The text is not JSON or not an object, is nested too deep, or has a number of
+            more than 4,300 digits.
     """
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise OpencseError(f"{place}: not JSON ({error.msg})", remedy) from None
     except (ValueError, RecursionError) as error:
-        raise OpencseError(f"{place}: not JSON that can be read ({error_reason(error)})", remedy) from None
+        raise OpencseError(
+            f"{place}: not JSON that can be read ({error_reason(error)})", remedy
+        ) from None
     if not isinstance(value, dict):
         raise OpencseError(f"{place}: not a JSON object", remedy)
     return value
@@ -168,13 +208,16 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
     """
     for column in columns:
         if column not in present:
-            raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")
+            raise OpencseError(
+                f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}."
+            )
 
 
 def check_characters(text: str, path: Path, line: int) -> None:
     """Refuse a NUL, half of a surrogate pair, and in the first lines a control character above U+007F.
 
-    Such a control character shows that an encoding was mistaken; large corpora of the web have some in later lines.
+    Such a control character shows that an encoding was mistaken; large corpora of the web have some
+    in later lines.
 
     Raises:
         OpencseError: A line or a cell of a file has such a character; the message names the line.
@@ -182,7 +225,10 @@ def check_characters(text: str, path: Path, line: int) -> None:
     if (text.isascii() and "\0" not in text) or not (wrong := _CONTROL.search(text)):
         return
     if wrong[0] == "\0":
-        problem, remedy = "a NUL character, which no text has", "Convert it by `iconv -f utf-16le -t utf-8`."
+        problem, remedy = (
+            "a NUL character, which no text has",
+            "Convert it by `iconv -f utf-16le -t utf-8`.",
+        )
     elif wrong[0] >= "\ud800":
         problem, remedy = "half of a surrogate pair, which is no character", "Write both halves."
     elif line < _CHECKED:

@@ -41,7 +41,11 @@ class Number:
             return "undefined"
         sign = "+" if self.signed else ""
         figure = f"{self.value:{sign}z,.{self.digits}f}".replace("-", "−")
-        return figure + ("" if self.deviation is None else f" ± {self.deviation:.{self.digits}f}") + self.unit
+        return (
+            figure
+            + ("" if self.deviation is None else f" ± {self.deviation:.{self.digits}f}")
+            + self.unit
+        )
 
     def __str__(self) -> str:
         if not self.aside:
@@ -83,7 +87,9 @@ class Table:
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = RichTable(box=None, pad_edge=False, header_style="bold", show_header=any(self.columns))
+        table = RichTable(
+            box=None, pad_edge=False, header_style="bold", show_header=any(self.columns)
+        )
         for column, figures in zip(self.columns, self._figures(), strict=True):
             table.add_column(Text(column), justify="right" if figures else "left", overflow="fold")
         for row, total in self._texts():
@@ -108,7 +114,8 @@ class Table:
         figures = [' class="figure"' if numeric else "" for numeric in self._figures()]
         labels = [escape(column) for column in self.columns]
         head = "".join(
-            f'<th scope="col"{right}><bdi>{label}</bdi></th>' for label, right in zip(labels, figures, strict=True)
+            f'<th scope="col"{right}><bdi>{label}</bdi></th>'
+            for label, right in zip(labels, figures, strict=True)
         )
         body = ""
         for row, total in self._texts():
@@ -122,20 +129,27 @@ class Table:
         title = f"<h3>{escape(self.title)}</h3>\n" if self.title else ""
         notes = "".join(f'<p class="small">{escape(note)}</p>\n' for note in self.notes)
         table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
-        region = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}">'
+        region = (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}">'
+        )
         return f'<section class="table">\n{title}{notes}{region}\n{table}\n</div>\n</section>'
 
     __html__ = _repr_html_ = html  # for Jinja, and for notebooks
 
     def _figures(self) -> list[bool]:
         """Return for each column whether it holds figures."""
-        return [any(not isinstance(row[i], str) for row in self.rows) for i in range(len(self.columns))]
+        return [
+            any(not isinstance(row[i], str) for row in self.rows) for i in range(len(self.columns))
+        ]
 
     def _texts(self) -> list[tuple[list[str], bool]]:
         """Return the cells of each row as text, and whether the row is a total."""
         first_total = len(self.rows) - self.totals
         return [
-            ([str(Number(cell, 0) if isinstance(cell, int) else cell) for cell in row], i >= first_total)
+            (
+                [str(Number(cell, 0) if isinstance(cell, int) else cell) for cell in row],
+                i >= first_total,
+            )
             for i, row in enumerate(self.rows)
         ]
 

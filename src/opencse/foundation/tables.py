@@ -58,8 +58,13 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
     if _is_parquet(path):
         for file in _parquet_files(path):
             require_columns(columns, parquet_schema(file).names, file)
-            rows = (zip(*(c.to_pylist() for c in batch.columns), strict=True) for batch in _batches(file, columns))
-            yield from ((file, number, row) for number, row in enumerate(chain.from_iterable(rows), 1))
+            rows = (
+                zip(*(c.to_pylist() for c in batch.columns), strict=True)
+                for batch in _batches(file, columns)
+            )
+            yield from (
+                (file, number, row) for number, row in enumerate(chain.from_iterable(rows), 1)
+            )
     else:
         if present:  # an empty file has no rows either
             require_columns(columns, present, path)
@@ -74,11 +79,13 @@ def _is_parquet(path: Path) -> bool:
 def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     r"""Yield `(line number, text)` of a file, plain or `.gz`; lines end at `\n` or `\r\n`.
 
-    Other Unicode line separators are part of the text. A byte order mark is dropped; that of UTF-16 names the encoding.
+    Other Unicode line separators are part of the text. A byte order mark is dropped; that of UTF-16
+    names the encoding.
 
     Raises:
-        OpencseError: The path is missing, not a regular file, or an incomplete gzip file; or a line is not in this
-            encoding, is longer than `LONGEST_LINE`, or has control characters (`check_characters`; not in Latin-1).
+        OpencseError: The path is missing, not a regular file, or an incomplete gzip file; or a line
+            is not in this encoding, is longer than `LONGEST_LINE`, or has control characters
+            (`check_characters`; not in Latin-1).
     """
     line, wide = 0, False
     path = regular_file(path)
@@ -107,22 +114,26 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
         raise OpencseError(
-            f"{path}, after line {line}: not a complete gzip file ({problem})", "Copy or compress it again."
+            f"{path}, after line {line}: not a complete gzip file ({problem})",
+            "Copy or compress it again.",
         ) from None
     except OSError as problem:
-        raise OpencseError(f"{path}, after line {line}: {error_reason(problem)}", "Check the file.") from None
+        raise OpencseError(
+            f"{path}, after line {line}: {error_reason(problem)}", "Check the file."
+        ) from None
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield `(line number, cells by column name)` of a `.csv`, `.tsv`, `.jsonl` or `.txt` file, plain or `.gz`.
 
-    CSV is quoted as in RFC 4180, and separated by commas, semicolons, tabs or bars: whichever gives all rows the same
-    number of cells. **TSV has no quoting**: a quotation mark is an ordinary character. In both, the first row that is
-    not blank names the columns. A blank line has an empty mapping.
+    CSV is quoted as in RFC 4180, and separated by commas, semicolons, tabs or bars: whichever gives
+    all rows the same number of cells. **TSV has no quoting**: a quotation mark is an ordinary
+    character. In both, the first row that is not blank names the columns. A blank line has an empty
+    mapping.
 
     Raises:
-        OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few cells, a quotation mark
-            is not closed, or a line is not a JSON object.
+        OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few
+            cells, a quotation mark is not closed, or a line is not a JSON object.
     """
     kind = file_extension(path)
     if kind == ".jsonl":
@@ -132,7 +143,9 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     elif kind in TABLES:
         yield from _named_rows(path, _cells(path))
     else:
-        raise OpencseError(f"{path}: cannot tell the format", f"Use one of {', '.join(TABLES)}, each also as .gz.")
+        raise OpencseError(
+            f"{path}: cannot tell the format", f"Use one of {', '.join(TABLES)}, each also as .gz."
+        )
 
 
 def table_columns(path: Path) -> list[str]:
@@ -142,8 +155,8 @@ def table_columns(path: Path) -> list[str]:
         path: As for `column_rows`.
 
     Raises:
-        OpencseError: As `read_lines`, of the first lines; or a Parquet file is missing or incomplete, or two columns
-            share a name.
+        OpencseError: As `read_lines`, of the first lines; or a Parquet file is missing or
+            incomplete, or two columns share a name.
     """
     if _is_parquet(path):
         return list(parquet_schema(_parquet_files(path)[0]).names)
@@ -168,7 +181,10 @@ def parse_score(cell: object, path: Path, line: int) -> float:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value) or isinstance(cell, bool):
-        raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Write it like 4.5 or drop the row.")
+        raise OpencseError(
+            f"{path}, line {line}: score {cell!r} is not a number",
+            "Write it like 4.5 or drop the row.",
+        )
     return value
 
 
@@ -181,7 +197,9 @@ def require_text(cell: object, column: str, path: Path, line: int) -> str:
     if not isinstance(cell, str):
         raise OpencseError(f"{path}, line {line}: {column} is {cell!r}, not text", "Give a string.")
     if not cell.strip():
-        raise OpencseError(f"{path}, line {line}: {column} is empty", "Give a text or drop the line.")
+        raise OpencseError(
+            f"{path}, line {line}: {column} is empty", "Give a text or drop the line."
+        )
     return cell
 
 
@@ -201,7 +219,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         for cells in reader:
             if reader.line_num > line:
                 span = f"lines {line} to {reader.line_num}"
-                note_once(f"{path}: {span} are one row, by the quotation marks in it; correct them if it is not")
+                note_once(
+                    f"{path}: {span} are one row, by the quotation marks in it; correct them if it is not"
+                )
             yield line, cells
             line = reader.line_num + 1
     except csv.Error as problem:
@@ -234,14 +254,25 @@ def _separator(path: Path) -> str:
 
 def _header(cells: Sequence[str], path: Path) -> list[str]:
     names = [cell.strip() for cell in cells]
-    if len(names) == 1 and file_extension(path) == ".tsv" and any(mark in names[0] for mark in ",;|"):
-        raise OpencseError(f"{path}: no tab in its header, {names[0]!r}", "Separate by tabs, or name the file .csv.")
+    if (
+        len(names) == 1
+        and file_extension(path) == ".tsv"
+        and any(mark in names[0] for mark in ",;|")
+    ):
+        raise OpencseError(
+            f"{path}: no tab in its header, {names[0]!r}",
+            "Separate by tabs, or name the file .csv.",
+        )
     if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
-        raise OpencseError(f"{path}: two columns are named '{twice}'", "Give each column a name of its own.")
+        raise OpencseError(
+            f"{path}: two columns are named '{twice}'", "Give each column a name of its own."
+        )
     return names
 
 
-def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _named_rows(
+    path: Path, rows: Iterable[tuple[int, list[str]]]
+) -> Iterator[tuple[int, Mapping[str, object]]]:
     header: list[str] | None = None
     for line, cells in rows:
         if header is None:
@@ -259,7 +290,11 @@ def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[t
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     for line, text in read_lines(path):
-        row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.') if text.strip() else {}
+        row = (
+            json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.')
+            if text.strip()
+            else {}
+        )
         if "\\u" in text:  # an escape
             parts = (part for pair in row.items() for part in pair if isinstance(part, str))
             check_characters("".join(parts), path, line)
@@ -282,7 +317,9 @@ def parquet_schema(path: str | Path) -> pa.Schema:
     with _parquet_errors(path):
         schema = pq.read_schema(path)
     if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
-        raise OpencseError(f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own.")
+        raise OpencseError(
+            f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own."
+        )
     return schema
 
 
@@ -294,12 +331,16 @@ def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
         return {}
 
 
-def write_texts(path: Path, columns: Mapping[str, Sequence[str | None]], made_from: str = "") -> None:
+def write_texts(
+    path: Path, columns: Mapping[str, Sequence[str | None]], made_from: str = ""
+) -> None:
     """Write columns of text as a Parquet file in one step, with a note of what they were made from (`is_made_from`)."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([(name, pa.string()) for name in columns], {"made_from": made_from} if made_from else None)
+    schema = pa.schema(
+        [(name, pa.string()) for name in columns], {"made_from": made_from} if made_from else None
+    )
     with replaced(path) as temporary:
         pq.write_table(pa.table(dict(columns), schema=schema), temporary, write_page_checksum=True)
 

@@ -1,8 +1,8 @@
 """Values that the host knows, so that no training step waits for the device.
 
-The shape of `x[mask]` depends on the values of the mask. If the mask is on a GPU, the host waits for all earlier work
-to learn it, and the GPU then idles until the host has launched more. The masks of a batch come from the host, so terms
-compute row numbers there and send those.
+The shape of `x[mask]` depends on the values of the mask. If the mask is on a GPU, the host waits
+for all earlier work to learn it, and the GPU then idles until the host has launched more. The masks
+of a batch come from the host, so terms compute row numbers there and send those.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from torch import Tensor
 def move(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor on a device; on its way from the CPU to a GPU the process goes on with other work."""
     if device.type == "cuda" and tensor.device.type == "cpu":
-        tensor = tensor.pin_memory()  # only from pinned memory does a copy not wait for the GPU's earlier work
+        tensor = (
+            tensor.pin_memory()
+        )  # only from pinned memory does a copy not wait for the GPU's earlier work
     return tensor.to(device, non_blocking=True)
 
 

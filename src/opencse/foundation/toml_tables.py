@@ -38,14 +38,17 @@ def parse_toml(text: str, label: str) -> Table:
     except RecursionError:
         raise OpencseError(f"{label}: nested too deep", "Flatten it.") from None
     except ValueError as error:  # such as a number of more than 4,300 digits
-        raise OpencseError(f"{label}: a value cannot be read ({error})", "Correct the value.") from None
+        raise OpencseError(
+            f"{label}: a value cannot be read ({error})", "Correct the value."
+        ) from None
 
 
 def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Return a table with the values of another laid over it, key by key.
 
-    Lists are replaced, with two exceptions: `{ add = [...] }` adds to a list, and a table under the key `terms` changes
-    terms of the list by name, or adds new ones. A term whose kind is changed keeps its name.
+    Lists are replaced, with two exceptions: `{ add = [...] }` adds to a list, and a table under the
+    key `terms` changes terms of the list by name, or adds new ones. A term whose kind is changed
+    keeps its name.
 
     Args:
         base: The table below.
@@ -58,12 +61,22 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     merged = copy.deepcopy(base)
     for key, value in over.items():
         old = merged.get(key)
-        if isinstance(old, list) and isinstance(value, Mapping) and isinstance(value.get("add"), list):
+        if (
+            isinstance(old, list)
+            and isinstance(value, Mapping)
+            and isinstance(value.get("add"), list)
+        ):
             merged[key] = [*old, *copy.deepcopy(value["add"])]
         elif key == "terms" and isinstance(value, Mapping) and isinstance(old, list):
             merged[key] = _patch_terms(old, value, where)
-        elif isinstance(old, dict) and isinstance(value, Mapping) and value.get("kind") in (None, old.get("kind")):
-            merged[key] = merge_tables(old, value, where)  # another kind does not inherit parameters
+        elif (
+            isinstance(old, dict)
+            and isinstance(value, Mapping)
+            and value.get("kind") in (None, old.get("kind"))
+        ):
+            merged[key] = merge_tables(
+                old, value, where
+            )  # another kind does not inherit parameters
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -96,13 +109,17 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
-        raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
+        raise OpencseError(
+            f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5."
+        )
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key.strip(), value.strip()  # a bare word is a string
     except (RecursionError, ValueError) as error:
-        raise OpencseError(f"--set {key}: the value cannot be read ({error})", "Correct the value.") from None
+        raise OpencseError(
+            f"--set {key}: the value cannot be read ({error})", "Correct the value."
+        ) from None
 
 
 def nested_table(key: str, value: Any) -> Table:
@@ -146,9 +163,9 @@ def decode(cls: type[T], table: object, where: str) -> T:
     """Return a dataclass built from a table.
 
     Args:
-        cls: A dataclass whose annotations use `str`, `int`, `float`, `bool`, `None`, `Literal`, unions,
-            `tuple[X, ...]`, `dict[str, X]` and other dataclasses. Its `__post_init__` may raise `ValueError` for
-            impossible values.
+        cls: A dataclass whose annotations use `str`, `int`, `float`, `bool`, `None`, `Literal`,
+            unions, `tuple[X, ...]`, `dict[str, X]` and other dataclasses. Its `__post_init__` may
+            raise `ValueError` for impossible values.
         table: The table, as parsed.
         where: File and key for messages, such as `simcse.toml: views.anchor`.
 
@@ -160,9 +177,13 @@ def decode(cls: type[T], table: object, where: str) -> T:
     hints, values = typing.get_type_hints(cls), check_fields(cls, table, where)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for name, field in fields.items():
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
         if required and name not in values:
-            raise OpencseError(f"{where}: the key '{name}' is missing", f"Expected: {_described(hints[name])}.")
+            raise OpencseError(
+                f"{where}: the key '{name}' is missing", f"Expected: {_described(hints[name])}."
+            )
     try:
         return cls(**values)
     except ValueError as error:
@@ -179,8 +200,12 @@ def check_fields(cls: type, table: Mapping[str, Any], where: str) -> dict[str, A
     check_keys(table, [f.name for f in dataclasses.fields(cls) if f.init], where)
     values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
     for key, value in values.items():
-        if isinstance(value, float) and not math.isfinite(value):  # allowed in tuples only, as an open end
-            raise OpencseError(f"{_at(where, key)}: {value} is not a finite number", "Give a finite number.")
+        if isinstance(value, float) and not math.isfinite(
+            value
+        ):  # allowed in tuples only, as an open end
+            raise OpencseError(
+                f"{_at(where, key)}: {value} is not a finite number", "Give a finite number."
+            )
     return values
 
 
@@ -196,7 +221,9 @@ def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> 
             raise unknown_name_error("key", key, allowed, where)
 
 
-def unknown_name_error(what: str, name: str, allowed: Iterable[str], where: str = "") -> OpencseError:
+def unknown_name_error(
+    what: str, name: str, allowed: Iterable[str], where: str = ""
+) -> OpencseError:
     """Return the error for an unknown name, with the most similar known name as a suggestion."""
     allowed = sorted(allowed)
     near = difflib.get_close_matches(name, allowed, n=1)
@@ -238,7 +265,9 @@ def _value(hint: Any, value: object, where: str) -> Any:
         items = (items[0],) * len(value) if items[-1] is Ellipsis else items
         if len(value) != len(items):
             raise OpencseError(f"{where}: expected {len(items)} values, found {len(value)}")
-        return tuple(_value(h, v, f"{where}[{i}]") for i, (h, v) in enumerate(zip(items, value, strict=True)))
+        return tuple(
+            _value(h, v, f"{where}[{i}]") for i, (h, v) in enumerate(zip(items, value, strict=True))
+        )
     if origin is dict:
         if not isinstance(value, Mapping):
             raise _mismatch(hint, value, where)
@@ -260,7 +289,9 @@ def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
     tables = [o for o in options if dataclasses.is_dataclass(o)]
     if tables and isinstance(value, Mapping):
         return decode(tables[0], value, where)  # type: ignore[arg-type]
-    for option in sorted(options, key=lambda o: o is float):  # an integer stays an integer if both are allowed
+    for option in sorted(
+        options, key=lambda o: o is float
+    ):  # an integer stays an integer if both are allowed
         if option is type(None):
             if value is None:
                 return None
@@ -287,4 +318,6 @@ def _described(hint: Any) -> str:
         return f"a list of {_described(get_args(hint)[0])}"
     if origin is dict or dataclasses.is_dataclass(hint):
         return "a table"
-    return {str: "a string", int: "an integer", float: "a number", bool: "true or false"}.get(hint, str(hint))
+    return {str: "a string", int: "an integer", float: "a number", bool: "true or false"}.get(
+        hint, str(hint)
+    )

@@ -5,9 +5,10 @@
 | `local` | `Local` | one machine |
 | `ray` | `Ray` | a cluster whose machines see the same files (extra `ray`) |
 
-On Ray, a job is a number (a file of the views, a shard of the vectors); it reads and writes files that all machines
-see. A worker that dies is replaced and its job is repeated; a file is written whole or not at all, so nothing is lost
-or duplicated. If the driver dies, a new one finds the finished files.
+On Ray, a job is a number (a file of the views, a shard of the vectors); it reads and writes files
+that all machines see. A worker that dies is replaced and its job is repeated; a file is written
+whole or not at all, so nothing is lost or duplicated. If the driver dies, a new one finds the
+finished files.
 """
 
 from __future__ import annotations
@@ -47,10 +48,13 @@ class Local:
     """Processes of this machine.
 
     Attributes:
-        processes: Number of processes; None for one per core. With one, the work is done in this process.
+        processes: Number of processes; None for one per core. With one, the work is done in this
+            process.
     """
 
-    remote: ClassVar[bool] = False  # whether workers may be on other machines; jobs are numbers then
+    remote: ClassVar[bool] = (
+        False  # whether workers may be on other machines; jobs are numbers then
+    )
 
     processes: int | None = None
 
@@ -71,8 +75,12 @@ class Local:
                 for job in jobs:
                     yield job, task(job)
             return
-        context = multiprocessing.get_context("spawn")  # fork is unsafe once a library has started threads
-        pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start, initargs=(task,))
+        context = multiprocessing.get_context(
+            "spawn"
+        )  # fork is unsafe once a library has started threads
+        pool = ProcessPoolExecutor(
+            self.workers, mp_context=context, initializer=_start, initargs=(task,)
+        )
         try:
             waiting: deque[tuple[Any, Future[Any]]] = deque()
             for job in jobs:
@@ -98,7 +106,9 @@ _TASK: WorkerTask | None = None  # of a worker process
 def _start(task: WorkerTask) -> None:
     global _TASK
     _TASK = task  # it is opened with its first job: only then does an error reach the caller
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C only the caller reports, the workers just end
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # on Ctrl-C only the caller reports, the workers just end
     threading.Thread(target=_end_with_caller, daemon=True).start()
 
 
@@ -140,7 +150,8 @@ class Ray:
     """A Ray cluster.
 
     Attributes:
-        address: Address of a running cluster ("auto", "10.0.0.1:6379", "ray://…"); "" starts Ray on this machine.
+        address: Address of a running cluster ("auto", "10.0.0.1:6379", "ray://…"); "" starts Ray on
+            this machine.
         processes: Number of workers, each on one core; None for one per core of the cluster.
     """
 
@@ -167,13 +178,17 @@ class Ray:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False  # the caller shows its own
         context.execution_options.preserve_order = True
-        dataset = ray.data.from_items([{"job": number} for number in numbers], override_num_blocks=len(numbers))
+        dataset = ray.data.from_items(
+            [{"job": number} for number in numbers], override_num_blocks=len(numbers)
+        )
         done = dataset.map_batches(
             _Worker,
             fn_constructor_args=(task,),
             batch_size=1,
             num_cpus=1,
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(self.workers, len(numbers))),
+            compute=ray.data.ActorPoolStrategy(
+                min_size=1, max_size=min(self.workers, len(numbers))
+            ),
         )
         for row in done.iter_rows():
             yield int(row["job"]), int(row["result"])
@@ -232,7 +247,9 @@ def launched_processes() -> int:
         return 1
     numbers = all(value.isdecimal() for value in given.values())
     if not numbers or int(given["RANK"]) >= int(given["WORLD_SIZE"]):
-        shown = ", ".join(f"{name}={value}" if value else f"no {name}" for name, value in given.items())
+        shown = ", ".join(
+            f"{name}={value}" if value else f"no {name}" for name, value in given.items()
+        )
         raise OpencseError(
             f"the variables of a launcher make no sense: {shown}",
             "Unset them (`unset WORLD_SIZE RANK LOCAL_RANK`); launchers such as `torchrun` set all of them.",

@@ -10,10 +10,25 @@ from opencse.foundation.lazy import Kinds, public_names
 if TYPE_CHECKING:
     from opencse.debias.meaning_loss import MeaningLoss
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
-    from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss, RankingConsistencyLoss
+    from opencse.losses.distillation import (
+        DistillationLoss,
+        ListMLELoss,
+        ListNetLoss,
+        RankingConsistencyLoss,
+    )
     from opencse.losses.forgetting import MaskedLanguageModelLoss, RecallLoss
-    from opencse.losses.info_nce import AngularInfoNCELoss, InfoNCELoss, MarginInfoNCELoss, TwoWayMarginLoss
-    from opencse.losses.negatives import DCLRLoss, FalseNegatives, MomentumContrastiveLoss, NoiseNegatives
+    from opencse.losses.info_nce import (
+        AngularInfoNCELoss,
+        InfoNCELoss,
+        MarginInfoNCELoss,
+        TwoWayMarginLoss,
+    )
+    from opencse.losses.negatives import (
+        DCLRLoss,
+        FalseNegatives,
+        MomentumContrastiveLoss,
+        NoiseNegatives,
+    )
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
     from opencse.losses.term import (
         Context,

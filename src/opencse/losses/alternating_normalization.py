@@ -22,17 +22,18 @@ _EPSILON = 1e-5  # that of batch_norm
 class AlternatingNormalizationLoss(Term):
     r"""Alternating normalisation with mined positives and negatives (DebCSE eq. 7-9).
 
-    With h the vectors, z their batch normalisation, c the cosine and t the temperature, the loss of an anchor and one
-    of its positives is D(z, h⁺) + D(z⁺, h), where for a row i
+    With h the vectors, z their batch normalisation, c the cosine and t the temperature, the loss of
+    an anchor and one of its positives is D(z, h⁺) + D(z⁺, h), where for a row i
 
     .. math:: D(a, b)_i = -\log \frac{e^{c(a_i, b_i)/t}}
               {e^{c(a_i, b_i)/t} + \sum_k e^{c(a_i, z^-_{i,k})/t} + \sum_{j \ne i} e^{c(a_i, z_j)/t}}
 
-    and z_j are the normalised vectors of the other rows in the role opposite to a. It is averaged over all pairs of an
-    anchor and one of its positives. Missing views are left out of every sum and of the statistics.
+    and z_j are the normalised vectors of the other rows in the role opposite to a. It is averaged
+    over all pairs of an anchor and one of its positives. Missing views are left out of every sum
+    and of the statistics.
 
-    The denominators in the paper lack the first summand. That form (`decoupled`) is unbounded below: less similar
-    negatives always lower it. The two are related by L = softplus(L_decoupled).
+    The denominators in the paper lack the first summand. That form (`decoupled`) is unbounded
+    below: less similar negatives always lower it. The two are related by L = softplus(L_decoupled).
 
     Attributes:
         anchor: View of the anchors.
@@ -40,10 +41,12 @@ class AlternatingNormalizationLoss(Term):
         negatives: Views with mined negatives, each contrasted with the anchor of its own row.
         temperature: t.
         decoupled: Leave the positive out of the denominator, as published.
-        normalize: Batch-normalise z; otherwise both towers are plain vectors (an ablation of the paper).
+        normalize: Batch-normalise z; otherwise both towers are plain vectors (an ablation of the
+            paper).
         stop_gradient: Stop the gradient through z.
-        min_rows: A view present in fewer rows of the batch is normalised with the statistics of all views, because z
-            over two rows would be ±1 in every feature. With 2, a view's own statistics are used, as published.
+        min_rows: A view present in fewer rows of the batch is normalised with the statistics of all
+            views, because z over two rows would be ±1 in every feature. With 2, a view's own
+            statistics are used, as published.
 
     Example:
         >>> anchor = torch.tensor([[1.0, 0.1], [-0.9, 0.2], [0.1, -1.0]])
@@ -77,16 +80,22 @@ class AlternatingNormalizationLoss(Term):
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         rows = {view: true_cells(mask, device) for view, mask in used.items()}
         all_vectors = torch.cat([embeddings[view][rows[view]] for view in self.views])
-        target = {view: self._target(embeddings[view], rows[view], all_vectors) for view in self.views}
+        target = {
+            view: self._target(embeddings[view], rows[view], all_vectors) for view in self.views
+        }
         masked = {view: (target[view], move(used[view], device)) for view in self.views}
         negatives = [masked[view] for view in self.negatives]
         losses, cosines = [], []
         for positive in self.positives:
             valid = used[self.anchor] & used[positive]
             for a, b in ((self.anchor, positive), (positive, self.anchor)):
-                counted = true_cells(valid & self._has_negatives(used, b) if self.decoupled else valid, device)
+                counted = true_cells(
+                    valid & self._has_negatives(used, b) if self.decoupled else valid, device
+                )
                 losses.append(self._direction(target[a], plain[b], masked[b], negatives, counted))
-            cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[true_cells(valid, device)])
+            cosines.append(
+                (target[self.anchor] * plain[positive]).sum(dim=-1)[true_cells(valid, device)]
+            )
         pairs = torch.cat(cosines)
         if pairs.numel() == 0:
             return self.zero(embeddings)
@@ -102,7 +111,9 @@ class AlternatingNormalizationLoss(Term):
         too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
         counts = {view: int(present[view].sum()) for view in self.views}
         enough = sum(count for count in counts.values() if count > too_few) >= 2
-        return {view: present[view] & (enough and count > too_few) for view, count in counts.items()}
+        return {
+            view: present[view] & (enough and count > too_few) for view, count in counts.items()
+        }
 
     def _has_negatives(self, used: dict[str, Tensor], opposite: str) -> Tensor:
         """Return the mask (B,) of the rows with a negative, without which the published form has no denominator.
@@ -117,7 +128,8 @@ class AlternatingNormalizationLoss(Term):
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
         """Return the unit vectors z of a view, (B, d), zero outside the rows with the numbers `valid`.
 
-        The statistics are those of these rows, or of the vectors of all views if there are too few of them.
+        The statistics are those of these rows, or of the vectors of all views if there are too few
+        of them.
         """
         if self.normalize and len(valid):
             if len(valid) >= self.min_rows:

@@ -20,8 +20,8 @@ from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuild
 class DistillationLoss(Term):
     """Distil the ranking of candidates by one or several frozen teachers.
 
-    For each anchor, all candidates of the batch are ranked. With several teachers, the target list is
-    Σ_k w_k c_k(a_i, p_j) / t' (RankCSE eq. 9).
+    For each anchor, all candidates of the batch are ranked. With several teachers, the target list
+    is Σ_k w_k c_k(a_i, p_j) / t' (RankCSE eq. 9).
 
     Attributes:
         anchor: View of the anchors.
@@ -56,13 +56,21 @@ class DistillationLoss(Term):
         if not self.teachers:
             raise ValueError("at least one teacher is needed")
         if self.teacher_weights and len(self.teacher_weights) != len(self.teachers):
-            raise ValueError(f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights")
-        if self.teacher_weights and (min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0):
+            raise ValueError(
+                f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights"
+            )
+        if self.teacher_weights and (
+            min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0
+        ):
             raise ValueError("teacher_weights must not be negative, nor all zero")
         if self.weights_from and (self.teacher_weights or self.weighting != "fixed"):
-            raise ValueError("weights_from takes another term's weights: leave out teacher_weights and weighting")
+            raise ValueError(
+                "weights_from takes another term's weights: leave out teacher_weights and weighting"
+            )
         if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
-            raise ValueError(f"weighting '{self.weighting}' is for several teachers without teacher_weights")
+            raise ValueError(
+                f"weighting '{self.weighting}' is for several teachers without teacher_weights"
+            )
 
     def module(self, build: TermBuildContext) -> TermModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
@@ -86,29 +94,47 @@ class DistillationLoss(Term):
         lists = self._lists(embeddings, present, context)
         if lists is None:
             zero = self.zero(embeddings)
-            return zero if module is None else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
+            return (
+                zero
+                if module is None
+                else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
+            )
         student, teachers, mask = lists
         reports: dict[str, Tensor] = {}
-        learning = module if context.teacher_weights is None else None  # not again at fewer dimensions
+        learning = (
+            module if context.teacher_weights is None else None
+        )  # not again at fewer dimensions
         if context.teacher_weights is not None:
             weights = context.teacher_weights.to(student)
         elif learning is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
-            shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=student.dtype, device="cpu")
+            shares = torch.tensor(
+                [w / sum(fixed) for w in fixed], dtype=student.dtype, device="cpu"
+            )
             weights = move(shares, student.device)
         else:
             with torch.no_grad():
-                losses = torch.stack([self.list_loss(student, teacher, mask) for teacher in teachers])
-                correlations = torch.stack([_correlation(student, teacher, mask) for teacher in teachers])
-                features = torch.stack([losses / losses.mean().clamp(min=1e-12), correlations], dim=1)
+                losses = torch.stack(
+                    [self.list_loss(student, teacher, mask) for teacher in teachers]
+                )
+                correlations = torch.stack(
+                    [_correlation(student, teacher, mask) for teacher in teachers]
+                )
+                features = torch.stack(
+                    [losses / losses.mean().clamp(min=1e-12), correlations], dim=1
+                )
             weights = learning.choose(features).to(student.dtype)
-            reports = {f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)}
+            reports = {
+                f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)
+            }
         teacher = torch.einsum("k,kij->ij", weights, teachers)
         reports["correlation"] = _correlation(student, teacher, mask)
         loss = self.list_loss(student, teacher, mask)
         if learning is not None:
             weight_loss = learning.learn(loss).to(loss.dtype)
-            loss = loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
+            loss = loss + (
+                weight_loss - weight_loss.detach()
+            )  # it changes the weights, but not the value of the loss
         return LossOutput(loss, reports, weights.detach())
 
     def _lists(
@@ -119,14 +145,21 @@ class DistillationLoss(Term):
         None if no anchor has a candidate.
         """
         rows, columns = (context.host_rows(present, view) for view in self.views)
-        mask = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
+        mask = (
+            rows[:, None] != columns[None]
+            if self.exclude_self
+            else rows.new_ones(len(rows), len(columns)) > 0
+        )
         if not mask.any():
             return None
         nonempty = mask.any(dim=1)
         device = embeddings[self.anchor].device
         rows, columns, mask = (move(x, device) for x in (rows[nonempty], columns, mask[nonempty]))
         student = _cosines(embeddings, self.views, rows, columns)
-        cosines = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
+        cosines = [
+            _cosines(context.teachers[t], self.views, rows, columns).to(student.dtype)
+            for t in self.teachers
+        ]
         teachers = torch.stack(cosines).detach() / (self.teacher_temperature or self.temperature)
         return student / self.temperature, teachers, mask
 
@@ -154,8 +187,8 @@ class ListNetLoss(DistillationLoss):
 
     .. math:: L_i = -\sum_{j \ne i} \mathrm{softmax}(T_i)_j \log \mathrm{softmax}(S_i)_j
 
-    averaged over the anchors. For a fixed teacher it is minimal if the student's list equals the teacher's up to a
-    constant.
+    averaged over the anchors. For a fixed teacher it is minimal if the student's list equals the
+    teacher's up to a constant.
 
     Example:
         >>> teacher = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
@@ -186,11 +219,13 @@ class ListMLELoss(DistillationLoss):
 
     .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]
 
-    averaged over the anchors. The sum over a list of N grows with N log N; the mean per position depends little on the
-    batch size, so that the weight of the term can stay the same. Ties of the teacher keep the order of the batch.
+    averaged over the anchors. The sum over a list of N grows with N log N; the mean per position
+    depends little on the batch size, so that the weight of the term can stay the same. Ties of the
+    teacher keep the order of the batch.
 
-    The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the row: candidates whose
-    cosine is about 0.8 below the maximum are then no longer ranked, only pushed up. `epsilon` gives that form.
+    The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the
+    row: candidates whose cosine is about 0.8 below the maximum are then no longer ranked, only
+    pushed up. `epsilon` gives that form.
 
     Attributes:
         reduction: `list` sums over the positions of a list, `position` averages over them.
@@ -216,7 +251,9 @@ class ListMLELoss(DistillationLoss):
 
     def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
         """See the class."""
-        order = teacher.masked_fill(~mask, -torch.inf).sort(dim=1, descending=True, stable=True).indices
+        order = (
+            teacher.masked_fill(~mask, -torch.inf).sort(dim=1, descending=True, stable=True).indices
+        )
         mask = mask.gather(1, order)  # excluded candidates come last
         scores = student.gather(1, order).masked_fill(~mask, _FAR_BELOW)
         if self.epsilon:
@@ -235,13 +272,15 @@ _CODE_FLOOR = 1e-7
 class RankingConsistencyLoss(Term):
     r"""Jensen-Shannon divergence between the two top-1 distributions of a sentence's views (RankCSE eq. 5-6).
 
-    With p_i = softmax_j c(a_i, p_j)/t and q_i = softmax_j c(p_i, a_j)/t over the rows that have both views,
+    With p_i = softmax_j c(a_i, p_j)/t and q_i = softmax_j c(p_i, a_j)/t over the rows that have
+    both views,
 
     .. math:: L = \frac 1n \sum_i \tfrac12 KL(p_i \| m_i) + \tfrac12 KL(q_i \| m_i), \quad m_i = (p_i + q_i)/2
 
-    which is symmetric, at most log 2, and zero for equal lists. The public code of RankCSE clamps log m from *below* at
-    1e-7, so that the mixture vanishes and -(H(p) + H(q))/2 remains: it maximises the entropy of both lists, whether
-    they agree or not. That form is available as `entropy`.
+    which is symmetric, at most log 2, and zero for equal lists. The public code of RankCSE clamps
+    log m from *below* at 1e-7, so that the mixture vanishes and -(H(p) + H(q))/2 remains: it
+    maximises the entropy of both lists, whether they agree or not. That form is available as
+    `entropy`.
 
     Attributes:
         anchor: One view.

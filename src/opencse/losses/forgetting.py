@@ -11,7 +11,15 @@ from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
+from opencse.losses.term import (
+    Context,
+    Embeddings,
+    Frozen,
+    LossOutput,
+    Term,
+    TermBuildContext,
+    TermModule,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +28,14 @@ class RecallLoss(Term):
 
     .. math:: L = \frac{\gamma}{2} \sum_k (\theta_k - \theta^*_k)^2
 
-    over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but not those of the
-    pooler, which these systems do not use, nor those of terms or of a projector that is not kept. Source: OssCSE eq. 4,
-    a Laplace approximation of the pre-training posterior with an isotropic Fisher matrix. It is a sum, because the mean
-    over so many weights would be negligible.
+    over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but
+    not those of the pooler, which these systems do not use, nor those of terms or of a projector
+    that is not kept. Source: OssCSE eq. 4, a Laplace approximation of the pre-training posterior
+    with an isotropic Fisher matrix. It is a sum, because the mean over so many weights would be
+    negligible.
 
-    The gradient γ(θ − θ*) is computed for each weight directly, so that no tensor of the size of the encoder enters the
-    graph; it costs one more copy of the weights.
+    The gradient γ(θ − θ*) is computed for each weight directly, so that no tensor of the size of
+    the encoder enters the graph; it costs one more copy of the weights.
 
     Attributes:
         gamma: γ, the strength of the penalty.
@@ -51,12 +60,16 @@ class RecallLoss(Term):
 
     def module(self, build: TermBuildContext) -> TermModule:
         """Return the weights with copies of their initial values."""
-        return InitialWeights({n: p for n, p in build.encoder.named_parameters() if "pooler." not in n})
+        return InitialWeights(
+            {n: p for n, p in build.encoder.named_parameters() if "pooler." not in n}
+        )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""
         module: InitialWeights = context.modules[self.name]
-        weights, initial = zip(*((w, start) for w, start in module.pairs if w.requires_grad), strict=True)
+        weights, initial = zip(
+            *((w, start) for w, start in module.pairs if w.requires_grad), strict=True
+        )
         squares = _SquaredDistance.apply(initial, *weights)  # type: ignore[no-untyped-call]
         return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 
@@ -71,7 +84,9 @@ class InitialWeights(TermModule):
     def __init__(self, named: dict[str, nn.Parameter]) -> None:
         super().__init__()
         self.names = tuple(named)
-        self._weights = tuple(named.values())  # in a tuple, because the encoder registers and saves them
+        self._weights = tuple(
+            named.values()
+        )  # in a tuple, because the encoder registers and saves them
         self._copies = Frozen(nn.ParameterList(p.detach().clone() for p in named.values()))
 
     @property
@@ -104,8 +119,9 @@ class MaskedLanguageModelLoss(Term):
 
     .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p_\theta(x_t \mid \tilde{x})
 
-    over the masked content tokens M of the batch. The head is that of the initial model, and is trained with the
-    encoder. Source: Gao et al., SimCSE (EMNLP 2021), §3 and its code, with a weight of 0.1.
+    over the masked content tokens M of the batch. The head is that of the initial model, and is
+    trained with the encoder. Source: Gao et al., SimCSE (EMNLP 2021), §3 and its code, with a
+    weight of 0.1.
 
     Attributes:
         sentences: Views whose tokens are masked and predicted.
@@ -160,7 +176,9 @@ class MaskedLanguageModelLoss(Term):
             masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
             nonempty = mask.any(1)
             if not nonempty.any():  # the head gets a gradient, or it would seem unused
-                total = total + torch.stack([weight.sum() for weight in module.parameters()]).sum() * 0
+                total = (
+                    total + torch.stack([weight.sum() for weight in module.parameters()]).sum() * 0
+                )
                 continue
             inputs, attended = (move(x[nonempty], total.device) for x in (masked, mask))
             with context.precision():
@@ -178,7 +196,9 @@ def sample_tokens(candidates: Tensor, ratio: float) -> Tensor:
     return candidates & (torch.rand(candidates.shape, device=candidates.device) < ratio)
 
 
-def mask_tokens(ids: Tensor, chosen: Tensor, mask_id: int, vocabulary: int, masking: Literal["mask", "bert"]) -> Tensor:
+def mask_tokens(
+    ids: Tensor, chosen: Tensor, mask_id: int, vocabulary: int, masking: Literal["mask", "bert"]
+) -> Tensor:
     """Return token ids (n, L) in which the chosen tokens are masked.
 
     Args:
@@ -186,8 +206,8 @@ def mask_tokens(ids: Tensor, chosen: Tensor, mask_id: int, vocabulary: int, mask
         chosen: (n, L) bool.
         mask_id: Id of the mask token.
         vocabulary: Size of the vocabulary.
-        masking: `mask` replaces all of them by the mask token; `bert` replaces 80 % of them, replaces 10 % by random
-            tokens, and keeps 10 %.
+        masking: `mask` replaces all of them by the mask token; `bert` replaces 80 % of them,
+            replaces 10 % by random tokens, and keeps 10 %.
     """
     if masking == "mask":
         return ids.masked_fill(chosen, mask_id)
@@ -208,7 +228,9 @@ class VocabularyModule(TermModule):
         super().__init__()
         self.vocabulary = len(tokenizer)
         self.mask_id: int = tokenizer.mask_token_id
-        self._content = torch.ones(self.vocabulary, dtype=torch.bool)  # not a buffer: it stays on the CPU
+        self._content = torch.ones(
+            self.vocabulary, dtype=torch.bool
+        )  # not a buffer: it stays on the CPU
         self._content[tokenizer.all_special_ids] = False
 
     def is_content(self, ids: Tensor) -> Tensor:

@@ -24,15 +24,17 @@ class InfoNCELoss(Term):
 
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_j e^{c(a_i, n_j)/t'}}
 
-    averaged over the rows that have both anchor and positive. Missing candidates and negatives are left out of every
-    sum. Sources: SimCSE (Gao et al., EMNLP 2021) eq. 1 and 5; HiNCE (SAN paper) eq. 2 for t'.
+    averaged over the rows that have both anchor and positive. Missing candidates and negatives are
+    left out of every sum. Sources: SimCSE (Gao et al., EMNLP 2021) eq. 1 and 5; HiNCE (SAN paper)
+    eq. 2 for t'.
 
     Attributes:
         anchor: View of the anchors.
         positive: View of the positives, which are in-batch negatives of the other rows.
         negatives: Views with hard negatives.
         temperature: t, in units of cosine similarity.
-        negative_temperature: t', for the hard negatives only (HiNCE), or one for each of `negatives`; by default t.
+        negative_temperature: t', for the hard negatives only (HiNCE), or one for each of
+            `negatives`; by default t.
 
     Example:
         >>> anchor, twin = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 1.0]])
@@ -54,9 +56,13 @@ class InfoNCELoss(Term):
         super().__post_init__()
         temperature = self.negative_temperature
         if isinstance(temperature, tuple) and len(temperature) != len(self.negatives):
-            raise ValueError(f"{len(temperature)} values of negative_temperature, but {len(self.negatives)} negatives")
+            raise ValueError(
+                f"{len(temperature)} values of negative_temperature, but {len(self.negatives)} negatives"
+            )
         if not self.negatives and temperature is not None:
-            raise ValueError("negative_temperature without negatives has no effect: name the view in `negatives`")
+            raise ValueError(
+                "negative_temperature without negatives has no effect: name the view in `negatives`"
+            )
         check_range(self, "(0, inf)", "temperature", "negative_temperature")
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
@@ -71,7 +77,11 @@ class InfoNCELoss(Term):
         reports = self.reports(cosines, hard, present, rows, context)
         shared = self.shared_negatives(anchors[rows], context)
         in_batch, shift = self.adjusted(cosines, present, context)
-        logits = [(in_batch / self.temperature).masked_fill(~move(present[self.positive], context.device), -math.inf)]
+        logits = [
+            (in_batch / self.temperature).masked_fill(
+                ~move(present[self.positive], context.device), -math.inf
+            )
+        ]
         logits += [anchors @ vectors.T / self.temperature for vectors in shared]
         own = self.negative_temperature or self.temperature
         temperatures = own if isinstance(own, tuple) else (own,) * len(hard)
@@ -81,7 +91,9 @@ class InfoNCELoss(Term):
         # The positives are on the diagonal of the first block.
         return LossOutput(F.cross_entropy(torch.cat(logits, dim=1)[rows], rows), reports)
 
-    def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
+    def adjusted(
+        self, cosines: Tensor, present: Embeddings, context: Context
+    ) -> tuple[Tensor, Tensor | float]:
         """Return the cosines (B, B) of anchors and in-batch candidates as the softmax should see them.
 
         Returns:
@@ -95,7 +107,12 @@ class InfoNCELoss(Term):
 
     @torch.no_grad()
     def reports(
-        self, cosines: Tensor, hard: dict[str, Tensor], present: Embeddings, rows: Tensor, context: Context
+        self,
+        cosines: Tensor,
+        hard: dict[str, Tensor],
+        present: Embeddings,
+        rows: Tensor,
+        context: Context,
     ) -> dict[str, Tensor]:
         """Return the accuracy over in-batch candidates, and mean cosines of positives, other pairs and hard negatives.
 
@@ -148,7 +165,9 @@ class AngularInfoNCELoss(InfoNCELoss):
         super().__post_init__()
         check_range(self, "[0, 90)", "degrees")
 
-    def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
+    def adjusted(
+        self, cosines: Tensor, present: Embeddings, context: Context
+    ) -> tuple[Tensor, Tensor | float]:
         """See the base class."""
         return cosines.diagonal_scatter(add_angle(cosines.diagonal(), self.degrees)), 0.0
 
@@ -156,8 +175,8 @@ class AngularInfoNCELoss(InfoNCELoss):
 def add_angle(cosines: Tensor, degrees: float) -> Tensor:
     """Return cos(θ + m) of the given cosines, of any shape.
 
-    Beyond θ + m = 180°, where the cosine would rise again, it keeps falling linearly. Within a tenth of a degree of
-    θ = 0 there is no gradient.
+    Beyond θ + m = 180°, where the cosine would rise again, it keeps falling linearly. Within a
+    tenth of a degree of θ = 0 there is no gradient.
     """
     m = math.radians(degrees)
     safe = cosines.clamp(-1 + _NEAR_ONE, 1 - _NEAR_ONE)
@@ -169,14 +188,17 @@ def add_angle(cosines: Tensor, degrees: float) -> Tensor:
 class MarginInfoNCELoss(InfoNCELoss):
     r"""InfoNCE with s_p·m added to the cosine of each positive, and s_n·m to those of the negatives.
 
-    A constant on all logits does not change a softmax, so only `(s_p − s_n)·m` matters: `p-n-` is plain InfoNCE, `p+`
-    equals `n-`, and `p-n+` with m equals `p-` with 2m. A positive total makes the task easier (it mostly shrinks the
-    gradient), a negative one harder (additive-margin softmax). Sources: IFM (Robinson et al., NeurIPS 2021) eq. 3,
-    which is `p-n+`; BYOP §3. IFM and BYOP's -M average it with plain InfoNCE: two terms of weight 0.5.
+    A constant on all logits does not change a softmax, so only `(s_p − s_n)·m` matters: `p-n-` is
+    plain InfoNCE, `p+` equals `n-`, and `p-n+` with m equals `p-` with 2m. A positive total makes
+    the task easier (it mostly shrinks the gradient), a negative one harder (additive-margin
+    softmax). Sources: IFM (Robinson et al., NeurIPS 2021) eq. 3, which is `p-n+`; BYOP §3. IFM and
+    BYOP's -M average it with plain InfoNCE: two terms of weight 0.5.
 
     Attributes:
-        signs: Notation of BYOP: `p` for positive and `n` for negative logits, each with `+` or `-`, such as `"p+n-"`.
-        size: m in cosine units, a constant (BYOP's C), or `"dynamic"` (D): the cosine of the positive pair over N - 1.
+        signs: Notation of BYOP: `p` for positive and `n` for negative logits, each with `+` or `-`,
+            such as `"p+n-"`.
+        size: m in cosine units, a constant (BYOP's C), or `"dynamic"` (D): the cosine of the
+            positive pair over N - 1.
         detach: Stop the gradient through a dynamic margin.
 
     Example:
@@ -205,7 +227,9 @@ class MarginInfoNCELoss(InfoNCELoss):
     def _sign(self, letter: str) -> int:
         return 1 if f"{letter}+" in self.signs else -1 if letter in self.signs else 0
 
-    def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
+    def adjusted(
+        self, cosines: Tensor, present: Embeddings, context: Context
+    ) -> tuple[Tensor, Tensor | float]:
         """See the base class; a hard negative has the margin of its anchor."""
         size = self._sizes(cosines, len(context.host_rows(present, self.positive)))[:, None]
         on_diagonal = torch.eye(*cosines.shape, dtype=torch.bool, device=cosines.device)
@@ -228,10 +252,11 @@ class TwoWayMarginLoss(Term):
 
     .. math:: L_i = \max(d_i + \alpha, 0) + \max(-d_i - \beta, 0)
 
-    averaged over the rows that have all three views. It is zero if α ≤ c(a, closer) - c(a, farther) ≤ β. Sources:
-    OssCSE eq. 3 (closer: a paraphrase, farther: the negation; α = 0.05, β = 0.2); SNCSE's bidirectional margin loss
-    (closer: the twin; α = 0.1, β = 0.3); with β = inf ArcCSE's triplet loss (Zhang et al., ACL 2022, eq. 7), where less
-    of the sentence is masked in the closer view.
+    averaged over the rows that have all three views. It is zero if α ≤ c(a, closer) - c(a, farther)
+    ≤ β. Sources: OssCSE eq. 3 (closer: a paraphrase, farther: the negation; α = 0.05, β = 0.2);
+    SNCSE's bidirectional margin loss (closer: the twin; α = 0.1, β = 0.3); with β = inf ArcCSE's
+    triplet loss (Zhang et al., ACL 2022, eq. 7), where less of the sentence is masked in the closer
+    view.
 
     Attributes:
         anchor: View of the anchors.
@@ -262,7 +287,9 @@ class TwoWayMarginLoss(Term):
         super().__post_init__()
         lower, upper = self.margin
         if not 0 <= lower <= upper:
-            raise ValueError(f"margin must be two numbers with 0 <= lower <= upper, not {list(self.margin)}")
+            raise ValueError(
+                f"margin must be two numbers with 0 <= lower <= upper, not {list(self.margin)}"
+            )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d)."""

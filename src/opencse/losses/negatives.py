@@ -23,9 +23,10 @@ class FalseNegatives:
 
     Attributes:
         teacher: Name of the complementary model.
-        threshold: φ; in-batch candidates with at least this cosine to the anchor count as false negatives.
-        center: Subtract the mean vector of the anchors of the batch first. Otherwise a model that was never trained for
-            similarity finds nearly all sentences similar.
+        threshold: φ; in-batch candidates with at least this cosine to the anchor count as false
+            negatives.
+        center: Subtract the mean vector of the anchors of the batch first. Otherwise a model that
+            was never trained for similarity finds nearly all sentences similar.
     """
 
     teacher: str
@@ -40,9 +41,9 @@ class FalseNegatives:
 class NoiseNegatives:
     """Noise vectors as additional negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
 
-    The vectors start as normal noise of length 1. Each step of gradient ascent on Σ_i log Σ_k exp(c(a_i, v_k)/t) moves
-    each by `step_size` in the direction of its gradient. They depend only on the training step and the anchors, so that
-    all processes have the same vectors.
+    The vectors start as normal noise of length 1. Each step of gradient ascent on Σ_i log Σ_k
+    exp(c(a_i, v_k)/t) moves each by `step_size` in the direction of its gradient. They depend only
+    on the training step and the anchors, so that all processes have the same vectors.
 
     Attributes:
         times: Number of vectors, as a multiple of the batch size.
@@ -70,11 +71,15 @@ class NoiseNegatives:
         generator = torch.Generator("cpu").manual_seed(step)
         count = max(1, round(self.times * len(anchors)))
         # On the CPU, so that the noise is the same on every device.
-        normal = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu")
+        normal = torch.randn(
+            count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu"
+        )
         noise = move(F.normalize(normal, dim=-1).to(anchors.dtype), anchors.device)
         anchors = anchors.detach()
         for _ in range(self.steps):
-            noise = F.normalize(noise + self.step_size * F.normalize(self._gradient(anchors, noise), dim=-1), dim=-1)
+            noise = F.normalize(
+                noise + self.step_size * F.normalize(self._gradient(anchors, noise), dim=-1), dim=-1
+            )
         return noise
 
     def _gradient(self, anchors: Tensor, noise: Tensor) -> Tensor:
@@ -92,7 +97,8 @@ class DCLRLoss(InfoNCELoss):
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j w_{ij} e^{c(a_i, p_j)/t} + \sum_k e^{c(a_i, v_k)/t}}
 
     Attributes:
-        false_negatives: Which in-batch candidates weigh 0 by another model's similarities; by default all weigh 1.
+        false_negatives: Which in-batch candidates weigh 0 by another model's similarities; by
+            default all weigh 1.
         noise: Random vectors v as additional negatives; by default none.
 
     Example:
@@ -114,7 +120,9 @@ class DCLRLoss(InfoNCELoss):
         """The model that identifies false negatives."""
         return () if self.false_negatives is None else (self.false_negatives.teacher,)
 
-    def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
+    def adjusted(
+        self, cosines: Tensor, present: Embeddings, context: Context
+    ) -> tuple[Tensor, Tensor | float]:
         """See the base class; a false negative has the cosine -∞."""
         if self.false_negatives is None:
             return cosines, 0.0
@@ -125,7 +133,12 @@ class DCLRLoss(InfoNCELoss):
         return [] if self.noise is None else [self.noise.draw(anchors, context.step)]
 
     def reports(
-        self, cosines: Tensor, hard: dict[str, Tensor], present: Embeddings, rows: Tensor, context: Context
+        self,
+        cosines: Tensor,
+        hard: dict[str, Tensor],
+        present: Embeddings,
+        rows: Tensor,
+        context: Context,
     ) -> dict[str, Tensor]:
         """See the base class; `false_negatives` is their share of the in-batch negatives."""
         reports = super().reports(cosines, hard, present, rows, context)
@@ -142,7 +155,9 @@ class DCLRLoss(InfoNCELoss):
         mean = vectors[self.anchor][rows].mean(dim=0) if settings.center else 0.0
         a, b = (F.normalize(vectors[view] - mean, dim=-1) for view in (self.anchor, self.positive))
         cosines = a @ b.T
-        return (cosines >= settings.threshold) & ~torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
+        return (cosines >= settings.threshold) & ~torch.eye(
+            len(cosines), dtype=torch.bool, device=cosines.device
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +201,9 @@ class MomentumContrastiveLoss(InfoNCELoss):
 
     def module(self, build: TermBuildContext) -> TermModule:
         """Return the momentum encoder with its queue."""
-        return MomentumQueue(build.encoder, build.projector, build.width, self.queue_size, self.momentum)
+        return MomentumQueue(
+            build.encoder, build.projector, build.width, self.queue_size, self.momentum
+        )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more forward pass over one view."""
@@ -208,7 +225,9 @@ class MomentumContrastiveLoss(InfoNCELoss):
         nonempty = mask.any(dim=1)
         with context.precision():
             inputs = {"input_ids": ids, "attention_mask": mask}
-            features = module.encoder({name: move(x[nonempty], context.device) for name, x in inputs.items()})
+            features = module.encoder(
+                {name: move(x[nonempty], context.device) for name, x in inputs.items()}
+            )
         vectors = features["sentence_embedding"]
         rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.vectors.dtype)
         rows[true_cells(nonempty, context.device)] = vectors.to(rows.dtype)
@@ -226,7 +245,9 @@ class MomentumQueue(TermModule):
         momentum: λ.
     """
 
-    def __init__(self, encoder: nn.Module, projector: nn.Module, width: int, size: int, momentum: float) -> None:
+    def __init__(
+        self, encoder: nn.Module, projector: nn.Module, width: int, size: int, momentum: float
+    ) -> None:
         super().__init__()
         self._online = (encoder, projector)  # in a tuple: they belong to the network
         parts: Any = encoder
@@ -269,6 +290,8 @@ class MomentumQueue(TermModule):
     def enqueue(self, vectors: Tensor) -> None:
         """Add the embeddings of sentence vectors (n, width of the encoder) to the queue; the oldest leave."""
         buffer = self.get_buffer("queue")
-        newest = torch.cat([self.vectors, self._online[1](vectors).to(buffer.dtype)])[-len(buffer) :]
+        newest = torch.cat([self.vectors, self._online[1](vectors).to(buffer.dtype)])[
+            -len(buffer) :
+        ]
         buffer[: len(newest)] = newest
         self._count = len(newest)

@@ -1,7 +1,7 @@
 """Conditional replaced-token detection (DiffCSE): a generator edits tokens, a conditioned discriminator finds them.
 
-Functions on tokens take ids (n, L) with an attention mask (n, L) of 1 for real tokens, padded at the end, and use
-PyTorch's global generator.
+Functions on tokens take ids (n, L) with an attention mask (n, L) of 1 for real tokens, padded at
+the end, and use PyTorch's global generator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from torch import Tensor, nn
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, tensors_hash, true_cells
 from opencse.losses.forgetting import VocabularyModule, mask_tokens, sample_tokens
-from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
+from opencse.losses.term import (
+    Context,
+    Embeddings,
+    Frozen,
+    LossOutput,
+    Term,
+    TermBuildContext,
+    TermModule,
+)
 
 EditedTokens = tuple[Tensor, Tensor, Tensor]
 """Ids, attention mask, and the tokens that were masked or inserted, or whose predecessor was deleted, each (n, L')."""
@@ -30,32 +38,37 @@ _ROWS = 16  # of a pass of the generator, because logits over the vocabulary tak
 class ReplacedTokenDetectionLoss(Term):
     r"""Replaced-token detection conditioned on the sentence vector.
 
-    A frozen masked language model G edits the sentence x to x''. A discriminator D, initialised as a copy of the
-    encoder, reads x'' with the sentence vector h in place of its first token, and predicts for each token whether it is
-    the original one:
+    A frozen masked language model G edits the sentence x to x''. A discriminator D, initialised as
+    a copy of the encoder, reads x'' with the sentence vector h in place of its first token, and
+    predicts for each token whether it is the original one:
 
     .. math:: L = \frac{1}{T} \sum_t -\mathbb{1}(x''_t = x_t) \log D(x'', h, t)
               - \mathbb{1}(x''_t \neq x_t) \log (1 - D(x'', h, t))
 
-    over all counted tokens of all sentences. To help D, h must contain information about x that x'' lacks. Source:
-    DiffCSE (Chuang et al., NAACL 2022) §3 and its code, which averages while the paper sums.
+    over all counted tokens of all sentences. To help D, h must contain information about x that x''
+    lacks. Source: DiffCSE (Chuang et al., NAACL 2022) §3 and its code, which averages while the
+    paper sums.
 
-    As published (`masking="bert"`, `fill="all"`, `temperature=0`, `counted="all"`, `generator_dropout=True`) the
-    most probable token of the generator replaces *every* token except the first, and padding and special tokens count.
-    The defaults follow the paper: masked tokens are replaced by samples, and only content tokens count.
+    As published (`masking="bert"`, `fill="all"`, `temperature=0`, `counted="all"`,
+    `generator_dropout=True`) the most probable token of the generator replaces *every* token except
+    the first, and padding and special tokens count. The defaults follow the paper: masked tokens
+    are replaced by samples, and only content tokens count.
 
     Attributes:
         sentences: Views whose vectors condition the discriminator.
-        texts: Views whose tokens are edited, one for each of `sentences`; by default the same. With another text, such
-            as the next sentence, there is no "difference" to detect (DiffCSE §5).
-        generator: A masked language model with the encoder's vocabulary: folder, hub id or bundled name, or
-            `backbone`, the initial model of the run. `delete` and `masked_lm` do not use it.
-        task: `replace`; `insert` (detect inserted tokens, filled in by the generator); `delete` (detect tokens that
-            follow a deleted one); `masked_lm` (predict the masked tokens); `corrective_lm` (predict the original
-            tokens behind those of the generator).
+        texts: Views whose tokens are edited, one for each of `sentences`; by default the same. With
+            another text, such as the next sentence, there is no "difference" to detect (DiffCSE
+            §5).
+        generator: A masked language model with the encoder's vocabulary: folder, hub id or bundled
+            name, or `backbone`, the initial model of the run. `delete` and `masked_lm` do not use
+            it.
+        task: `replace`; `insert` (detect inserted tokens, filled in by the generator); `delete`
+            (detect tokens that follow a deleted one); `masked_lm` (predict the masked tokens);
+            `corrective_lm` (predict the original tokens behind those of the generator).
         ratio: Probability of masking, inserting before or deleting a content token.
         masking: `mask`, or `bert` for BERT's 80/10/10.
-        fill: Whether the generator replaces only the `masked` tokens or `all`; with `insert`, only the inserted ones.
+        fill: Whether the generator replaces only the `masked` tokens or `all`; with `insert`, only
+            the inserted ones.
         temperature: Sampling temperature of the generator; 0 for its most probable token.
         counted: `content` counts content tokens only; `all` also counts padding and special tokens.
         generator_dropout: Keep the dropout of the generator on.
@@ -103,12 +116,16 @@ class ReplacedTokenDetectionLoss(Term):
             raise ValueError("the encoder has no transformer for a discriminator")
         tokenizer = build.tokenizer
         if tokenizer.cls_token_id is None:
-            raise ValueError("the tokenizer has no first token that the sentence vector could replace")
+            raise ValueError(
+                "the tokenizer has no first token that the sentence vector could replace"
+            )
         generator = None
         if self.task not in ("delete", "masked_lm"):
             generator = TokenGenerator(build.masked_lm(self.generator), self.generator_dropout)
         outputs = None if self.task in _LANGUAGE_TASKS else 2
-        return Discriminator(ConditionalTransformer(build.transformer, build.width, outputs), generator, tokenizer)
+        return Discriminator(
+            ConditionalTransformer(build.transformer, build.width, outputs), generator, tokenizer
+        )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one forward pass of the generator, and one forward and backward pass of the discriminator."""
@@ -116,7 +133,8 @@ class ReplacedTokenDetectionLoss(Term):
         own = context.processes.own_rows
         pairs = list(zip(self.sentences, self.tokens, strict=True))
         vectors = torch.cat([own(embeddings[sentence]) for sentence, _ in pairs])
-        # Tokens are edited on the CPU, where every shape is known; only the generator's predictions stay on a GPU.
+        # Tokens are edited on the CPU, where every shape is known; only the generator's predictions
+        # stay on a GPU.
         valid = torch.cat([own(present[sentence] & present[text]) for sentence, text in pairs])
         ids, mask = module.join([context.tokens[text] for _, text in pairs])
         any_valid = bool(valid.any())
@@ -131,7 +149,9 @@ class ReplacedTokenDetectionLoss(Term):
             *edited, counted = self._edit(ids[:, :width], mask[:, :width], module)
             inputs, attended, labels = (move(x, device) for x in edited)
             conditions = vectors[true_cells(valid, device)]
-            logits = module.predict(inputs, attended, conditions, counted, whole=self.counted == "all")
+            logits = module.predict(
+                inputs, attended, conditions, counted, whole=self.counted == "all"
+            )
         logits = logits if logits.dtype == torch.float64 else logits.float()
         labels = labels.flatten()[true_cells(counted, device)]
         total = F.cross_entropy(logits, labels, reduction="sum")
@@ -139,10 +159,13 @@ class ReplacedTokenDetectionLoss(Term):
         mean = context.processes.mean(total if any_valid else total * 0, count)
         return LossOutput(mean, self._reports(logits, labels))
 
-    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _edit(
+        self, ids: Tensor, mask: Tensor, module: Discriminator
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the discriminator's ids and attention mask, the label of each token, and the mask of those that count.
 
-        The last is on the CPU, as are `ids` and `mask`; what depends on the generator is on its device.
+        The last is on the CPU, as are `ids` and `mask`; what depends on the generator is on its
+        device.
         """
         content = module.is_content(ids) & mask.bool()
         chosen = sample_tokens(content, self.ratio)
@@ -150,7 +173,9 @@ class ReplacedTokenDetectionLoss(Term):
             ids, mask, marked = delete_tokens(ids, mask, chosen, module.pad_id)
             return ids, mask, marked.long(), self._counted(ids, mask, marked, module)
         if self.task == "insert":
-            ids, mask, marked = insert_tokens(ids, mask, chosen, module.mask_id, module.pad_id, module.max_length)
+            ids, mask, marked = insert_tokens(
+                ids, mask, chosen, module.mask_id, module.pad_id, module.max_length
+            )
             ids = module.generator.fill(ids, mask, marked, self.temperature)
             return ids, mask, marked.long(), self._counted(ids, mask, marked, module) | marked
         masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
@@ -158,7 +183,9 @@ class ReplacedTokenDetectionLoss(Term):
             return masked, mask, ids, chosen
         # The sentence vector replaces the first token.
         others = (torch.arange(ids.shape[1], device="cpu") > 0).expand_as(chosen)
-        filled = module.generator.fill(masked, mask, others if self.fill == "all" else chosen, self.temperature)
+        filled = module.generator.fill(
+            masked, mask, others if self.fill == "all" else chosen, self.temperature
+        )
         if self.task == "corrective_lm":
             return filled, mask, ids, chosen
         original, real = move(ids, filled.device), move(mask, filled.device)
@@ -171,7 +198,9 @@ class ReplacedTokenDetectionLoss(Term):
     def _counted(self, ids: Tensor, mask: Tensor, marked: Tensor, module: Discriminator) -> Tensor:
         if self.counted == "all":
             return torch.ones_like(marked)
-        content = module.is_content(ids.cpu())  # waits for the generator's predictions, if tokens were inserted
+        content = module.is_content(
+            ids.cpu()
+        )  # waits for the generator's predictions, if tokens were inserted
         # A deleted last token shows at the token after it, which may be a special token.
         return (content | marked if self.task == "delete" else content) & mask.bool()
 
@@ -194,7 +223,9 @@ class Discriminator(VocabularyModule):
         tokenizer: Tokenizer of the encoder.
     """
 
-    def __init__(self, predict: ConditionalTransformer, generator: TokenGenerator | None, tokenizer: Any) -> None:
+    def __init__(
+        self, predict: ConditionalTransformer, generator: TokenGenerator | None, tokenizer: Any
+    ) -> None:
         super().__init__(tokenizer)
         self.predict = predict
         self.generator: Any = generator
@@ -206,19 +237,22 @@ class Discriminator(VocabularyModule):
     def join(self, parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         """Return the ids and masks of several views, concatenated and padded to one length."""
         width = max(ids.shape[1] for ids, _ in parts)
-        ids = torch.cat([F.pad(ids, (0, width - ids.shape[1]), value=self.pad_id) for ids, _ in parts])
+        ids = torch.cat(
+            [F.pad(ids, (0, width - ids.shape[1]), value=self.pad_id) for ids, _ in parts]
+        )
         return ids, torch.cat([F.pad(mask, (0, width - mask.shape[1])) for _, mask in parts])
 
 
 class ConditionalTransformer(nn.Module):
     """A copy of a transformer whose first token is replaced by a given vector.
 
-    The vector replaces the *output* of the embedding layer at position 0: no position embedding, LayerNorm or dropout
-    is applied to it (DiffCSE's code).
+    The vector replaces the *output* of the embedding layer at position 0: no position embedding,
+    LayerNorm or dropout is applied to it (DiffCSE's code).
 
     Args:
         transformer: A transformers encoder, which is copied with its weights.
-        width: Size of the vectors; if it differs from that of the embeddings, a linear map is added.
+        width: Size of the vectors; if it differs from that of the embeddings, a linear map is
+            added.
         outputs: Number of classes for each token; None for the vocabulary.
 
     Raises:
@@ -228,16 +262,28 @@ class ConditionalTransformer(nn.Module):
     def __init__(self, transformer: nn.Module, width: int, outputs: int | None) -> None:
         super().__init__()
         if not isinstance(getattr(transformer, "embeddings", None), nn.Module):
-            raise ValueError(f"a {type(transformer).__name__} has no embedding layer that can take a vector")
+            raise ValueError(
+                f"a {type(transformer).__name__} has no embedding layer that can take a vector"
+            )
         config: Any = transformer.config
-        inner = config.embedding_size if hasattr(transformer, "embeddings_project") else config.hidden_size
+        inner = (
+            config.embedding_size
+            if hasattr(transformer, "embeddings_project")
+            else config.hidden_size
+        )
         self.transformer = copy.deepcopy(transformer)
-        self.bridge: nn.Module = nn.Identity() if width == inner else nn.Linear(width, inner, bias=False)
+        self.bridge: nn.Module = (
+            nn.Identity() if width == inner else nn.Linear(width, inner, bias=False)
+        )
         table: Any = self.transformer.get_input_embeddings()  # type: ignore[operator]
         width = config.hidden_size
-        self.head: nn.Module = _VocabularyHead(width, table) if outputs is None else nn.Linear(width, outputs)
+        self.head: nn.Module = (
+            _VocabularyHead(width, table) if outputs is None else nn.Linear(width, outputs)
+        )
 
-    def forward(self, ids: Tensor, mask: Tensor, vectors: Tensor, counted: Tensor, whole: bool = False) -> Tensor:
+    def forward(
+        self, ids: Tensor, mask: Tensor, vectors: Tensor, counted: Tensor, whole: bool = False
+    ) -> Tensor:
         """Return the predictions for the counted tokens.
 
         Args:
@@ -257,12 +303,18 @@ class ConditionalTransformer(nn.Module):
             first = vectors.to(output.dtype)
             if output.shape[:2] == ids.shape:
                 return torch.cat([first[:, None], output[:, 1:]], dim=1)
-            return output.index_copy(1, starts, first[None])  # packed: all sequences in one row, in order
+            return output.index_copy(
+                1, starts, first[None]
+            )  # packed: all sequences in one row, in order
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
             # A batch passed by position is not packed, so padding is computed too.
-            out = self.transformer(ids, mask) if whole else self.transformer(input_ids=ids, attention_mask=mask)
+            out = (
+                self.transformer(ids, mask)
+                if whole
+                else self.transformer(input_ids=ids, attention_mask=mask)
+            )
         finally:
             handle.remove()
         return self.head(out.last_hidden_state.flatten(0, 1)[true_cells(counted, ids.device)])
@@ -317,11 +369,15 @@ class TokenGenerator(Frozen):
         device = next(self.module.parameters()).device
         filled = move(ids, device).clone()
         cells = torch.arange(ids.numel(), device="cpu").view(ids.shape)
-        lengths, order = mask.sum(1).sort(stable=True)  # rows of similar length together, for less padding
+        lengths, order = mask.sum(1).sort(
+            stable=True
+        )  # rows of similar length together, for less padding
         for rows, longest in zip(order.split(_ROWS), lengths.split(_ROWS), strict=True):
             width = int(longest[-1])
             chosen_part = chosen[rows, :width]
-            logits = self._logits(move(ids[rows, :width], device), move(mask[rows, :width], device), chosen_part)
+            logits = self._logits(
+                move(ids[rows, :width], device), move(mask[rows, :width], device), chosen_part
+            )
             if not temperature:
                 tokens = logits.argmax(-1)
             else:
@@ -349,7 +405,9 @@ def sample_classes(probabilities: Tensor) -> Tensor:
     return torch.searchsorted(sums, reached, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 
 
-def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, max_length: int) -> EditedTokens:
+def insert_tokens(
+    ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, max_length: int
+) -> EditedTokens:
     """Insert a token before each token in `before`, (n, L) bool, up to `max_length` tokens per sequence."""
     free = (max_length - mask.sum(1, keepdim=True)).clamp(min=0)
     before = before & mask.bool() & (before.cumsum(1) <= free)

@@ -1,6 +1,7 @@
 """RLRD's policy, which chooses the weights of several teachers during training; `distillation.py` applies them.
 
-They depend on the student's separate loss against each teacher, and send no gradient to the student.
+They depend on the student's separate loss against each teacher, and send no gradient to the
+student.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ _DISCOUNT, _TRACE = 0.99, 0.95  # γ, and λ of generalised advantage estimation
 class PolicyWeights(TermModule):
     r"""Weights sampled by a policy whose reward is a low loss of the student (RLRD, in a sound form).
 
-    An actor maps the features of each teacher to the concentration of a Dirichlet distribution, from which the weights
-    are sampled; a critic estimates the return. The reward is minus half of the list loss, standardised over a horizon
-    and detached. After each horizon PPO (Schulman et al., 2017) with generalised advantage estimation (2016) improves
-    both. The public code has one policy and a Beta distribution for each teacher, minus half of the whole loss as the
-    reward, with the student's graph, and multiplies where the temporal difference subtracts.
+    An actor maps the features of each teacher to the concentration of a Dirichlet distribution,
+    from which the weights are sampled; a critic estimates the return. The reward is minus half of
+    the list loss, standardised over a horizon and detached. After each horizon PPO (Schulman et
+    al., 2017) with generalised advantage estimation (2016) improves both. The public code has one
+    policy and a Beta distribution for each teacher, minus half of the whole loss as the reward,
+    with the student's graph, and multiplies where the temporal difference subtracts.
 
-    The samples depend only on the seed and the number of calls, so that they are the same in all processes and in a
-    resumed run.
+    The samples depend only on the seed and the number of calls, so that they are the same in all
+    processes and in a resumed run.
 
     Args:
         teachers: Number of teachers, K.
@@ -47,11 +49,20 @@ class PolicyWeights(TermModule):
         self._seed, self._horizon = seed, horizon
         self.actor = _small_network(_FEATURES)
         self.critic = _small_network(teachers * _FEATURES)
-        self._widths = [teachers * _FEATURES, teachers, 1, 1]  # of states, actions, log-probabilities and rewards
+        self._widths = [
+            teachers * _FEATURES,
+            teachers,
+            1,
+            1,
+        ]  # of states, actions, log-probabilities and rewards
         self.register_buffer("experience", torch.zeros(horizon, sum(self._widths)))
-        self.register_buffer("last", torch.zeros(horizon, sum(self._widths)))  # that of the last horizon
+        self.register_buffer(
+            "last", torch.zeros(horizon, sum(self._widths))
+        )  # that of the last horizon
         self.register_buffer("targets", torch.zeros(2, horizon))  # its advantages and returns
-        self.register_buffer("counts", torch.zeros(3, dtype=torch.long))  # calls, steps of experience, updates due
+        self.register_buffer(
+            "counts", torch.zeros(3, dtype=torch.long)
+        )  # calls, steps of experience, updates due
         self._chosen: tuple[Tensor, Tensor, Tensor] | None = None
 
     def distribution(self, states: Tensor) -> Dirichlet:
@@ -68,8 +79,8 @@ class PolicyWeights(TermModule):
         """Return non-negative weights (K,) that sum to 1.
 
         Args:
-            features: For each teacher, the student's loss against it relative to the mean of these losses, and the
-                correlation of their lists, (K, 2).
+            features: For each teacher, the student's loss against it relative to the mean of these
+                losses, and the correlation of their lists, (K, 2).
         """
         counts = self.get_buffer("counts")
         state = features.to(self.get_buffer("experience"))
@@ -116,8 +127,15 @@ class PolicyWeights(TermModule):
 
     def _last(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return states (T, K, 2), actions (T, K), log-probabilities (T,) and rewards (T,) of the last horizon."""
-        states, actions, log_probs, rewards = self.get_buffer("last").clone().split(self._widths, dim=1)
-        return states.unflatten(1, (-1, _FEATURES)), actions, log_probs.squeeze(1), rewards.squeeze(1)
+        states, actions, log_probs, rewards = (
+            self.get_buffer("last").clone().split(self._widths, dim=1)
+        )
+        return (
+            states.unflatten(1, (-1, _FEATURES)),
+            actions,
+            log_probs.squeeze(1),
+            rewards.squeeze(1),
+        )
 
     def _surrogate(self) -> Tensor:
         """Return PPO's clipped objective plus the error of the critic on the last horizon."""
@@ -130,7 +148,9 @@ class PolicyWeights(TermModule):
         return actor + (self.value(states) - returns).square().mean() / 2
 
 
-def generalised_advantages(rewards: Tensor, values: Tensor, discount: float, trace: float) -> Tensor:
+def generalised_advantages(
+    rewards: Tensor, values: Tensor, discount: float, trace: float
+) -> Tensor:
     r"""Return the generalised advantages :math:`A_t = \sum_l (\gamma\lambda)^l (r_{t+l} + \gamma V_{t+l+1} - V_{t+l})`.
 
     Args:

@@ -20,14 +20,17 @@ Embeddings = Mapping[str, Tensor]
 class Processes:
     """Communication for terms that compute only on the rows of this process.
 
-    The gradient of every parameter is averaged over the processes afterwards. The defaults are for one process.
+    The gradient of every parameter is averaged over the processes afterwards. The defaults are for
+    one process.
 
     Attributes:
-        own_rows: Function from a tensor (B, ...) over the global batch to the part of this process; its backward pass
-            gathers the gradients of all parts, so that each process has the complete gradient.
-        gather: Function from the part of this process (b, ...) to the global tensor, without a gradient.
-        mean: Function from sum and count of this process (scalars) to the mean over all processes, with its gradient;
-            0 if the count is 0.
+        own_rows: Function from a tensor (B, ...) over the global batch to the part of this process;
+            its backward pass gathers the gradients of all parts, so that each process has the
+            complete gradient.
+        gather: Function from the part of this process (b, ...) to the global tensor, without a
+            gradient.
+        mean: Function from sum and count of this process (scalars) to the mean over all processes,
+            with its gradient; 0 if the count is 0.
     """
 
     own_rows: Callable[[Tensor], Tensor] = lambda rows: rows
@@ -41,14 +44,16 @@ class Context:
 
     Attributes:
         step: The optimiser step, from 0.
-        teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row lacks the view.
-        tokens: Token ids (b, L) and attention mask of the rows of this process, on the CPU, for the views in
-            `Term.tokens`; the mask is zero if a row lacks the view.
+        teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row
+            lacks the view.
+        tokens: Token ids (b, L) and attention mask of the rows of this process, on the CPU, for the
+            views in `Term.tokens`; the mask is zero if a row lacks the view.
         device: The device of the embeddings.
         modules: Modules built by `Term.module`, by term name.
         processes: Communication for terms that compute on the rows of this process.
         precision: Autocast context of the encoder; losses are computed in full precision.
-        teacher_weights: Teacher weights (K,) of the earlier term named in `Term.weights_from`, from the objective.
+        teacher_weights: Teacher weights (K,) of the earlier term named in `Term.weights_from`, from
+            the objective.
     """
 
     step: int = 0
@@ -94,7 +99,8 @@ class TermModule(nn.Module):
 
     Attributes:
         learning_rate: Learning rate of the parameters; None for that of the encoder.
-        digest: Hash of models that are used but not saved, which a resumed run must share with its start.
+        digest: Hash of models that are used but not saved, which a resumed run must share with its
+            start.
     """
 
     learning_rate: float | None = None
@@ -107,13 +113,14 @@ class TermBuildContext:
 
     Attributes:
         width: Size of the embeddings.
-        encoder: The sentence encoder with its initial weights: features with `input_ids` and `attention_mask` to
-            features with `sentence_embedding`.
+        encoder: The sentence encoder with its initial weights: features with `input_ids` and
+            `attention_mask` to features with `sentence_embedding`.
         projector: Module from sentence vectors to embeddings.
         transformer: The transformer of the encoder; None if it has none.
         tokenizer: Tokenizer of the encoder.
-        masked_lm: Function that loads a masked language model with the vocabulary of this tokenizer by name, in
-            evaluation mode; the model maps `input_ids` and `attention_mask` to `logits`.
+        masked_lm: Function that loads a masked language model with the vocabulary of this tokenizer
+            by name, in evaluation mode; the model maps `input_ids` and `attention_mask` to
+            `logits`.
         seed: Seed of the run.
     """
 
@@ -133,9 +140,10 @@ class Term:
     In a training loop of your own, call it with tensors in the order of `views`:
     `InfoNCELoss(temperature=0.05)(anchor, twin).value.backward()`.
 
-    A term neither owns nor calls the encoder, so it can be tested against a plain transcription of its paper, computed
-    on gathered embeddings of all processes, and combined with any other term. If a term has parameters or a memory,
-    they are in its `module`, which is trained, clipped, checkpointed and synchronised together with the encoder.
+    A term neither owns nor calls the encoder, so it can be tested against a plain transcription of
+    its paper, computed on gathered embeddings of all processes, and combined with any other term.
+    If a term has parameters or a memory, they are in its `module`, which is trained, clipped,
+    checkpointed and synchronised together with the encoder.
 
     Attributes:
         kind: Name of the class in recipes.
@@ -156,7 +164,9 @@ class Term:
         if not self.name:
             object.__setattr__(self, "name", self.kind)
         if not re.fullmatch(r"[\w-]+", self.name):
-            raise ValueError(f"name must consist of letters, digits, '_' and '-', not '{self.name}'")
+            raise ValueError(
+                f"name must consist of letters, digits, '_' and '-', not '{self.name}'"
+            )
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -183,7 +193,10 @@ class Term:
         return None
 
     def __call__(
-        self, *embeddings: Tensor | Embeddings, present: Embeddings | None = None, context: Context | None = None
+        self,
+        *embeddings: Tensor | Embeddings,
+        present: Embeddings | None = None,
+        context: Context | None = None,
     ) -> LossOutput:
         """Compute the loss of tensors in the order of `views`, in full precision even in an autocast context.
 
@@ -197,10 +210,19 @@ class Term:
         """
         by_position = not (len(embeddings) == 1 and isinstance(embeddings[0], Mapping))
         if by_position and len(embeddings) != len(self.views):
-            raise ValueError(f"{len(embeddings)} tensors, but the views are {', '.join(self.views) or 'none'}")
-        given: Any = dict(zip(self.views, embeddings, strict=True)) if by_position else embeddings[0]
-        named = {view: rows if rows.dtype == torch.float64 else rows.float() for view, rows in given.items()}
-        masks = {view: torch.ones(len(vectors), dtype=torch.bool) for view, vectors in named.items()}
+            raise ValueError(
+                f"{len(embeddings)} tensors, but the views are {', '.join(self.views) or 'none'}"
+            )
+        given: Any = (
+            dict(zip(self.views, embeddings, strict=True)) if by_position else embeddings[0]
+        )
+        named = {
+            view: rows if rows.dtype == torch.float64 else rows.float()
+            for view, rows in given.items()
+        }
+        masks = {
+            view: torch.ones(len(vectors), dtype=torch.bool) for view, vectors in named.items()
+        }
         masks |= {view: mask.cpu() for view, mask in (present or {}).items()}
         device = next((vectors.device for vectors in named.values()), torch.device("cpu"))
         with torch.autocast(device.type, enabled=False):
@@ -211,8 +233,9 @@ class Term:
 
         Args:
             embeddings: Embeddings by view, (B, d), fp32 or fp64, over the global batch.
-            present: Boolean mask (B,) of the rows that have the view, by view; on the CPU, so that shapes which depend
-                on it are known without waiting for a GPU. The embedding of an absent row is zero.
+            present: Boolean mask (B,) of the rows that have the view, by view; on the CPU, so that
+                shapes which depend on it are known without waiting for a GPU. The embedding of an
+                absent row is zero.
             context: Further inputs.
 
         Returns:
@@ -257,11 +280,13 @@ class Objective:
             embeddings: As for `Term.compute`.
             present: As for `Term.compute`.
             context: As for `Term.compute`.
-            truncated: Embeddings by number of dimensions, the largest first. A term that compares embeddings is then
-                its sum over these (Matryoshka representation learning, Kusupati et al., 2022).
+            truncated: Embeddings by number of dimensions, the largest first. A term that compares
+                embeddings is then its sum over these (Matryoshka representation learning, Kusupati
+                et al., 2022).
 
         Returns:
-            The weighted sum, the unweighted value of each term by name, and what the terms report, as `term/report`.
+            The weighted sum, the unweighted value of each term by name, and what the terms report,
+            as `term/report`.
         """
         outputs: dict[str, LossOutput] = {}
         for term in self.terms:
@@ -273,7 +298,11 @@ class Objective:
                 outputs[term.name] = term.compute(embeddings, present, given)
         values = {name: output.value for name, output in outputs.items()}
         total = torch.stack([term.weight * values[term.name] for term in self.terms]).sum()
-        reports = {f"{name}/{key}": report for name in outputs for key, report in outputs[name].reports.items()}
+        reports = {
+            f"{name}/{key}": report
+            for name in outputs
+            for key, report in outputs[name].reports.items()
+        }
         return total, values, reports
 
 
@@ -287,15 +316,18 @@ def _at_each_dimension(
             context = replace(context, teacher_weights=outputs[0].teacher_weights)
         outputs.append(term.compute(embeddings, present, context))
     total = torch.stack([output.value for output in outputs]).sum()
-    reports = {f"loss_{size}": output.value.detach() for size, output in zip(truncated, outputs, strict=True)}
+    reports = {
+        f"loss_{size}": output.value.detach()
+        for size, output in zip(truncated, outputs, strict=True)
+    }
     return replace(outputs[0], value=total, reports={**outputs[0].reports, **reports})
 
 
 class Frozen(nn.Module):
     """Container of a module that moves with the network, but is not trained, saved or synchronised.
 
-    Its weights are read again at the start of every run, so checkpoints leave them out. The module keeps its mode
-    (training or evaluation).
+    Its weights are read again at the start of every run, so checkpoints leave them out. The module
+    keeps its mode (training or evaluation).
 
     Args:
         held: The module; its parameters will not require gradients.

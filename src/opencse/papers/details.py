@@ -53,7 +53,9 @@ def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], encode: Encode
     for number, query in enumerate(queries, 1):
         own = query.text.strip().lower()
         cosines = vectors @ unit_rows(embeddings([query.text]), np.float64)[0]
-        order = [row for row in np.argsort(-cosines, kind="stable") if corpus[row].strip().lower() != own]
+        order = [
+            row for row in np.argsort(-cosines, kind="stable") if corpus[row].strip().lower() != own
+        ]
         nearest.append([(corpus[row], float(cosines[row])) for row in order[:TOP]])
         if query.answer:
             row, side = query.answer
@@ -98,9 +100,13 @@ def draw_projections(projections: Mapping[str, Projection]) -> Figure:
     rows = -(-len(projections) // 2)
     plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained")
     panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
-    for index, (axes, (label, projection)) in enumerate(zip(panels, projections.items(), strict=False)):
+    for index, (axes, (label, projection)) in enumerate(
+        zip(panels, projections.items(), strict=False)
+    ):
         axes.scatter(*projection.points.T, s=2, alpha=0.4, color=f"C{index}", linewidths=0)
-        axes.set_title(f"{short(label, 26)}\nmean cosine {projection.mean_cosine:.2f}", fontsize="small")
+        axes.set_title(
+            f"{short(label, 26)}\nmean cosine {projection.mean_cosine:.2f}", fontsize="small"
+        )
     if len(projections) % 2:
         panels[-1].set_visible(False)
         panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
@@ -133,18 +139,29 @@ class PairCosines:
 def pair_cosines(groups: Mapping[str, Sequence[Pair]], encode: Encode) -> PairCosines:
     """Measure groups of pairs by the vectors of their sentences."""
     texts = list(
-        dict.fromkeys(text for pairs in groups.values() for first, second, _ in pairs for text in (first, second))
+        dict.fromkeys(
+            text
+            for pairs in groups.values()
+            for first, second, _ in pairs
+            for text in (first, second)
+        )
     )
     embeddings = TextEmbeddings(texts, encode(texts))
-    sides = {name: ([a for a, _, _ in pairs], [b for _, b, _ in pairs]) for name, pairs in groups.items()}
+    sides = {
+        name: ([a for a, _, _ in pairs], [b for _, b, _ in pairs]) for name, pairs in groups.items()
+    }
     return PairCosines(
         pairs=groups,
         cosines={name: embeddings.paired(first, second) for name, (first, second) in sides.items()},
-        error_rates={name: match_error_rate(first, second) for name, (first, second) in sides.items()},
+        error_rates={
+            name: match_error_rate(first, second) for name, (first, second) in sides.items()
+        },
     )
 
 
-def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = None) -> Sequence[Pair]:
+def load_group(
+    group: PairGroup, data: ProbeData, source: str | Path | None = None
+) -> Sequence[Pair]:
     """Return the pairs of a group, each distinct pair once; scored pairs with the highest scores first.
 
     Raises:
@@ -165,7 +182,9 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
         return [(pairs.sentence1[row], pairs.sentence2[row], pairs.scores[row])]
     chosen, least = dict[tuple[str, str], float](), group.least_score or 0.0
     for pairs in data.sts or data.pairs:
-        if 1 < pairs.gold.max() <= 5 and (not group.task or group.task == pairs.name or not data.sts):
+        if 1 < pairs.gold.max() <= 5 and (
+            not group.task or group.task == pairs.name or not data.sts
+        ):
             overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
             scored = (pairs.gold >= least) & (pairs.gold < group.below_score)
             for row in np.flatnonzero(scored & (overlap < group.below_overlap)).tolist():
@@ -186,7 +205,9 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
     """
     by_role: dict[str, list[Pair]] = {"positive": [], "negative": []}
     columns = {role: _columns(recipe, role) for role in by_role}
-    anchor = recipe.views[next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))].text
+    anchor = recipe.views[
+        next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))
+    ].text
     wanted = list(dict.fromkeys([anchor, *columns["positive"], *columns["negative"]]))
     previous = ""
     for row in rows.rows(wanted):
@@ -228,36 +249,54 @@ def detail_figures(entry: Entry, details: Mapping[str, Any]) -> dict[str, Draw]:
         for label, detail in details.items()
     }
     groups = list(dict.fromkeys(group for parts in points.values() for group in parts))
-    plots = {group: {label: parts[group] for label, parts in points.items() if group in parts} for group in groups}
+    plots = {
+        group: {label: parts[group] for label, parts in points.items() if group in parts}
+        for group in groups
+    }
     if entry.plot == "scatter" and len(groups) > 1:  # all groups of the first label, too
         label, first = next(iter(points.items()))
         plots[label] = {group: first[group] for group in groups}
     lowest = min(float(cosines.min()) for parts in points.values() for cosines, _ in parts.values())
     figures: dict[str, Draw] = {}
     for name, clouds in plots.items():
-        suffix = "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower()) if len(plots) > 1 else ""
+        suffix = (
+            "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower())
+            if len(plots) > 1
+            else ""
+        )
         cosines = {label: values for label, (values, _) in clouds.items()}
         scatter = entry.plot == "scatter"
-        figures[suffix] = partial(draw_scatter, clouds, lowest) if scatter else partial(draw_histogram, cosines)
+        figures[suffix] = (
+            partial(draw_scatter, clouds, lowest) if scatter else partial(draw_histogram, cosines)
+        )
     return figures
 
 
 def detail_listing(entry: Entry, details: Mapping[str, Any]) -> Listing:
     """Return the texts that an entry shows, with a column for each model.
 
-    Of each query they are the nearest sentences; of each group the first pairs, with human score and cosine, as known.
+    Of each query they are the nearest sentences; of each group the first pairs, with human score
+    and cosine, as known.
     """
     if entry.kind == "neighbours":
         rows = [("query", "rank", *details)]
         for index, query in enumerate(entry.queries):
             for rank in range(TOP):
                 nearest = (detail.nearest[index][rank] for detail in details.values())
-                rows.append((query.text, str(rank + 1), *(f"{text} ({cosine:.3f})" for text, cosine in nearest)))
+                rows.append(
+                    (
+                        query.text,
+                        str(rank + 1),
+                        *(f"{text} ({cosine:.3f})" for text, cosine in nearest),
+                    )
+                )
         return tuple(rows)
     cosines: dict[tuple[str, ...], dict[str, str]] = {}
     for label, detail in details.items() if entry.texts else ():
         for name, pairs in detail.pairs.items():
-            for (first, second, score), cosine in zip(pairs[: entry.texts], detail.cosines[name], strict=False):
+            for (first, second, score), cosine in zip(
+                pairs[: entry.texts], detail.cosines[name], strict=False
+            ):
                 key = (name, first, second, "" if score is None else f"{score:g}")
                 cosines.setdefault(key, {})[label] = f"{cosine:.4f}"
     if not cosines:

@@ -29,14 +29,16 @@ class System:
         label: What the paper calls it; two rows may share a label if they share no family.
         recipe: The recipe; empty for the untouched backbone.
         set: Settings, as after `--set`.
-        column: The column that the corpus must have, as a language model wrote it; without it the row is missing.
-        model: Released models by family of backbones, which take the place of a training with the recipe where the
-            backbones are the paper's.
+        column: The column that the corpus must have, as a language model wrote it; without it the
+            row is missing.
+        model: Released models by family of backbones, which take the place of a training with the
+            recipe where the backbones are the paper's.
         pooling: Of the untouched backbone.
         whitened: Whether the untouched backbone's vectors are whitened on the corpus.
-        families: Families of backbones; empty for those with printed scores, or for all of the entry if there are none.
-        printed: What the paper printed, by family of backbones: the scores of the entry's first columns in their order,
-            or that of the last alone.
+        families: Families of backbones; empty for those with printed scores, or for all of the
+            entry if there are none.
+        printed: What the paper printed, by family of backbones: the scores of the entry's first
+            columns in their order, or that of the last alone.
         deviations: The printed standard deviations, in the form of `printed`.
         missing: Why this row cannot be had, in place of a recipe; empty otherwise.
     """
@@ -87,8 +89,8 @@ class Query:
 
     Attributes:
         text: The sentence.
-        answer: Where the sentence that should be found stands: the row of the test part, from 0, and 1 or 2 for the
-            side of the pair. Empty if none is known.
+        answer: Where the sentence that should be found stands: the row of the test part, from 0,
+            and 1 or 2 for the side of the pair. Empty if none is known.
     """
 
     text: str
@@ -102,25 +104,28 @@ class Entry:
     Attributes:
         name: Paper and table, such as `osscse/table-4`.
         title: What the table shows.
-        kind: What is measured of each system, and so what its columns name. `scores`: STS tasks, `Cont.` and `Oppn.`,
-            and mean cosines by transformation, such as `cosine: negation`. `tasks`: any task of `opencse evaluate`,
-            with its main metric or another, such as `STSB-97: recall@1`. `curves`: what `Selection.watch` measures
-            while a system trains; the last values stand in the table. `splits`: OssCSE's consistent and opposed pairs;
-            with systems, their scores on the parts of each set. `pairs`: cosines and wording of `groups` of sentence
-            pairs, such as `negation: cosine`. `training_pairs`: the same of the pairs that a system trains on, by the
-            vectors of the first system. `cost`: the minutes of a training. `neighbours`: the rank of the answer to each
-            of the `queries`. `projection`: sentences in two dimensions.
-        columns: What is measured, in the order of the paper; `Avg.` is the mean of the others, and `Avg. METRIC` of
-            those with this metric.
+        kind: What is measured of each system, and so what its columns name. `scores`: STS tasks,
+            `Cont.` and `Oppn.`, and mean cosines by transformation, such as `cosine: negation`.
+            `tasks`: any task of `opencse evaluate`, with its main metric or another, such as
+            `STSB-97: recall@1`. `curves`: what `Selection.watch` measures while a system trains;
+            the last values stand in the table. `splits`: OssCSE's consistent and opposed pairs;
+            with systems, their scores on the parts of each set. `pairs`: cosines and wording of
+            `groups` of sentence pairs, such as `negation: cosine`. `training_pairs`: the same of
+            the pairs that a system trains on, by the vectors of the first system. `cost`: the
+            minutes of a training. `neighbours`: the rank of the answer to each of the `queries`.
+            `projection`: sentences in two dimensions.
+        columns: What is measured, in the order of the paper; `Avg.` is the mean of the others, and
+            `Avg. METRIC` of those with this metric.
         digits: Digits behind the point.
-        plot: How pairs are drawn beside the table: as a `scatter` of cosine and match error rate, or as a `histogram`
-            of cosines. Curves and projections always are.
+        plot: How pairs are drawn beside the table: as a `scatter` of cosine and match error rate,
+            or as a `histogram` of cosines. Curves and projections always are.
         families: Families of backbones in the paper.
         seeds: Runs behind each printed score.
         systems: The rows.
         groups: The groups of sentence pairs that are measured.
         queries: The sentences that are searched for.
-        watch: What is measured while a system trains (`Selection.watch`), of which the columns are parts.
+        watch: What is measured while a system trains (`Selection.watch`), of which the columns are
+            parts.
         texts: Number of pairs of each group whose texts are listed, with the cosines.
         note: What a reader should know.
     """
@@ -128,9 +133,26 @@ class Entry:
     name: str
     title: str
     kind: Literal[
-        "scores", "tasks", "curves", "splits", "pairs", "cost", "training_pairs", "neighbours", "projection"
+        "scores",
+        "tasks",
+        "curves",
+        "splits",
+        "pairs",
+        "cost",
+        "training_pairs",
+        "neighbours",
+        "projection",
     ] = "scores"
-    columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
+    columns: tuple[str, ...] = (
+        "STS12",
+        "STS13",
+        "STS14",
+        "STS15",
+        "STS16",
+        "STS-B",
+        "SICK-R",
+        "Avg.",
+    )
     digits: int = 2
     plot: Literal["", "scatter", "histogram"] = ""
     families: tuple[str, ...] = ("bert-base",)
@@ -144,7 +166,9 @@ class Entry:
 
     def systems_of(self, family: str) -> tuple[System, ...]:
         """Return the rows that the paper has for a family of backbones."""
-        return tuple(row for row in self.systems if family in (row.families or row.printed or self.families))
+        return tuple(
+            row for row in self.systems if family in (row.families or row.printed or self.families)
+        )
 
 
 def entry_names() -> list[str]:
@@ -184,7 +208,11 @@ class Cell:
 
     def shown(self, digits: int = 2) -> TableCell:
         """Return the mean ± standard deviation over the seeds, and the printed value in brackets."""
-        printed = "" if self.printed is None else str(Number(self.printed, digits, deviation=self.deviation))
+        printed = (
+            ""
+            if self.printed is None
+            else str(Number(self.printed, digits, deviation=self.deviation))
+        )
         if self.values:
             deviation = statistics.stdev(self.values) if len(self.values) > 1 else None
             return Number(statistics.fmean(self.values), digits, aside=printed, deviation=deviation)
@@ -221,19 +249,28 @@ class ReproducedTable:
             (label, *(cell.shown(places) for cell, places in zip(cells, digits, strict=True)))
             for label, cells in self.rows.items()
         ]
-        figures = Table(("", *self.columns), rows, f"{self.entry}: {self.title}", self.notes).markdown()
-        return f"{figures}\n{Table(self.listing[0], self.listing[1:]).markdown()}" if self.listing else figures
+        figures = Table(
+            ("", *self.columns), rows, f"{self.entry}: {self.title}", self.notes
+        ).markdown()
+        return (
+            f"{figures}\n{Table(self.listing[0], self.listing[1:]).markdown()}"
+            if self.listing
+            else figures
+        )
 
 
 def scores_table(
-    entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
+    entry: Entry,
+    scores: Mapping[str, Mapping[str, Sequence[Scores] | str]],
+    notes: Sequence[str] = (),
 ) -> ReproducedTable:
     """Put the scores of runs into the form of the paper's table.
 
     Args:
         entry: The table.
-        scores: By family and by the label of the system: for each seed the scores by column, or why there are none. The
-            key of a family says with which backbone it was measured, as in `bert-base` or `bert-base: mini-mlm`.
+        scores: By family and by the label of the system: for each seed the scores by column, or why
+            there are none. The key of a family says with which backbone it was measured, as in
+            `bert-base` or `bert-base: mini-mlm`.
         notes: How the scores came about.
     """
     rows: dict[str, tuple[Cell, ...]] = {}
@@ -243,10 +280,18 @@ def scores_table(
         for system in entry.systems_of(family):
             runs = by_label[system.label]
             if isinstance(runs, str):
-                cells = [Cell(missing=runs if column == entry.columns[-1] else "") for column in entry.columns]
+                cells = [
+                    Cell(missing=runs if column == entry.columns[-1] else "")
+                    for column in entry.columns
+                ]
             else:
                 cells = [_column_cell(entry, runs, column) for column in entry.columns]
-                parts = [(run, part) for run in runs for part in PARTS if part in run and part in entry.columns]
+                parts = [
+                    (run, part)
+                    for run in runs
+                    for part in PARTS
+                    if part in run and part in entry.columns
+                ]
                 sets |= {sum(name.startswith(f"{part}: ") for name in run) for run, part in parts}
             printed = _printed(system.printed.get(family, ()), len(cells))
             deviations = _printed(system.deviations.get(family, ()), len(cells))
@@ -256,14 +301,19 @@ def scores_table(
             )
     fewer = sets - {0, len(SPLITS)}
     note = f"Cont. and Oppn. are over {min(fewer, default=0)} sets of pairs; the paper's are over {len(SPLITS)}."
-    columns, digits = entry.columns, [0 if column.endswith(": count") else entry.digits for column in entry.columns]
+    columns, digits = (
+        entry.columns,
+        [0 if column.endswith(": count") else entry.digits for column in entry.columns],
+    )
     if entry.kind == "splits":  # a row for each set
         columns, digits = tuple(rows), [entry.digits] * len(rows)
         rows = dict(zip(entry.columns, zip(*rows.values(), strict=True), strict=True))
     return _reproduced(entry, columns, rows, digits, [*notes, *([note] if fewer else [])])
 
 
-def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
+def splits_table(
+    entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]
+) -> ReproducedTable:
     """Return OssCSE's Table 2: consistent and opposed pairs of each set, and the medians that divide them."""
     rows = {}
     for name, printed in SPLITS.items():
@@ -272,7 +322,9 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
             split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
             counts = (split.consistent.sum(), (~split.consistent).sum())
             values = (*counts, split.median_score, split.median_error_rate)
-            cells = [Cell(values=(float(v),), printed=p) for v, p in zip(values, printed, strict=True)]
+            cells = [
+                Cell(values=(float(v),), printed=p) for v, p in zip(values, printed, strict=True)
+            ]
         else:
             cells = [Cell(printed=value) for value in printed]
             cells[0] = replace(cells[0], missing=lacking.get(name, "no data"))
@@ -288,7 +340,9 @@ def _reproduced(
     notes: Sequence[str],
 ) -> ReproducedTable:
     every = (*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints.")
-    return ReproducedTable(entry=entry.name, title=entry.title, columns=columns, rows=rows, notes=every, digits=digits)
+    return ReproducedTable(
+        entry=entry.name, title=entry.title, columns=columns, rows=rows, notes=every, digits=digits
+    )
 
 
 def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
@@ -315,4 +369,8 @@ def _cell(runs: Sequence[Scores], names: Sequence[str]) -> Cell:
     """Return the mean of some scores of each run, or the reason why one of them is missing."""
     rows = [[run.get(name, "not measured without --data") for name in names] for run in runs]
     missing = next((value for row in rows for value in row if isinstance(value, str)), "")
-    return Cell(missing=missing) if missing else Cell(values=tuple(statistics.fmean(map(float, row)) for row in rows))
+    return (
+        Cell(missing=missing)
+        if missing
+        else Cell(values=tuple(statistics.fmean(map(float, row)) for row in rows))
+    )

@@ -1,8 +1,9 @@
 """Finding, merging and writing recipes.
 
-A recipe's tables are merged in this order, later ones winning: the recipe that it `extends`, the file itself, its
-`[faithful]` table (if that variant is asked for), its `[with.NAME]` tables (for what the user brings, such as
-paraphrases), its `[for.FAMILY]` table (for the family of the backbone), and the user's `--set key=value`.
+A recipe's tables are merged in this order, later ones winning: the recipe that it `extends`, the
+file itself, its `[faithful]` table (if that variant is asked for), its `[with.NAME]` tables (for
+what the user brings, such as paraphrases), its `[for.FAMILY]` table (for the family of the
+backbone), and the user's `--set key=value`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ _SHIPPED = importlib.resources.files("opencse.recipes") / "systems"
 
 def recipe_names() -> list[str]:
     """Return the names of the recipes that come with the package."""
-    return sorted(f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml"))
+    return sorted(
+        f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml")
+    )
 
 
 def load_recipe(
@@ -58,16 +61,20 @@ def load_recipe(
 
     Args:
         name: The name of a shipped recipe (`simcse`) or the path of a TOML file.
-        family: The backbone's family (`opencse.encoder.names`), whose published settings are applied.
+        family: The backbone's family (`opencse.encoder.names`), whose published settings are
+            applied.
         variant: `sound` (the default) or `faithful`, the system as published, quirks included.
         having: Which of the recipe's `[with.NAME]` tables apply.
         overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,
             `terms.info_nce.temperature=0.1`), or a mapping of such keys to values.
 
     Raises:
-        OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an impossible value.
+        OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an
+            impossible value.
     """
-    return RecipeFile.read(name).resolve(family=family, variant=variant, having=having, overrides=overrides)
+    return RecipeFile.read(name).resolve(
+        family=family, variant=variant, having=having, overrides=overrides
+    )
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,12 @@ class RecipeFile:
         return cls(sources[0], label, table, layers)
 
     def resolve(
-        self, *, family: str, variant: str, overrides: Sequence[str] | Mapping[str, Any], having: Sequence[str] = ()
+        self,
+        *,
+        family: str,
+        variant: str,
+        overrides: Sequence[str] | Mapping[str, Any],
+        having: Sequence[str] = (),
     ) -> Recipe:
         """Merge the tables that apply, and check the recipe; the arguments are those of `load_recipe`."""
         table, label = copy.deepcopy(self.table), self.label
@@ -109,26 +121,34 @@ class RecipeFile:
         if variant not in ("sound", "faithful"):
             raise unknown_name_error("variant", variant, ["sound", "faithful"], label)
         if variant == "faithful":
-            families = merge_tables(families, _tables(faithful.pop("for", {}), f"{label}: faithful.for"), label)
+            families = merge_tables(
+                families, _tables(faithful.pop("for", {}), f"{label}: faithful.for"), label
+            )
             table = merge_tables(table, faithful, f"{label}: faithful")
         for extra in having:
             if extra not in extras:
                 raise OpencseError(
-                    f"{label} has no use for {extra}", f"It can use {', '.join(extras)}." if extras else "Leave it out."
+                    f"{label} has no use for {extra}",
+                    f"It can use {', '.join(extras)}." if extras else "Leave it out.",
                 )
             table = merge_tables(table, extras[extra], f"{label}: with.{extra}")
         table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
-        pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
+        pairs = (
+            overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
+        )
         for key, value in pairs:
             table = merge_tables(table, nested_table(key, value), f"--set {key}")
         if variant == "faithful":
             table.pop("differs", None)  # it says how the default differs from this
-        return _decode_recipe(table, label, {"name": self.name, "variant": variant, "family": family})
+        return _decode_recipe(
+            table, label, {"name": self.name, "variant": variant, "family": family}
+        )
 
     def check(self, overrides: Sequence[str]) -> None:
         """Check the kinds of terms and views and the names of overridden settings, without importing a loss or view.
 
-        Nothing is refused that `resolve` would accept for some backbone and corpus, whose tables are not merged yet.
+        Nothing is refused that `resolve` would accept for some backbone and corpus, whose tables
+        are not merged yet.
 
         Raises:
             OpencseError: As `resolve` would raise it.
@@ -160,7 +180,9 @@ def _tables(value: object, where: str) -> Table:
 def dump_recipe(recipe: Recipe) -> str:
     """Return the resolved recipe as TOML, which `load_recipe` reads back to an equal recipe."""
     table = encode(recipe)
-    return format_toml({k: v for k, v in table.items() if k not in ("name", "family", "variant") and v != {}})
+    return format_toml(
+        {k: v for k, v in table.items() if k not in ("name", "family", "variant") and v != {}}
+    )
 
 
 def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
@@ -172,7 +194,9 @@ def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
         beside = Path(name).parent / parent if str(name).endswith(".toml") else None
         source = beside if beside and parent.endswith(".toml") else parent
         if Path(str(source)).stem in chain:
-            raise OpencseError(f"{label}: extends: '{parent}' extends itself ({' → '.join([*chain, parent])})")
+            raise OpencseError(
+                f"{label}: extends: '{parent}' extends itself ({' → '.join([*chain, parent])})"
+            )
         chain.append(Path(str(source)).stem)
         base, base_label = _read(source)
         # What a parent says of itself does not hold for the child.
@@ -186,7 +210,9 @@ def _read(name: str | Path) -> tuple[Table, str]:
     path = Path(name)
     if path.suffix == ".toml":
         if not os.path.exists(path):  # false for any string, where Path.exists raises
-            raise OpencseError(f"{path}: no such recipe file", f"Shipped recipes: {', '.join(recipe_names())}.")
+            raise OpencseError(
+                f"{path}: no such recipe file", f"Shipped recipes: {', '.join(recipe_names())}."
+            )
         return parse_toml(read_text(path), str(path)), str(path)
     if str(name) not in recipe_names():
         raise unknown_name_error("recipe", str(name), recipe_names())
@@ -199,11 +225,15 @@ def _decode_recipe(table: Table, label: str, known: Table) -> Recipe:
     if not isinstance(terms, list):
         raise OpencseError(f"{label}: terms: expected a list of tables, [[terms]]")
     decoded = (_decode_kind(TERMS, t, f"{label}: terms[{i}]") for i, t in enumerate(terms))
-    table["terms"] = tuple(term for term in decoded if term.weight != 0)  # an ablation: --set terms.NAME.weight=0
+    table["terms"] = tuple(
+        term for term in decoded if term.weight != 0
+    )  # an ablation: --set terms.NAME.weight=0
     if build := table.get("build"):
         if not isinstance(build, Mapping):
             raise OpencseError(f"{label}: build: expected a table for each column")
-        table["build"] = {c: _decode_kind(CONSTRUCTORS, t, f"{label}: build.{c}") for c, t in build.items()}
+        table["build"] = {
+            c: _decode_kind(CONSTRUCTORS, t, f"{label}: build.{c}") for c, t in build.items()
+        }
     check_keys(table, _KEYS, label)
     return decode(Recipe, table | known, label)
 
@@ -220,12 +250,16 @@ def _check_kind(kinds: Mapping[str, type], table: object, where: str) -> None:
 
 def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-        raise OpencseError(f"{where}: the key 'kind' is missing", f"Allowed: {', '.join(sorted(kinds))}.")
+        raise OpencseError(
+            f"{where}: the key 'kind' is missing", f"Allowed: {', '.join(sorted(kinds))}."
+        )
     _check_kind(kinds, table, where)
     fields = dict(table)
     kind = fields.pop("kind")
     for key, value in fields.items():
-        if isinstance(value, Mapping) and "kind" in value:  # one constructor as the source of another
+        if (
+            isinstance(value, Mapping) and "kind" in value
+        ):  # one constructor as the source of another
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
     return decode(kinds[kind], fields, where)
 
@@ -237,7 +271,8 @@ SENTENCES = 400
 def shortened(recipe: Recipe) -> Recipe:
     """Return the recipe with few steps and few sentences.
 
-    The model that comes out has learned next to nothing; the point is to see every stage work within a minute or two.
+    The model that comes out has learned next to nothing; the point is to see every stage work
+    within a minute or two.
 
     Args:
         recipe: Any resolved recipe.
@@ -263,7 +298,8 @@ def shortened(recipe: Recipe) -> Recipe:
 def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
     """Return the settings with which the backbone takes the place of other models, which would not fit it.
 
-    These are the generators of terms, the teachers, and the masked language models that write columns.
+    These are the generators of terms, the teachers, and the masked language models that write
+    columns.
 
     Args:
         recipe: The recipe with the settings of a family that the backbone does not belong to.
@@ -271,7 +307,15 @@ def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
     """
     writers = (Insertion, WordSubstitution, Substitution)
     return [
-        *(f"terms.{term.name}.generator=backbone" for term in recipe.terms if hasattr(term, "generator")),
+        *(
+            f"terms.{term.name}.generator=backbone"
+            for term in recipe.terms
+            if hasattr(term, "generator")
+        ),
         *(f"teachers.{name}.model=backbone" for name in recipe.teachers),
-        *(f"build.{name}.model='{backbone}'" for name, spec in recipe.build.items() if isinstance(spec, writers)),
+        *(
+            f"build.{name}.model='{backbone}'"
+            for name, spec in recipe.build.items()
+            if isinstance(spec, writers)
+        ),
     ]

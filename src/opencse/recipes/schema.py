@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import check_least, check_range
-from opencse.recipes.settings import Block, CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
+from opencse.recipes.settings import (
+    Block,
+    CorpusSettings,
+    MixturePart,
+    Optimizer,
+    Schedule,
+    Selection,
+    Training,
+)
 
 if TYPE_CHECKING:
     from opencse.losses import Term
 else:
-    Term = Any  # terms are decoded by their kinds before the rest of a recipe, and losses need torch
+    Term = (
+        Any  # terms are decoded by their kinds before the rest of a recipe, and losses need torch
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +31,16 @@ class ViewSettings:
 
     Attributes:
         text: The text column that the view reads.
-        prompt: What is put around the text. With `{mask}` it is a template for mask pooling, such as
-            `'This sentence of "{}" means {mask}.'`; without, it is a plain prefix such as `"query: {}"`.
+        prompt: What is put around the text. With `{mask}` it is a template for mask pooling, such
+            as `'This sentence of "{}" means {mask}.'`; without, it is a plain prefix such as
+            `"query: {}"`.
         dropout: A dropout rate of the view's own (HiNCE's p2); the model's where absent.
-        repetition: Tokens of the text are repeated, from none up to this share of them and at most nine, drawn anew at
-            each step (ESimCSE's dup_rate). Repetition comes after the cut to the maximum length.
+        repetition: Tokens of the text are repeated, from none up to this share of them and at most
+            nine, drawn anew at each step (ESimCSE's dup_rate). Repetition comes after the cut to
+            the maximum length.
         optional: Rows may lack the text (null); the terms then leave those rows out.
-        window: Minimum and maximum match error rate with the column `text`, whatever the text comes from; a row outside
-            counts as lacking it (OssCSE Appendix A: 0.15 and 0.6).
+        window: Minimum and maximum match error rate with the column `text`, whatever the text comes
+            from; a row outside counts as lacking it (OssCSE Appendix A: 0.15 and 0.6).
     """
 
     text: str = "text"
@@ -41,7 +53,9 @@ class ViewSettings:
     def __post_init__(self) -> None:
         check_range(self, "[0, 1]", "repetition")
         check_range(self, "[0, 1)", "dropout")
-        if self.window is not None and not (self.optional and 0 <= self.window[0] <= self.window[1] <= 1):
+        if self.window is not None and not (
+            self.optional and 0 <= self.window[0] <= self.window[1] <= 1
+        ):
             raise ValueError("window must be a range within [0, 1], of an optional view")
         if self.prompt is not None and self.prompt.count("{}") != 1:
             raise ValueError("prompt must hold {} exactly once, where the sentence goes")
@@ -51,12 +65,16 @@ class ViewSettings:
 class Teacher:
     """Another sentence encoder, whose vectors of the training text some terms read.
 
-    It is run once over the text, before training and without dropout, and may have a tokenizer and a width of its own.
+    It is run once over the text, before training and without dropout, and may have a tokenizer and
+    a width of its own.
 
     Attributes:
-        model: A folder, a hub id or a bundled name; or `backbone`, the model that the run begins with, untouched.
-        pooling: As in `Encoder`; by default what the teacher's own folder says, and the run's own for `backbone`.
-        max_length: Tokens that the teacher reads of each text, special ones included; all that it takes by default.
+        model: A folder, a hub id or a bundled name; or `backbone`, the model that the run begins
+            with, untouched.
+        pooling: As in `Encoder`; by default what the teacher's own folder says, and the run's own
+            for `backbone`.
+        max_length: Tokens that the teacher reads of each text, special ones included; all that it
+            takes by default.
     """
 
     model: str
@@ -73,7 +91,8 @@ class Teacher:
 class FirstStage:
     """A model that is trained before any text is built, from the same backbone and on the same sentences.
 
-    A constructor names it as its `model`, and mines with it (DebCSE mines with an unsupervised SimCSE model).
+    A constructor names it as its `model`, and mines with it (DebCSE mines with an unsupervised
+    SimCSE model).
 
     Attributes:
         recipe: What it is trained by: a name or a TOML file.
@@ -109,24 +128,25 @@ class Encoder:
     """How a sentence becomes a vector.
 
     Attributes:
-        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `lasttoken` (of
-            decoders), `first_last` (mean over tokens of the first and the last layer) and `mask` (the vector at the
-            prompt's mask) replace it.
-        projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two layers with
-            BatchNorm, DiffCSE §3); not exported.
-        keep_projector: Train the `simcse` projector as a part of the encoder, which is exported with it as a Dense
-            module: supervised SimCSE's pooler.
+        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`,
+            `lasttoken` (of decoders), `first_last` (mean over tokens of the first and the last
+            layer) and `mask` (the vector at the prompt's mask) replace it.
+        projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two
+            layers with BatchNorm, DiffCSE §3); not exported.
+        keep_projector: Train the `simcse` projector as a part of the encoder, which is exported
+            with it as a Dense module: supervised SimCSE's pooler.
         max_length: Longest training input in tokens; longer ones are cut.
-        length_counts: Whether `max_length` counts the `total` (special tokens and prompt included, as SimCSE and
-            SNCSE do) or only the `content` (as PromptBERT does).
+        length_counts: Whether `max_length` counts the `total` (special tokens and prompt included,
+            as SimCSE and SNCSE do) or only the `content` (as PromptBERT does).
         dropout: Dropout rate to set in the whole model; its own where absent.
         lora: See `Lora`; where absent, all weights are trained.
-        final_mark: With pooling `mask`, text put behind every sentence that ends in no punctuation mark, in training,
-            scoring and export; SNCSE's is `" ."`.
-        denoising: PromptBERT's template denoising, with pooling `mask`: `train` takes the template's own vector away in
-            training only, `train_and_dev` on the development pairs too. The exported model never does.
-        denoising_positions: Whether the template's positions count as the `model` does, or from `zero` (PromptBERT's
-            code, which for RoBERTa means other positions).
+        final_mark: With pooling `mask`, text put behind every sentence that ends in no punctuation
+            mark, in training, scoring and export; SNCSE's is `" ."`.
+        denoising: PromptBERT's template denoising, with pooling `mask`: `train` takes the
+            template's own vector away in training only, `train_and_dev` on the development pairs
+            too. The exported model never does.
+        denoising_positions: Whether the template's positions count as the `model` does, or from
+            `zero` (PromptBERT's code, which for RoBERTa means other positions).
     """
 
     pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "mask"] = "cls"
@@ -159,16 +179,18 @@ class Recipe:
         name: The name of the recipe's file.
         title: One line for listings.
         paper: Authors, title, venue and year of the source.
-        differs: How the default differs from the system as published (its `faithful` variant), and why.
+        differs: How the default differs from the system as published (its `faithful` variant), and
+            why.
         variant: `sound` (the default) or `faithful`.
         family: The backbone family whose published settings were applied.
-        views: The versions of each sentence, by name. A term may also read the column `text` and those of `build` under
-            their own names; rows may lack these.
+        views: The versions of each sentence, by name. A term may also read the column `text` and
+            those of `build` under their own names; rows may lack these.
         terms: The summands of the objective.
-        dimensions: Numbers of dimensions at which the terms that compare embeddings act, the largest first, so that the
-            trained vectors can be cut to any of them (Matryoshka representation learning, Kusupati et al., 2022); by
-            default the whole vectors. Vectors that were cut have length 1 again, and a projector sees zeros in place of
-            the rest. The other terms act once, on whole vectors.
+        dimensions: Numbers of dimensions at which the terms that compare embeddings act, the
+            largest first, so that the trained vectors can be cut to any of them (Matryoshka
+            representation learning, Kusupati et al., 2022); by default the whole vectors. Vectors
+            that were cut have length 1 again, and a projector sees zeros in place of the rest. The
+            other terms act once, on whole vectors.
         teachers: Models whose vectors the terms may read, by name.
         first_stages: Models that are trained before the `build`, by name.
         corpus: See `CorpusSettings`.
@@ -208,14 +230,26 @@ class Recipe:
             raise ValueError("at least one term is needed")
         names = [t.name for t in self.terms]
         if len(set(names)) != len(names):
-            raise ValueError(f"two terms share a name ({', '.join(names)}): give each a `name` of its own")
+            raise ValueError(
+                f"two terms share a name ({', '.join(names)}): give each a `name` of its own"
+            )
 
-        own = {"text", *(column for name, spec in self.build.items() for column in spec.columns(name))}
-        read = dict.fromkeys(view for term in self.terms for view in term.views if view not in self.views)
-        undeclared = {view: ViewSettings(text=view, optional=view != "text") for view in read if view in own}
+        own = {
+            "text",
+            *(column for name, spec in self.build.items() for column in spec.columns(name)),
+        }
+        read = dict.fromkeys(
+            view for term in self.terms for view in term.views if view not in self.views
+        )
+        undeclared = {
+            view: ViewSettings(text=view, optional=view != "text") for view in read if view in own
+        }
         object.__setattr__(self, "views", {**self.views, **undeclared})
         for i, term in enumerate(self.terms):
-            for kind, needs, defined in (("view", term.views, self.views), ("teacher", term.teachers, self.teachers)):
+            for kind, needs, defined in (
+                ("view", term.views, self.views),
+                ("teacher", term.teachers, self.teachers),
+            ):
                 for name in needs:
                     if name not in defined:
                         raise ValueError(
@@ -223,7 +257,9 @@ class Recipe:
                             f"({kind}s: {', '.join(defined) or 'none'}): add [{kind}s.{name}]"
                         )
             source = term.weights_from
-            if source and not any(t.name == source and t.teachers == term.teachers for t in self.terms[:i]):
+            if source and not any(
+                t.name == source and t.teachers == term.teachers for t in self.terms[:i]
+            ):
                 raise ValueError(
                     f"term '{term.name}' takes the weights of '{source}', which is no earlier term with its teachers"
                 )
@@ -234,7 +270,12 @@ class Recipe:
                     raise ValueError(f"corpus.parts.{name}: no view reads the column '{column}'")
         if not self.used_views:
             raise ValueError("no term reads a view: the encoder would have nothing to encode")
-        mixed = {column for part in self.corpus.parts.values() if part.rows for column in (*part.needs, *part.keeps)}
+        mixed = {
+            column
+            for part in self.corpus.parts.values()
+            if part.rows
+            for column in (*part.needs, *part.keeps)
+        }
         for place, used in self.used_views.items():
             if self.corpus.parts and used.text not in {"text", *mixed}:
                 raise ValueError(
@@ -242,12 +283,22 @@ class Recipe:
                     "add it to the `keeps` of one of corpus.parts"
                 )
         sizes = list(self.dimensions or ())
-        if self.dimensions is not None and (not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1):
-            raise ValueError(f"dimensions must be one or more numbers from 1, the largest first, not {sizes}")
-        if sizes and (self.block is not None or not any(term.compares_embeddings for term in self.terms)):
-            raise ValueError("no term acts at these dimensions (a meaning block has its own): leave them out")
+        if self.dimensions is not None and (
+            not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1
+        ):
+            raise ValueError(
+                f"dimensions must be one or more numbers from 1, the largest first, not {sizes}"
+            )
+        if sizes and (
+            self.block is not None or not any(term.compares_embeddings for term in self.terms)
+        ):
+            raise ValueError(
+                "no term acts at these dimensions (a meaning block has its own): leave them out"
+            )
         if self.block is not None and self.encoder.lora is not None:
-            raise ValueError("lora is for an encoder that is trained, not for a meaning block: leave it out")
+            raise ValueError(
+                "lora is for an encoder that is trained, not for a meaning block: leave it out"
+            )
         if self.block is not None and all(term.kind != "meaning" for term in self.terms):
             raise ValueError("a recipe with a [block] needs a term of the kind 'meaning'")
         if self.block is not None and self.encoder.projector != "none":
@@ -256,7 +307,9 @@ class Recipe:
         if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")
         if self.encoder.pooling != "mask" and masked:
-            raise ValueError(f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'")
+            raise ValueError(
+                f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'"
+            )
 
     def dimensions_within(self, width: int) -> tuple[int, ...]:
         """Return the numbers of dimensions at which the objective acts, for an encoder whose vectors have `width`.
@@ -309,6 +362,8 @@ class Recipe:
         """The parts of the mixture, without the columns that no term reads."""
         columns, parts = self.columns, {}
         for name, part in self.corpus.parts.items():
-            needs, keeps = (tuple(c for c in names if c in columns) for names in (part.needs, part.keeps))
+            needs, keeps = (
+                tuple(c for c in names if c in columns) for names in (part.needs, part.keeps)
+            )
             parts[name] = replace(part, needs=needs, keeps=keeps)
         return parts

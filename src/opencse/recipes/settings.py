@@ -38,7 +38,8 @@ class Schedule:
 
     Attributes:
         kind: After the warm-up: `linear` decay to 0, or `constant`.
-        warmup: Steps in which the rate rises linearly from 0: a number of steps (integer) or a share of all (below 1).
+        warmup: Steps in which the rate rises linearly from 0: a number of steps (integer) or a
+            share of all (below 1).
     """
 
     kind: Literal["linear", "constant"] = "linear"
@@ -56,14 +57,17 @@ class Training:
     Attributes:
         epochs: Passes over the training rows.
         max_steps: Maximum number of optimiser steps, if `epochs` asks for more.
-        batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among them.
-        micro_batch: Number of texts that are encoded at once, for large batches in little memory. The loss is that of
-            the whole batch; for its gradient, each part is encoded a second time with the same dropout masks
-            (GradCache, Gao et al., 2021). By default a batch is encoded as a whole, and once.
-        gradient_checkpointing: Keep the activations of each layer's input alone, and compute the others again for the
-            gradient: less memory, about a third more time, the same weights.
-        precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever multiplies faster on
-            this machine; a resumed run keeps its precision. Losses are always computed in fp32.
+        batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among
+            them.
+        micro_batch: Number of texts that are encoded at once, for large batches in little memory.
+            The loss is that of the whole batch; for its gradient, each part is encoded a second
+            time with the same dropout masks (GradCache, Gao et al., 2021). By default a batch is
+            encoded as a whole, and once.
+        gradient_checkpointing: Keep the activations of each layer's input alone, and compute the
+            others again for the gradient: less memory, about a third more time, the same weights.
+        precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever
+            multiplies faster on this machine; a resumed run keeps its precision. Losses are always
+            computed in fp32.
         seed: Seed of all random choices.
         log_every: Steps between lines in `metrics.jsonl`.
         checkpoint_every: Steps between checkpoints, of which the last two are kept; 0 for none.
@@ -81,7 +85,9 @@ class Training:
 
     def __post_init__(self) -> None:
         if self.batch_size < 2:
-            raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
+            raise ValueError(
+                "batch_size must be at least 2: the negatives are the other sentences of the batch"
+            )
         check_least(self, 1, "epochs", "max_steps", "micro_batch", "log_every")
         check_least(self, 0, "checkpoint_every")
         check_range(self, f"[0, {LARGEST_SEED}]", "seed")
@@ -93,10 +99,12 @@ class Selection:
 
     Attributes:
         every: Steps between evaluations.
-        tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
-        watch: What else is measured on the development pairs at each evaluation, for `metrics.jsonl` alone: their
-            `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`; and
-            the alignment and uniformity of `training` sentences, with dropout.
+        tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their
+            mean counts.
+        watch: What else is measured on the development pairs at each evaluation, for
+            `metrics.jsonl` alone: their `geometry` (alignment and uniformity), and the correlation
+            on OssCSE's consistent and opposed `splits`; and the alignment and uniformity of
+            `training` sentences, with dropout.
     """
 
     every: int = 125
@@ -115,11 +123,13 @@ class Block:
 
     Attributes:
         tolerance: How many points (of 100) a guard may lose, a score of search or classification
-            (`opencse.evaluation.written_sets.load_guard`). The block gets the largest strength at which none loses
-            more.
-        copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block have the optimizer's.
+            (`opencse.evaluation.written_sets.load_guard`). The block gets the largest strength at
+            which none loses more.
+        copy_lr: Peak learning rate of the copied layers (0: they stay); other parts of the block
+            have the optimizer's.
         dropout: Dropout rate of what code and φ read.
-        same_width: Project the vectors to the old length, so that all of them change (`opencse.debias.same_width`).
+        same_width: Project the vectors to the old length, so that all of them change
+            (`opencse.debias.same_width`).
     """
 
     tolerance: float = 0.3
@@ -139,7 +149,8 @@ class MixturePart:
     Attributes:
         rows: How many; 0 leaves the part out.
         needs: Columns that a sentence must have.
-        keeps: Further columns that its rows keep where the sentence has them; all others are left out of these rows.
+        keeps: Further columns that its rows keep where the sentence has them; all others are left
+            out of these rows.
         words: Sentences of more white-space words are left out.
     """
 
@@ -160,14 +171,16 @@ class CorpusSettings:
     Attributes:
         clauses: Share of the sentences that are cut to their main clause, where one can be cut out.
         rows: Sentences used at most, drawn at random; all where absent.
-        opposites: So many more sentences, drawn for the adjectives and verbs in them that have an opposite, each
-            adjective as often as any other as far as the text has it, and each verb four times as often. An attribute
-            ("the dirty water") becomes a sentence of its own ("The water is dirty.").
-        paraphrases: Sentences of a table of paraphrases used at most, drawn at random; all where absent.
-        language: Code of the language whose rules build the views (`opencse.text.languages`); `auto` for the likeliest
-            one of the text.
-        parts: The sorts of rows that training mixes, by name; where absent, every sentence is one row with all its
-            views.
+        opposites: So many more sentences, drawn for the adjectives and verbs in them that have an
+            opposite, each adjective as often as any other as far as the text has it, and each verb
+            four times as often. An attribute ("the dirty water") becomes a sentence of its own
+            ("The water is dirty.").
+        paraphrases: Sentences of a table of paraphrases used at most, drawn at random; all where
+            absent.
+        language: Code of the language whose rules build the views (`opencse.text.languages`);
+            `auto` for the likeliest one of the text.
+        parts: The sorts of rows that training mixes, by name; where absent, every sentence is one
+            row with all its views.
     """
 
     clauses: float = 0.0

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import ASSETS, existing_path, file_extension, translate_errors, unknown_format
+from opencse.foundation.reading import (
+    ASSETS,
+    existing_path,
+    file_extension,
+    translate_errors,
+    unknown_format,
+)
 from opencse.foundation.tables import TABLES, column_rows, table_columns
 
 TEXT_COLUMNS = (
@@ -40,8 +46,8 @@ class Corpus:
     Its files are expected not to change as long as the object is used.
 
     Args:
-        path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, or a folder of
-            Parquet files.
+        path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, or a
+            folder of Parquet files.
         name: The user's name for it; by default the file's name.
 
     Attributes:
@@ -65,7 +71,9 @@ class Corpus:
         if kind not in ("folder", ".txt", ".parquet", *TABLES):
             raise unknown_format(self.path)
         self.columns = tuple(table_columns(self.path))
-        self.format = kind + (".gz" if kind != "folder" and self.path.suffix.lower() == ".gz" else "")
+        self.format = kind + (
+            ".gz" if kind != "folder" and self.path.suffix.lower() == ".gz" else ""
+        )
 
     def texts(self, column: str = "text") -> Iterator[str]:
         """Yield the non-blank sentences, in order, without reading the corpus into memory."""
@@ -84,7 +92,12 @@ class Corpus:
             OpencseError: There is no such column, a cell holds no text, or the file is damaged.
         """
         for file, number, cells in column_rows(self.path, columns):
-            yield tuple([_cell(cell, file, number, column) for cell, column in zip(cells, columns, strict=True)])
+            yield tuple(
+                [
+                    _cell(cell, file, number, column)
+                    for cell, column in zip(cells, columns, strict=True)
+                ]
+            )
 
     @cached_property
     def content_hash(self) -> str:
@@ -103,8 +116,12 @@ def demo_path(name: str | Path, file: str) -> Path:
         OpencseError: The path is empty, which would be the current folder.
     """
     if not str(name).strip():
-        raise OpencseError("the path is empty", "Name a file or a folder; `.` is the current folder.")
-    return ASSETS / "demo" / file if str(name) == "demo" and not os.path.exists(name) else Path(name)
+        raise OpencseError(
+            "the path is empty", "Name a file or a folder; `.` is the current folder."
+        )
+    return (
+        ASSETS / "demo" / file if str(name) == "demo" and not os.path.exists(name) else Path(name)
+    )
 
 
 def content_hash(path: str | Path) -> str:
@@ -144,7 +161,9 @@ def text_column(columns: Sequence[str], source: str | Path, wanted: str | None =
             return by_name[name]
     if len(columns) == 1:
         return columns[0]
-    raise OpencseError(f"{source}: which column holds the text? It has {known}", "Name it with `--column`.")
+    raise OpencseError(
+        f"{source}: which column holds the text? It has {known}", "Name it with `--column`."
+    )
 
 
 def query_column(columns: Sequence[str], source: str | Path) -> str:
@@ -157,14 +176,19 @@ def query_column(columns: Sequence[str], source: str | Path) -> str:
     Raises:
         OpencseError: None of several columns has a known name.
     """
-    return next((name for name in QUERY_COLUMNS if name in columns), None) or text_column(columns, source)
+    return next((name for name in QUERY_COLUMNS if name in columns), None) or text_column(
+        columns, source
+    )
 
 
 def _cell(value: object, path: Path, number: int, column: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise OpencseError(f"{path}, line {number}: column '{column}' holds {type(value).__name__}", "Give strings.")
+        raise OpencseError(
+            f"{path}, line {number}: column '{column}' holds {type(value).__name__}",
+            "Give strings.",
+        )
     return value if value.strip() else None
 
 

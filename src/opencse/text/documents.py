@@ -18,7 +18,14 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
-from opencse.foundation.reading import PACKAGES, UNREAD, existing_path, file_extension, translate_errors, unknown_format
+from opencse.foundation.reading import (
+    PACKAGES,
+    UNREAD,
+    existing_path,
+    file_extension,
+    translate_errors,
+    unknown_format,
+)
 from opencse.foundation.tables import TABLES, read_lines
 from opencse.text.corpus import Corpus, text_column
 
@@ -52,7 +59,9 @@ _BLOCKS = frozenset(
     h5 h6 header hr li main nav ol option p pre section summary table tbody td th thead title tr ul""".split()
 )
 # Scripts without spaces between words: kana, Han, Thai, Lao, Burmese and Khmer.
-_SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_SPACELESS = re.compile(
+    "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
+)
 _FULL_STOP = re.compile(r"([。！？｡][”’」』）]*)(?=[^\s”’」』）])")
 _HIDDEN = frozenset("head nav noscript pre script style svg template".split())
 
@@ -79,8 +88,8 @@ class Documents:
     """A file of text, or all files in a folder, that are read as passages.
 
     Args:
-        path: `.md`, `.html`, `.pdf`, `.docx`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`,
-            or a folder. PDF and DOCX need the extra `documents`.
+        path: `.md`, `.html`, `.pdf`, `.docx`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also
+            `.gz`), `.parquet`, or a folder. PDF and DOCX need the extra `documents`.
 
     Attributes:
         path: The file or folder.
@@ -103,16 +112,18 @@ class Documents:
     def passages(self, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
         """Yield the passages of all files, in order.
 
-        Running text is split into sentences, and the sentences of a document are joined to passages of up to `words`
-        words. Where nearly every line of plain text is one sentence (`are_sentences`), each line is a passage. So is
-        each cell of a table, or several if it is longer.
+        Running text is split into sentences, and the sentences of a document are joined to passages
+        of up to `words` words. Where nearly every line of plain text is one sentence
+        (`are_sentences`), each line is a passage. So is each cell of a table, or several if it is
+        longer.
 
         Args:
             column: Column of tables that holds the text; by default the likeliest by its name.
             words: Maximum number of words in a passage; a longer sentence is a passage of its own.
 
         Raises:
-            OpencseError: A file cannot be read or has no such column, or the folder has no documents.
+            OpencseError: A file cannot be read or has no such column, or the folder has no
+                documents.
         """
         if self.path.is_file() and file_extension(self.path) in (*_PROSE, ".txt"):
             text_column(("text",), self.path, column)  # an error if it is another
@@ -137,7 +148,8 @@ def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterat
 
     Args:
         texts: n texts.
-        language: Code of their language, whose abbreviations and ordinals ("am 3. Mai") end no sentence.
+        language: Code of their language, whose abbreviations and ordinals ("am 3. Mai") end no
+            sentence.
     """
     spaced = (_FULL_STOP.sub(r"\1 ", " ".join(text.split())) for text in texts)
     for doc in _splitter(language or "en").pipe(spaced):
@@ -151,7 +163,9 @@ def count_words(text: str) -> int:
 
 def are_sentences(texts: Sequence[str]) -> bool:
     """Return whether nine of ten texts are one sentence each."""
-    several = sum(len(sentences) > 1 for sentences in split_sentences(texts, likely_language(texts[:_SAMPLE])))
+    several = sum(
+        len(sentences) > 1 for sentences in split_sentences(texts, likely_language(texts[:_SAMPLE]))
+    )
     return 10 * several <= len(texts)
 
 
@@ -164,18 +178,28 @@ def _one_sentence_per_line(path: Path) -> bool:
 
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
     """Yield the name of each file, its paragraphs, lines or cells, and whether they form one running text."""
-    lacking = [kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None]
+    lacking = [
+        kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None
+    ]
     readable = [kind for kind in (*_PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
     kind = file_extension(path)
     if path.is_dir() and not _is_table_folder(path):
         all_files = [file for file in sorted(path.rglob("*")) if file.is_file()]
-        files = [file for file in all_files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        files = [
+            file
+            for file in all_files
+            if not any(part.startswith(".") for part in file.relative_to(path).parts)
+        ]
         documents = [file for file in files if file_extension(file) in readable]
         others = Counter(file.suffix.lower() for file in files if file not in documents)
-        left_out = ", ".join(f"{others[kind]:,} {kind} files" for kind in (*PACKAGES, *UNREAD) if kind in others)
+        left_out = ", ".join(
+            f"{others[kind]:,} {kind} files" for kind in (*PACKAGES, *UNREAD) if kind in others
+        )
         remedy = f"Known: {', '.join(readable)}; the extra `documents` reads .pdf and .docx."
         if not documents:
-            raise OpencseError(f"{path}: holds no document{left_out and f', but {left_out}'}", remedy)
+            raise OpencseError(
+                f"{path}: holds no document{left_out and f', but {left_out}'}", remedy
+            )
         if left_out:
             note(f"{path}: {left_out} are not read. {remedy}")
         for file in documents:
@@ -215,7 +239,12 @@ def _are_wrapped(lines: Sequence[str]) -> bool:
     """Return whether most lines end within a sentence, where the next word would have made them too long."""
     open_ends = sum(not _END.search(line) for line in lines[:-1])
     count, width = len(lines) - 1, max(map(len, lines))
-    return count > 0 and 2 * open_ends > count and sum(_full_lines(lines, width)) >= _FULL * count and width > _MARGIN
+    return (
+        count > 0
+        and 2 * open_ends > count
+        and sum(_full_lines(lines, width)) >= _FULL * count
+        and width > _MARGIN
+    )
 
 
 def _full_lines(lines: Sequence[str], width: int) -> list[bool]:
@@ -227,11 +256,15 @@ def _pdf(path: Path) -> Iterator[str]:
     """Yield the paragraphs of the text layer of a PDF file: a line that is not full ends one."""
     import pypdf
 
-    with translate_errors(path, "cannot be read as PDF", "Export it again.", pypdf.errors.PyPdfError, AttributeError):
+    with translate_errors(
+        path, "cannot be read as PDF", "Export it again.", pypdf.errors.PyPdfError, AttributeError
+    ):
         pages = [page.extract_text().splitlines() for page in pypdf.PdfReader(path).pages]
     lines = [line.strip() for page in pages for line in page if line.strip()]
     if not lines:
-        raise OpencseError(f"{path}: has no text layer", "Recognise its text first, for example with ocrmypdf.")
+        raise OpencseError(
+            f"{path}: has no text layer", "Recognise its text first, for example with ocrmypdf."
+        )
     width = sorted(map(len, lines))[len(lines) * 9 // 10]
     text = lines[0]
     for full, line in zip(_full_lines(lines, width), lines[1:], strict=True):
@@ -253,7 +286,11 @@ def _docx(path: Path) -> Iterator[str]:
     with translate_errors(path, "cannot be read as DOCX", "Save it again.", *failures):
         document = docx.Document(str(path))
         cells = (cell.text for table in document.tables for row in table.rows for cell in row.cells)
-        yield from [text for text in [*(paragraph.text for paragraph in document.paragraphs), *cells] if text.strip()]
+        yield from [
+            text
+            for text in [*(paragraph.text for paragraph in document.paragraphs), *cells]
+            if text.strip()
+        ]
 
 
 def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[DocumentPassage]:
@@ -279,7 +316,9 @@ def _markdown(path: Path) -> Iterator[str]:
     for token in MarkdownIt("commonmark").enable("table").parse(_FRONT_MATTER.sub("", text)):
         if token.type == "inline":
             yield "".join(
-                child.content if child.type in ("text", "code_inline") else " " * child.type.endswith("break")
+                child.content
+                if child.type in ("text", "code_inline")
+                else " " * child.type.endswith("break")
                 for child in token.children or ()
             )
 
@@ -292,8 +331,12 @@ def _html(path: Path) -> Iterator[str]:
             page.feed(f"{line}\n")
         page.close()
     except AssertionError as error:  # of Python's parser, at some declarations
-        raise OpencseError(f"{path}: no valid HTML ({error})", "Mend it, or convert it to text.") from error
-    yield from (" ".join(block.split()) for block in "".join(page.parts).split("\0") if block.strip())
+        raise OpencseError(
+            f"{path}: no valid HTML ({error})", "Mend it, or convert it to text."
+        ) from error
+    yield from (
+        " ".join(block.split()) for block in "".join(page.parts).split("\0") if block.strip()
+    )
 
 
 _PROSE: dict[str, Callable[[Path], Iterator[str]]] = {
@@ -352,13 +395,16 @@ def likely_language(texts: Iterable[str]) -> str | None:
     words = [word.lower() for text in texts for word in _LETTERS.findall(text)]
     if not words:
         return None
-    shares = {code: sum(word in _stop_words(code) for word in words) / len(words) for code in LANGUAGES}
+    shares = {
+        code: sum(word in _stop_words(code) for word in words) / len(words) for code in LANGUAGES
+    }
     code, share = max(shares.items(), key=lambda item: item[1])
     return code if share >= _MIN_SHARE else None
 
 
 @cache
 def _stop_words(code: str) -> frozenset[str]:
-    # The file alone: the package around it compiles the rules of a tokenizer, for French in four seconds.
+    # The file alone: the package around it compiles the rules of a tokenizer, for French in four
+    # seconds.
     file = distribution("spacy").locate_file(f"spacy/lang/{code}/stop_words.py")
     return frozenset(runpy.run_path(str(file))["STOP_WORDS"])

@@ -1,6 +1,7 @@
 """Languages: which one some texts are in, the packs of grammar rules, and the pack that fits the texts.
 
-English comes with opencse. Any other pack is a `LanguagePack` that an installed package names in its entry points:
+English comes with opencse. Any other pack is a `LanguagePack` that an installed package names in
+its entry points:
 
     [project.entry-points."opencse.languages"]
     fr = "my_package.french:FRENCH"
@@ -35,19 +36,23 @@ class LanguagePack:
     Attributes:
         code: ISO 639-1 code of the language.
         name: English name of the language.
-        rules: The class that builds each kind of view in this language: the kind's own, or a subclass with another
-            `rewrite`. A kind that needs grammar and is not listed gives null for every sentence.
+        rules: The class that builds each kind of view in this language: the kind's own, or a
+            subclass with another `rewrite`. A kind that needs grammar and is not listed gives null
+            for every sentence.
         syntax: The pipeline that tags the sentences, as for `opencse.text.syntax.load_parser`.
-        prose: A sentence of prose, which `opencse check` may rewrite: no markup, formula, path, list or question.
-        leaves_open: By kind of view, what the unchanged beginning of a sentence must not contain if `opencse check`
-            takes the view for a contradiction: after "if" and "may", both versions can be true.
-        unfit: By kind of view, what the whole sentence must not contain for that, or for a view that says the same.
-        opposites_reworded: Whether `opencse check` takes an opposite for a contradiction only if the opposite can also
-            be negated; the word is then the predicate, in its usual sense.
-        opposed_words: Returns the words of a text that have an opposite, with the opposites: sentences are sampled
-            evenly over them (`opencse.recipes.rows.sentence_sample`).
-        statement: Returns a text if such a word is its predicate, or a sentence made of it in which it is; None if
-            there is none.
+        prose: A sentence of prose, which `opencse check` may rewrite: no markup, formula, path,
+            list or question.
+        leaves_open: By kind of view, what the unchanged beginning of a sentence must not contain if
+            `opencse check` takes the view for a contradiction: after "if" and "may", both versions
+            can be true.
+        unfit: By kind of view, what the whole sentence must not contain for that, or for a view
+            that says the same.
+        opposites_reworded: Whether `opencse check` takes an opposite for a contradiction only if
+            the opposite can also be negated; the word is then the predicate, in its usual sense.
+        opposed_words: Returns the words of a text that have an opposite, with the opposites:
+            sentences are sampled evenly over them (`opencse.recipes.rows.sentence_sample`).
+        statement: Returns a text if such a word is its predicate, or a sentence made of it in which
+            it is; None if there is none.
     """
 
     code: str
@@ -73,7 +78,9 @@ class LanguagePack:
             return NoRule(of=spec.of, parts=spec.parts)
         if isinstance(spec, rule):  # `opencse check` has narrower forms of the English kinds
             rule = type(spec)
-        return rule(**{**vars(spec), "syntax": self.syntax if spec.syntax == BUNDLED else spec.syntax})
+        return rule(
+            **{**vars(spec), "syntax": self.syntax if spec.syntax == BUNDLED else spec.syntax}
+        )
 
     def localise(self, specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
         """Return the specifications of a recipe's `[build]` for this language."""
@@ -100,7 +107,9 @@ class NoRule(ConstructorSpec):
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Return the constructor; there is nothing to load."""
         empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
-        return Constructor(build=lambda rows: [[empty] * len(self.parts) if self.parts else empty for _ in rows])
+        return Constructor(
+            build=lambda rows: [[empty] * len(self.parts) if self.parts else empty for _ in rows]
+        )
 
 
 ENGLISH = LanguagePack(
@@ -130,7 +139,9 @@ def language_packs() -> Mapping[str, LanguagePack]:
     for entry in entry_points(group="opencse.languages"):
         pack = entry.load()
         if not isinstance(pack, LanguagePack):
-            raise OpencseError(f"the entry point {entry.value} is no language pack", f"Uninstall {entry.dist}.")
+            raise OpencseError(
+                f"the entry point {entry.value} is no language pack", f"Uninstall {entry.dist}."
+            )
         packs[pack.code] = pack
     return packs
 
@@ -153,11 +164,16 @@ class ChosenLanguage:
         """Return one line about the language of the texts and the views that are left out for it.
 
         Args:
-            specs: The views that are built, by name. The line is empty if none of them needs grammar.
+            specs: The views that are built, by name. The line is empty if none of them needs
+                grammar.
         """
         if not any(isinstance(spec, GrammarView) for spec in specs.values()):
             return ""
-        looks = f"the texts look {LANGUAGES[self.found]}" if self.found else "the texts look like no known language"
+        looks = (
+            f"the texts look {LANGUAGES[self.found]}"
+            if self.found
+            else "the texts look like no known language"
+        )
         if self.asked:
             looks = f"the language is set to {self.pack.name}"
         if self.pack.code in language_packs():
@@ -167,15 +183,17 @@ class ChosenLanguage:
             line = f"{looks}, whose rules are not installed ({source}): only numbers are changed"
         else:
             line = f"{looks}, for which there are no rules: only numbers are changed"
-        lacking = [name for name, spec in self.pack.localise(specs).items() if isinstance(spec, NoRule)]
+        lacking = [
+            name for name, spec in self.pack.localise(specs).items() if isinstance(spec, NoRule)
+        ]
         return f"{line}; left out: {', '.join(lacking)}" if lacking else line
 
 
 def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
     """Return the rules for some texts.
 
-    Texts in a language without a pack get a rule for numbers only. Texts in no known language (lists, tables, product
-    names) get the rules for English.
+    Texts in a language without a pack get a rule for numbers only. Texts in no known language
+    (lists, tables, product names) get the rules for English.
 
     Args:
         language: Code of a language, or `AUTO`.
@@ -190,6 +208,11 @@ def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
     if pack is None:
         if code not in LANGUAGES:
             codes = ", ".join([AUTO, *language_packs()])
-            raise OpencseError(f"no rules for the language {code!r}", f"Choose one of {codes}, or write a pack for it.")
-        pack = LanguagePack(code=code, name=LANGUAGES[code], rules={CountSwap.kind: CountSwap}, syntax="blank:xx")
+            raise OpencseError(
+                f"no rules for the language {code!r}",
+                f"Choose one of {codes}, or write a pack for it.",
+            )
+        pack = LanguagePack(
+            code=code, name=LANGUAGES[code], rules={CountSwap.kind: CountSwap}, syntax="blank:xx"
+        )
     return ChosenLanguage(pack, likely, asked=language != AUTO)

@@ -40,7 +40,9 @@ class _RandomChange(ConstructorSpec):
         """Return the constructor; there is nothing to load."""
 
         def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
-            return with_error_rate(rows, [self.changed(row, rows, row_random(seed, self.kind, row)) for row in rows])
+            return with_error_rate(
+                rows, [self.changed(row, rows, row_random(seed, self.kind, row)) for row in rows]
+            )
 
         return Constructor(build=build)
 
@@ -90,8 +92,8 @@ class Deletion(_RandomChange):
 class SpanMask(_RandomChange):
     """Mask a span of consecutive words.
 
-    All spans of a row lie around the same place, so a column with a larger share masks all words that a column with a
-    smaller share masks. Source: Zhang et al., ArcCSE (ACL 2022), §3.3.
+    All spans of a row lie around the same place, so a column with a larger share masks all words
+    that a column with a smaller share masks. Source: Zhang et al., ArcCSE (ACL 2022), §3.3.
 
     Attributes:
         share: Share of the words that are masked (ArcCSE: 0.2 and 0.4); at least one word is.
@@ -113,7 +115,9 @@ class SpanMask(_RandomChange):
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
-            raise ValueError(f"share must lie between 0 and 1, not {self.share} (ArcCSE: 0.2 and 0.4)")
+            raise ValueError(
+                f"share must lie between 0 and 1, not {self.share} (ArcCSE: 0.2 and 0.4)"
+            )
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Mask a span."""
@@ -121,9 +125,13 @@ class SpanMask(_RandomChange):
         if words < _FEWEST_WORDS:
             return None, "too short"
         count = min(max(round(self.share * words), 1), words - 1)
-        start = int(rng.random() * (words - count + 1))  # the same relative place for all shares: spans are nested
+        start = int(
+            rng.random() * (words - count + 1)
+        )  # the same relative place for all shares: spans are nested
         numbers, masked = count_up(), range(start, start + count)
-        return _WORD.sub(lambda word: self.token if next(numbers) in masked else word[0], row.text), "masked"
+        return _WORD.sub(
+            lambda word: self.token if next(numbers) in masked else word[0], row.text
+        ), "masked"
 
 
 class RandomSentence(_RandomChange):
@@ -153,7 +161,8 @@ class RandomSentence(_RandomChange):
 class NextSentence(ConstructorSpec):
     """Take the next sentence of the corpus, which must list its sentences in document order (DiffCSE, Table 4).
 
-    The last sentence of the corpus gives null; the last sentence of a document gets the first one of the next document.
+    The last sentence of the corpus gives null; the last sentence of a document gets the first one
+    of the next document.
 
     Example:
         [build.next]
@@ -166,7 +175,9 @@ class NextSentence(ConstructorSpec):
     kind = "next_sentence"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def prepare(self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]) -> SentenceStore:
+    def prepare(
+        self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
+    ) -> SentenceStore:
         """Return the sentences of the whole corpus."""
         return sentences
 
@@ -176,7 +187,9 @@ class NextSentence(ConstructorSpec):
         def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
             numbers = [row.id + 1 for row in rows]
             after = [(prepared.range(i, i + 1), f"row {i}") for i in numbers]
-            return with_error_rate(rows, [(texts[0], rule) if texts else (None, "last row") for texts, rule in after])
+            return with_error_rate(
+                rows, [(texts[0], rule) if texts else (None, "last row") for texts, rule in after]
+            )
 
         return Constructor(build=build)
 
@@ -185,9 +198,10 @@ class NextSentence(ConstructorSpec):
 class Passage(ConstructorSpec):
     """Put a sentence among other sentences, those of some columns.
 
-    A passage has three to five sentences. Of the others, which have at most 120 words, those farthest from the sentence
-    are dropped. With `of`, a view of the sentence takes its place. All passages of a row have the same other sentences
-    in the same order, so the passage of a sentence and that of its negation differ in one sentence only.
+    A passage has three to five sentences. Of the others, which have at most 120 words, those
+    farthest from the sentence are dropped. With `of`, a view of the sentence takes its place. All
+    passages of a row have the same other sentences in the same order, so the passage of a sentence
+    and that of its negation differ in one sentence only.
 
     Attributes:
         around: Columns built earlier that hold the other sentences, such as mined neighbours.
@@ -217,7 +231,11 @@ class Passage(ConstructorSpec):
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Return the constructor; there is nothing to load."""
-        return Constructor(build=lambda rows: [self._passage(row, row_random(seed, self.kind, row)) for row in rows])
+        return Constructor(
+            build=lambda rows: [
+                self._passage(row, row_random(seed, self.kind, row)) for row in rows
+            ]
+        )
 
     def _passage(self, row: SourceRow, rng: random.Random) -> BuiltView:
         others = rng.randint(2, 4)
@@ -226,10 +244,16 @@ class Passage(ConstructorSpec):
         before, after = texts[:place], texts[place:]
         if not before and not after:
             return BuiltView(text=None, rule="no other sentences", scores={"position": None})
-        while sum(len(text.split()) for text in (*before, *after)) > _PASSAGE_WORDS and before + after:
+        while (
+            sum(len(text.split()) for text in (*before, *after)) > _PASSAGE_WORDS and before + after
+        ):
             if len(before) >= len(after):
                 before = before[1:]
             else:
                 after = after[:-1]
         text = " ".join(part.strip() for part in (*before, row.text, *after))
-        return BuiltView(text=text, rule=f"{len(before) + 1 + len(after)} sentences", scores={"position": len(before)})
+        return BuiltView(
+            text=text,
+            rule=f"{len(before) + 1 + len(after)} sentences",
+            scores={"position": len(before)},
+        )

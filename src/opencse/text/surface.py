@@ -20,16 +20,19 @@ from opencse.foundation.errors import OpencseError
 
 __all__ = ["Split", "consistency_opposition", "lexical_overlap", "match_error_rate"]
 
-_ERROR = 1 << 24  # cost of an edit, to which the number of substitutions is added, so more than the words of any text
+_ERROR = (
+    1 << 24
+)  # cost of an edit, to which the number of substitutions is added, so more than the words of any text
 
 
 def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
     """Return the match error rate of each pair, (S + D + I) / (S + D + I + C): 0 for equal words, 1 for none in common.
 
-    S aligned words differ, D words of the reference and I of the hypothesis have no counterpart, and C are equal. Words
-    are those of `str.split()`, lower-cased, as SentEval's sentences are in OssCSE. Of several shortest alignments, the
-    one is taken that prefers, from the end of both texts, matches and substitutions to insertions, and these to
-    deletions. Source: Morris et al. (Interspeech 2004); OssCSE, Eq. 1.
+    S aligned words differ, D words of the reference and I of the hypothesis have no counterpart,
+    and C are equal. Words are those of `str.split()`, lower-cased, as SentEval's sentences are in
+    OssCSE. Of several shortest alignments, the one is taken that prefers, from the end of both
+    texts, matches and substitutions to insertions, and these to deletions. Source: Morris et al.
+    (Interspeech 2004); OssCSE, Eq. 1.
 
     Args:
         references: n texts.
@@ -51,12 +54,16 @@ def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np
     rates = np.zeros(len(references))
     for i, pair in enumerate(zip(references, hypotheses, strict=True)):
         a, b = edit_units(pair)
-        most, fewest = (Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + sign)) for sign in (-1, 1))
+        most, fewest = (
+            Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + sign)) for sign in (-1, 1)
+        )
         errors, substitutions = divmod(fewest, _ERROR)
         if errors:
             if most + substitutions != errors * _ERROR:
                 substitutions = _substitutions(a, b)
-            correct = (len(a) + len(b) - errors - substitutions) // 2  # as S + D + C and S + I + C are the lengths
+            correct = (
+                len(a) + len(b) - errors - substitutions
+            ) // 2  # as S + D + C and S + I + C are the lengths
             rates[i] = errors / (errors + correct)
     return rates
 
@@ -97,11 +104,14 @@ class Split:
     median_error_rate: float
 
 
-def consistency_opposition(sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]) -> Split:
+def consistency_opposition(
+    sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]
+) -> Split:
     """Split pairs by the medians of their data set, as in OssCSE, Table 2.
 
-    A pair is consistent if its human score is above the median and its match error rate below, or the reverse. All
-    other pairs are opposed, including ties with either median, which reproduces the published counts.
+    A pair is consistent if its human score is above the median and its match error rate below, or
+    the reverse. All other pairs are opposed, including ties with either median, which reproduces
+    the published counts.
 
     Args:
         sentences1: n texts; OssCSE's counts need SentEval's texts (tokenised, lower-cased).
@@ -111,9 +121,15 @@ def consistency_opposition(sentences1: Sequence[str], sentences2: Sequence[str],
     score = np.asarray(scores, dtype=np.float64)
     rate = match_error_rate(sentences1, sentences2)
     if not len(score):
-        return Split(consistent=np.zeros(0, dtype=bool), median_score=float("nan"), median_error_rate=float("nan"))
+        return Split(
+            consistent=np.zeros(0, dtype=bool),
+            median_score=float("nan"),
+            median_error_rate=float("nan"),
+        )
     middle, middle_rate = float(np.median(score)), float(np.median(rate))
-    consistent = ((score > middle) & (rate < middle_rate)) | ((score < middle) & (rate > middle_rate))
+    consistent = ((score > middle) & (rate < middle_rate)) | (
+        (score < middle) & (rate > middle_rate)
+    )
     return Split(consistent=consistent, median_score=middle, median_error_rate=middle_rate)
 
 
@@ -146,6 +162,8 @@ def _substitutions(a: str, b: str) -> int:
 def _check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None:
     """Raise an error for single texts, which would be compared letter by letter, and for lists of different lengths."""
     if isinstance(references, str) or isinstance(hypotheses, str):
-        raise OpencseError("expected two lists of texts, not a single text", "Put each text into a list.")
+        raise OpencseError(
+            "expected two lists of texts, not a single text", "Put each text into a list."
+        )
     if len(references) != len(hypotheses):
         raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")

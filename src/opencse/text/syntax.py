@@ -33,7 +33,8 @@ class Token:
         tag: Fine tag (Penn Treebank: VBZ, NN, ...).
         pos: Coarse tag (Universal Dependencies: VERB, NOUN, ...).
         head: Index of its head; its own index for a root.
-        relation: Relation to its head, by Universal Dependencies or the scheme that the pipeline was trained with.
+        relation: Relation to its head, by Universal Dependencies or the scheme that the pipeline
+            was trained with.
     """
 
     text: str
@@ -50,8 +51,8 @@ class SpacyParser:
     """A spaCy pipeline; it keeps its most recent parses. `load_parser` opens one.
 
     Args:
-        name: "syntax" for the bundled pipeline, an installed spaCy package (`en_core_web_sm`), a folder, or "blank:de"
-            for spaCy's tokenizer of a language, without tags and relations.
+        name: "syntax" for the bundled pipeline, an installed spaCy package (`en_core_web_sm`), a
+            folder, or "blank:de" for spaCy's tokenizer of a language, without tags and relations.
 
     Raises:
         OpencseError: There is no such pipeline, or it has no tagger or no parser.
@@ -91,7 +92,9 @@ def _pipeline(name: str) -> Any:
         try:
             return spacy.blank(code := name.removeprefix(_BLANK))
         except ImportError as error:
-            raise OpencseError(f"spaCy knows no language {code!r}", "Use a code such as 'de'.") from error
+            raise OpencseError(
+                f"spaCy knows no language {code!r}", "Use a code such as 'de'."
+            ) from error
     try:
         with warnings.catch_warnings():
             # The pipeline was trained with another patch release of spaCy.
@@ -100,10 +103,13 @@ def _pipeline(name: str) -> Any:
             nlp = spacy.load(path, exclude=["ner", "textcat", "entity_linker"])
     except OSError as error:
         raise OpencseError(
-            f"no spaCy pipeline {name!r}", f"Install it (python -m spacy download {name}), or use {BUNDLED!r}."
+            f"no spaCy pipeline {name!r}",
+            f"Install it (python -m spacy download {name}), or use {BUNDLED!r}.",
         ) from error
     if lacking := [part for part in ("tagger", "parser") if part not in nlp.pipe_names]:
-        raise OpencseError(f"the spaCy pipeline {name!r} has no {' and no '.join(lacking)}", f"Use {BUNDLED!r}.")
+        raise OpencseError(
+            f"the spaCy pipeline {name!r} has no {' and no '.join(lacking)}", f"Use {BUNDLED!r}."
+        )
     return nlp
 
 
@@ -113,7 +119,11 @@ def _final_mark_apart(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
         return tokens
     last = tokens[-1]
     word = replace(last, text=last.text[:-1], end=last.end - 1)
-    return (*tokens[:-1], word, replace(last, text=".", start=last.end - 1, lemma=".", head=len(tokens)))
+    return (
+        *tokens[:-1],
+        word,
+        replace(last, text=".", start=last.end - 1, lemma=".", head=len(tokens)),
+    )
 
 
 def _tokens(doc: Any) -> Iterator[Token]:

@@ -28,7 +28,8 @@ class UserText:
     """A user's text, to be opened as a corpus with a column `text` that holds one sentence per row.
 
     Args:
-        given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, or a list of strings.
+        given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, or a list
+            of strings.
         column: The column that holds the text; by default the likeliest by its name.
 
     Attributes:
@@ -38,22 +39,29 @@ class UserText:
     def __init__(self, given: Any, column: str | None = None) -> None:
         self._name = _name(given)
         self._documents, self._column = Documents(_text_file(given)), column
-        self._table = None if self._documents.are_prose else Corpus(self._documents.path, self._name)
-        self.columns: tuple[str, ...] = ("text",) if self._table is None else tuple(self._table.columns)
+        self._table = (
+            None if self._documents.are_prose else Corpus(self._documents.path, self._name)
+        )
+        self.columns: tuple[str, ...] = (
+            ("text",) if self._table is None else tuple(self._table.columns)
+        )
 
     def corpus(self, needed: Collection[str] = frozenset(), *, split: bool = True) -> Corpus:
         """Return the corpus.
 
-        A file of this form is opened as it is. Everything else is converted and kept in the cache: documents, plain
-        text and tables are split into sentences unless nine of ten lines or cells are one sentence each, another column
-        is renamed to `text`, sentences that repeat are dropped, and texts in memory are written to a file.
+        A file of this form is opened as it is. Everything else is converted and kept in the cache:
+        documents, plain text and tables are split into sentences unless nine of ten lines or cells
+        are one sentence each, another column is renamed to `text`, sentences that repeat are
+        dropped, and texts in memory are written to a file.
 
         Args:
             needed: A table with one of these columns is not split.
-            split: Split the rows of a table into sentences if some are paragraphs; the other columns are lost.
+            split: Split the rows of a table into sentences if some are paragraphs; the other
+                columns are lost.
 
         Raises:
-            OpencseError: The text cannot be read, is empty or one sentence only, or is in an unknown column.
+            OpencseError: The text cannot be read, is empty or one sentence only, or is in an
+                unknown column.
         """
         corpus = self._table
         if corpus is None:
@@ -62,10 +70,15 @@ class UserText:
         if any(name.endswith(".rule") for name in corpus.columns):  # `build_views` wrote this
             return corpus
         present = set(corpus.columns)
-        columns = set(needed) & present if split else {name for name in present if _is_text(corpus, name)}
+        columns = (
+            set(needed) & present if split else {name for name in present if _is_text(corpus, name)}
+        )
         first = list(islice(corpus.texts(wanted), 1000))
         if first and not any(letter.isalpha() for text in first for letter in text):
-            raise OpencseError(f"{corpus.name}: no cell of the column {wanted!r} has a letter", "Choose with --column.")
+            raise OpencseError(
+                f"{corpus.name}: no cell of the column {wanted!r} has a letter",
+                "Choose with --column.",
+            )
         if split and not columns and not are_sentences(first):
             return _split(self._documents, wanted, self._name)
         return _distinct(corpus, [wanted, *sorted(columns - {"text", wanted})])
@@ -73,11 +86,17 @@ class UserText:
     def first_texts(self, count: int) -> list[str]:
         """Return the first `count` passages or cells."""
         if self._table is not None:
-            return self._table.first_texts(count, text_column(self.columns, self._table.path, self._column))
-        return [passage.text for passage in islice(self._documents.passages(column=self._column), count)]
+            return self._table.first_texts(
+                count, text_column(self.columns, self._table.path, self._column)
+            )
+        return [
+            passage.text for passage in islice(self._documents.passages(column=self._column), count)
+        ]
 
 
-def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
+def collect_passages(
+    given: Any, *, column: str | None = None, words: int = 200
+) -> list[DocumentPassage]:
     """Return a user's text as the passages that a search index would store.
 
     Args:
@@ -98,7 +117,8 @@ def collect_queries(given: Any) -> list[str]:
     """Return at most 200 distinct queries, evenly spaced over all.
 
     Args:
-        given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`.
+        given: A list of queries, or a file: one per line, or a column `query`, `queries`,
+            `question` or `search`.
 
     Raises:
         OpencseError: The file cannot be read, or there is no query.
@@ -113,12 +133,20 @@ def collect_queries(given: Any) -> list[str]:
     if not queries:
         raise OpencseError(f"{given} has no query", "Give at least one.")
     listed = list(queries)
-    return listed if len(listed) <= _QUERIES else [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
+    return (
+        listed
+        if len(listed) <= _QUERIES
+        else [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
+    )
 
 
 def _name(given: Any) -> str:
     """Return the name of a user's text in reports: the file's name, or the type of an object in memory."""
-    return Path(given).name if isinstance(given, str | Path) else f"texts in memory ({type(given).__name__})"
+    return (
+        Path(given).name
+        if isinstance(given, str | Path)
+        else f"texts in memory ({type(given).__name__})"
+    )
 
 
 def _split(documents: Documents, column: str | None, name: str) -> Corpus:
@@ -141,16 +169,25 @@ def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
         corpus: The table.
         keys: The columns in which rows that repeat are equal, the first of them that of the text.
     """
-    others = corpus.columns if keys[0] in corpus.columns else ()  # a field within a field gives rows of its own
-    others = tuple(name for name in others if name not in ("text", *keys) and _is_text(corpus, name))
+    others = (
+        corpus.columns if keys[0] in corpus.columns else ()
+    )  # a field within a field gives rows of its own
+    others = tuple(
+        name for name in others if name not in ("text", *keys) and _is_text(corpus, name)
+    )
     hashes = np.fromiter((hash(row) for row in corpus.rows(keys) if row[0] is not None), np.int64)
     count = len(np.unique(hashes))
     if count == len(hashes) and keys[0] == "text":
         return corpus
     if count < len(hashes):
-        note(f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another and are left out")
+        note(
+            f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another and are left out"
+        )
         if count == 1:
-            raise OpencseError(f"{corpus.name} holds one sentence, {len(hashes):,} times", "Give different sentences.")
+            raise OpencseError(
+                f"{corpus.name} holds one sentence, {len(hashes):,} times",
+                "Give different sentences.",
+            )
 
     def columns() -> dict[str, Iterable[str | None]]:
         rows: dict[Row, Row] = {}
@@ -160,7 +197,9 @@ def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
         cells = zip(*rows.values(), strict=True)
         return dict(zip(("text", *keys[1:], *others), cells, strict=True))
 
-    return Corpus(_written("distinct", [corpus.content_hash, *keys], columns, corpus.path), corpus.name)
+    return Corpus(
+        _written("distinct", [corpus.content_hash, *keys], columns, corpus.path), corpus.name
+    )
 
 
 def _is_text(corpus: Corpus, column: str) -> bool:
@@ -176,10 +215,15 @@ def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
     if not out.is_file():
         table = {name: list(cells) for name, cells in columns().items()}
         if not table or not table["text"]:
-            raise OpencseError(f"{source} has no sentence", "Give documents with at least one sentence.")
+            raise OpencseError(
+                f"{source} has no sentence", "Give documents with at least one sentence."
+            )
         failed = translate_errors(source, "cannot be written as text", "Check its characters.")
         with failed, replaced(out) as temporary:
-            pq.write_table(pa.table({name: pa.array(cells, pa.string()) for name, cells in table.items()}), temporary)
+            pq.write_table(
+                pa.table({name: pa.array(cells, pa.string()) for name, cells in table.items()}),
+                temporary,
+            )
     return out
 
 
@@ -195,7 +239,9 @@ def _strings(given: Any) -> list[str]:
     texts = [text for text in given if text is not None]
     for text in texts:
         if not isinstance(text, str):
-            raise OpencseError(f"a text is {type(text).__name__}, not a string: {text!r:.60}", remedy)
+            raise OpencseError(
+                f"a text is {type(text).__name__}, not a string: {text!r:.60}", remedy
+            )
     return texts
 
 

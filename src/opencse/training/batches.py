@@ -1,8 +1,9 @@
 """What a training step reads: batches of tokens, and the vectors of teachers.
 
-Views with the same dropout share an encoder pass. A teacher is another encoder that has no dropout, so its vectors
-never change: they are computed before training, in one pass over each text column, cached under a hash of the teacher
-(weights, tokenizer, pooling, length), the precision and the texts, and memory-mapped: 4 bytes per dimension and row.
+Views with the same dropout share an encoder pass. A teacher is another encoder that has no dropout,
+so its vectors never change: they are computed before training, in one pass over each text column,
+cached under a hash of the teacher (weights, tokenizer, pooling, length), the precision and the
+texts, and memory-mapped: 4 bytes per dimension and row.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ class BatchSampler:
         rows: Number of training rows.
         batch_size: Rows per batch, over all processes.
         seed: Seed of the order of rows, together with the number of the epoch.
-        processes: Number of processes, which share a batch equally; a last batch loses the rows that do not divide, and
-            is dropped if a share has less than two, a sentence and a negative.
+        processes: Number of processes, which share a batch equally; a last batch loses the rows
+            that do not divide, and is dropped if a share has less than two, a sentence and a
+            negative.
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int, processes: int = 1) -> None:
@@ -93,9 +95,10 @@ class EncoderPass:
 
     Attributes:
         dropout: Dropout rate; None for that of the model.
-        groups: Token ids and attention mask of each group, (n, length), and its layout without padding, for
-            accelerators.
-        slots: The view x row slot of each encoded row, in the order of the groups, (rows,), on the CPU.
+        groups: Token ids and attention mask of each group, (n, length), and its layout without
+            padding, for accelerators.
+        slots: The view x row slot of each encoded row, in the order of the groups, (rows,), on the
+            CPU.
         lengths: The number of tokens of each encoded row, (rows,), on the CPU.
     """
 
@@ -115,7 +118,8 @@ class Batch:
         passes: The inputs of the encoder.
         present: Mask of the views that each row has, (views, rows), on the CPU.
         teachers: Vectors by teacher and view, (rows, d_t) fp32; zero if a row lacks the view.
-        tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a term reads, on the CPU.
+        tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a term
+            reads, on the CPU.
     """
 
     views: tuple[str, ...]
@@ -128,11 +132,18 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """Return the same batch with the inputs of the encoder and the vectors of the teachers on a device."""
 
-        def moved(ids: Tensor, mask: Tensor, packing: Packing | None) -> tuple[Tensor, Tensor, Packing | None]:
+        def moved(
+            ids: Tensor, mask: Tensor, packing: Packing | None
+        ) -> tuple[Tensor, Tensor, Packing | None]:
             return move(ids, device), move(mask, device), packing and packing.to(device)
 
-        passes = [replace(part, groups=[moved(*group) for group in part.groups]) for part in self.passes]
-        teachers = {name: {v: move(rows, device) for v, rows in views.items()} for name, views in self.teachers.items()}
+        passes = [
+            replace(part, groups=[moved(*group) for group in part.groups]) for part in self.passes
+        ]
+        teachers = {
+            name: {v: move(rows, device) for v, rows in views.items()}
+            for name, views in self.teachers.items()
+        }
         return replace(self, passes=passes, teachers=teachers)
 
 
@@ -143,7 +154,8 @@ class Assembler:
         store: The tokens.
         views: Source of the tokens, by view.
         pad_id: Id of the padding token.
-        budget: Maximum number of tokens of a group, padding included (`plan_batches`); None for a single group.
+        budget: Maximum number of tokens of a group, padding included (`plan_batches`); None for a
+            single group.
         teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
         packed: Lay out each group without padding, for encoders that run packed on an accelerator.
         micro_batch: Largest number of rows of a group; None for no limit.
@@ -168,7 +180,10 @@ class Assembler:
         by_dropout: dict[float | None, list[tuple[int, np.ndarray]]] = {}
         tokens_of: dict[str, tuple[Tensor, Tensor]] = {}
         for v, (name, view) in enumerate(self._views.items()):
-            before, after = np.array(view.frame.before, np.int64), np.array(view.frame.after, np.int64)
+            before, after = (
+                np.array(view.frame.before, np.int64),
+                np.array(view.frame.after, np.int64),
+            )
             sequences = [_NO_TOKENS] * len(rows)
             for r, row in enumerate(rows):
                 content = self._store.ids(view.source, int(row))
@@ -177,20 +192,26 @@ class Assembler:
                     if view.repetition:
                         content = _with_repetitions(content, view.repetition, len(view.frame))
                     sequences[r] = np.concatenate([before, content, after])
-                    by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, sequences[r]))
+                    by_dropout.setdefault(view.dropout, []).append(
+                        (v * len(rows) + r, sequences[r])
+                    )
                     present[v, r] = True
             if view.read:
                 tokens_of[name] = self._padded(sequences)
         passes = [self._pass(dropout, items) for dropout, items in by_dropout.items()]
         teachers = {
-            name: {view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()}
+            name: {
+                view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()
+            }
             for name, views in self._teachers.items()
         }
         return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
 
     def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> EncoderPass:
         lengths = np.array([len(tokens) for _, tokens in items])
-        planned = [np.arange(len(items))] if self._budget is None else plan_batches(lengths, self._budget)
+        planned = (
+            [np.arange(len(items))] if self._budget is None else plan_batches(lengths, self._budget)
+        )
         size = self._micro_batch or len(items)
         groups = []
         for part in (rows[i : i + size] for rows in planned for i in range(0, len(rows), size)):
@@ -241,21 +262,31 @@ def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, Embedder]:
             teachers[name] = _load(recipe.teachers[name], recipe, backbone)
         except OpencseError as error:
             problem = f"teachers.{name}: {error.problem}"
-            raise OpencseError(problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")) from error
+            raise OpencseError(
+                problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")
+            ) from error
     return teachers
 
 
 def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> Embedder:
     own = teacher.model == "backbone"
     pooling: dict[str, Any] = (
-        recipe.pooling if own and teacher.pooling is None else {"pooling": teacher.pooling or "backbone"}
+        recipe.pooling
+        if own and teacher.pooling is None
+        else {"pooling": teacher.pooling or "backbone"}
     )
     name = str(backbone) if own else teacher.model
-    model = backbone.encoder(**pooling) if own else load_encoder(name, **pooling, device=backbone.device)
+    model = (
+        backbone.encoder(**pooling)
+        if own
+        else load_encoder(name, **pooling, device=backbone.device)
+    )
     if teacher.max_length is not None:
         limit = model.max_seq_length
         if limit is not None and teacher.max_length > limit:
-            raise OpencseError(f"max_length is {teacher.max_length}, but {name} takes at most {limit} tokens")
+            raise OpencseError(
+                f"max_length is {teacher.max_length}, but {name} takes at most {limit} tokens"
+            )
         model.max_seq_length = teacher.max_length
     model.eval()
     return Embedder(model, precision="fp32" if recipe.training.precision == "fp32" else "bf16")
@@ -283,5 +314,7 @@ def teacher_vectors(
             if column not in hashes:
                 hashes[column] = texts_hash(row[column] or "" for row in rows)
             title = f"teacher {name}, {column}" if progress else ""
-            vectors[name][view] = cached_vectors(teacher, (row[column] for row in rows), hashes[column], title)
+            vectors[name][view] = cached_vectors(
+                teacher, (row[column] for row in rows), hashes[column], title
+            )
     return vectors

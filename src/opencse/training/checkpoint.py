@@ -1,8 +1,9 @@
 """Complete, atomic checkpoints that are read without unpickling.
 
-A checkpoint is the folder `checkpoints/step-00000500`: `network.safetensors` (encoder, projector, terms),
-`optimizer.safetensors` (the moments), `random.safetensors` (generator states of every process), `state.json` (step,
-best score, running sums) and `checksums.json` of these. The folder gets its name only when it is complete.
+A checkpoint is the folder `checkpoints/step-00000500`: `network.safetensors` (encoder, projector,
+terms), `optimizer.safetensors` (the moments), `random.safetensors` (generator states of every
+process), `state.json` (step, best score, running sums) and `checksums.json` of these. The folder
+gets its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -63,14 +64,18 @@ class Checkpoints:
     """The checkpoints of a run.
 
     Args:
-        folder: The folder with the checkpoints; the last two are kept, so that a damaged one costs only the steps
-            since the one before it.
-        fingerprint: Hashes and settings, by name, that a run must share with the checkpoint that it resumes.
+        folder: The folder with the checkpoints; the last two are kept, so that a damaged one costs
+            only the steps since the one before it.
+        fingerprint: Hashes and settings, by name, that a run must share with the checkpoint that it
+            resumes.
         notify: Receives a line for each damaged checkpoint.
     """
 
     def __init__(
-        self, folder: Path, fingerprint: dict[str, str], notify: Callable[[str], None] = lambda _: None
+        self,
+        folder: Path,
+        fingerprint: dict[str, str],
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.folder, self.fingerprint, self._notify = folder, fingerprint, notify
 
@@ -91,7 +96,11 @@ class Checkpoints:
         return None
 
     def save(
-        self, network: nn.Module, optimizer: torch.optim.Optimizer, random_states: list[Tensor], progress: TrainingState
+        self,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        random_states: list[Tensor],
+        progress: TrainingState,
     ) -> Path:
         """Write a checkpoint, then remove the oldest ones."""
         target = self.folder / f"step-{progress.step:08d}"
@@ -103,7 +112,9 @@ class Checkpoints:
                 for name, value in values.items()
             }
             save_file(moments, temporary / "optimizer.safetensors")
-            save_file({str(i): s for i, s in enumerate(random_states)}, temporary / "random.safetensors")
+            save_file(
+                {str(i): s for i, s in enumerate(random_states)}, temporary / "random.safetensors"
+            )
             state = {"progress": asdict(progress), "fingerprint": self.fingerprint}
             (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
             write_checksums(temporary)
@@ -129,7 +140,11 @@ class Checkpoints:
         if content.get("fingerprint") != self.fingerprint:
             raise OpencseError(f"{place}: was written by another run", _REMEDY)
         state = decode(TrainingState, content.get("progress"), f"{place}: progress")
-        if state.step < 0 or state.counts.keys() != state.sums.keys() or not all(state.counts.values()):
+        if (
+            state.step < 0
+            or state.counts.keys() != state.sums.keys()
+            or not all(state.counts.values())
+        ):
             raise OpencseError(f"{place}: was not written by a run", _REMEDY)
         load_weights(network, path / "network.safetensors")
         _restore_moments(optimizer, path / "optimizer.safetensors")
@@ -151,7 +166,9 @@ def all_random_states(accelerator: Accelerator) -> list[Tensor]:
     device, states = accelerator.device, [torch.get_rng_state()]
     if device.type != "cpu":
         states.append(torch.get_device_module(device).get_rng_state(device))
-    return [state.cpu() for state in accelerator.gather(torch.cat(states).to(device)[None]).unbind()]
+    return [
+        state.cpu() for state in accelerator.gather(torch.cat(states).to(device)[None]).unbind()
+    ]
 
 
 def save_weights(network: nn.Module, path: Path) -> None:
@@ -210,4 +227,6 @@ def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
             states[index] = {name: tensors.pop(f"{index}.{name}") for name in _MOMENTS}
             if any(states[index][name].shape != parameters[index].shape for name in _MOMENTS[1:]):
                 raise ValueError(f"parameter {index}")
-    optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
+    optimizer.load_state_dict(
+        {"state": states, "param_groups": optimizer.state_dict()["param_groups"]}
+    )

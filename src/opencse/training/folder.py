@@ -25,9 +25,12 @@ CONTENTS = (
     "checkpoints",
     "model",
 )
-# Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
+# Files and folders that are written before the training: rows, and the runs of other recipes that
+# it depends on.
 PREPARED = ("corpus.parquet", "views", "joined.parquet", "mixture.parquet", "first_stages")
-_PACKAGES = "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
+_PACKAGES = (
+    "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
+)
 
 
 def check_flags(out: Path, *, resume: bool, overwrite: bool, backbone: Any = None) -> None:
@@ -35,16 +38,23 @@ def check_flags(out: Path, *, resume: bool, overwrite: bool, backbone: Any = Non
     if resume and overwrite:
         raise OpencseError("--resume and --overwrite exclude each other")
     given = isinstance(backbone, str | Path) and os.path.isdir(backbone)
-    if overwrite and given and out.resolve() in (Path(backbone).resolve(), *Path(backbone).resolve().parents):
-        raise OpencseError(f"--overwrite would remove the backbone {backbone}", f"Choose another folder than {out}.")
+    if (
+        overwrite
+        and given
+        and out.resolve() in (Path(backbone).resolve(), *Path(backbone).resolve().parents)
+    ):
+        raise OpencseError(
+            f"--overwrite would remove the backbone {backbone}",
+            f"Choose another folder than {out}.",
+        )
 
 
 def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = None) -> None:
     """Check that the output folder is new or empty, or that the user chose to resume or overwrite.
 
     Raises:
-        OpencseError: The folder is not empty and neither was chosen; both were; there is no run to resume; or the
-            backbone would be overwritten.
+        OpencseError: The folder is not empty and neither was chosen; both were; there is no run to
+            resume; or the backbone would be overwritten.
     """
     check_flags(out, resume=resume, overwrite=overwrite, backbone=backbone)
     with writable(out):
@@ -53,11 +63,14 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = No
         is_run = (out / "run.json").is_file()
         if resume and not is_run:
             raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
-        occupied = out.is_dir() and any(path.name not in (*PREPARED, LOCK) for path in out.iterdir())
+        occupied = out.is_dir() and any(
+            path.name not in (*PREPARED, LOCK) for path in out.iterdir()
+        )
     if occupied and not resume and not overwrite:
         what = "a run" if is_run else "files"
         raise OpencseError(
-            f"{out}: already holds {what}", "Use --resume to go on, --overwrite to start anew, or another folder."
+            f"{out}: already holds {what}",
+            "Use --resume to go on, --overwrite to start anew, or another folder.",
         )
 
 
@@ -66,7 +79,9 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
     with writable(out):
         for name in CONTENTS if overwrite else ():
             path = out / name
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(
+                missing_ok=True
+            )
     make_folder(out)
 
 
@@ -78,9 +93,18 @@ def read_record(out: Path) -> dict[str, Any]:
     """
     record = read_json(out / "run.json", "Start anew with --overwrite.")
     limit = record.get("step_limit", 1)
-    written = isinstance(record.get("fingerprint"), dict) and isinstance(record.get("outcome", {}), dict)
-    if not written or record.get("precision") not in ("bf16", "fp16", "fp32") or type(limit) is not int or limit < 1:
-        raise OpencseError(f"{out / 'run.json'}: was not written by a run", "Start anew with --overwrite.")
+    written = isinstance(record.get("fingerprint"), dict) and isinstance(
+        record.get("outcome", {}), dict
+    )
+    if (
+        not written
+        or record.get("precision") not in ("bf16", "fp16", "fp32")
+        or type(limit) is not int
+        or limit < 1
+    ):
+        raise OpencseError(
+            f"{out / 'run.json'}: was not written by a run", "Start anew with --overwrite."
+        )
     return record
 
 
@@ -93,7 +117,9 @@ def describe_environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {package: importlib.metadata.version(package) for package in _PACKAGES},
-        "device": torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine(),
+        "device": torch.cuda.get_device_name()
+        if cuda
+        else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
         "cpus": os.cpu_count(),
         "command": sys.argv,

@@ -48,7 +48,8 @@ class TrainingLoop:
         assembler: Returns the batch of some row numbers.
         rows: Number of training rows.
         recipe: The recipe.
-        measures: What is measured of the encoder, started with it; only the main process asks for scores.
+        measures: What is measured of the encoder, started with it; only the main process asks for
+            scores.
         session: The run, which was begun.
     """
 
@@ -61,7 +62,12 @@ class TrainingLoop:
         measures: Measures,
         session: TrainingSession,
     ) -> None:
-        self.network, self.assembler, self.recipe, self.measures = network, assembler, recipe, measures
+        self.network, self.assembler, self.recipe, self.measures = (
+            network,
+            assembler,
+            recipe,
+            measures,
+        )
         self.session, self.accelerator, self.main = session, session.accelerator, session.main
         self._distributed = self.accelerator.num_processes > 1
         training = recipe.training
@@ -70,7 +76,9 @@ class TrainingLoop:
         steps = training.epochs * self.sampler.batches_per_epoch
         self.steps = min(steps, training.max_steps or steps)
         folder = session.folder
-        self.checkpoints = Checkpoints(folder / "checkpoints", session.record["fingerprint"], session.notify)
+        self.checkpoints = Checkpoints(
+            folder / "checkpoints", session.record["fingerprint"], session.notify
+        )
         self.best_path, self.log_path = folder / "best.safetensors", folder / "metrics.jsonl"
         self.stop = StopSignal()
         self._evaluation_seconds = 0.0
@@ -90,11 +98,15 @@ class TrainingLoop:
         latest = self.checkpoints.latest() if self.session.resume else None
         if latest is not None:
             process = self.accelerator.process_index
-            self.state = self.checkpoints.load(latest, self.network, self.optimizer, device, process)
+            self.state = self.checkpoints.load(
+                latest, self.network, self.optimizer, device, process
+            )
             self.scaler.load_state_dict(self.state.scaler)
             if self.main and self.state.best_step >= 0:
                 check_weights(self.best_path)  # fails now, not after all the steps
-        self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
+        self.model = (
+            self.accelerator.prepare_model(self.network) if self._distributed else self.network
+        )
         if self.main:
             drop_lines_after(self.log_path, self.state.step)
         with self.stop.awaited():
@@ -106,13 +118,21 @@ class TrainingLoop:
         training, selection = self.recipe.training, self.recipe.selection
         deadline, show = self.session.deadline, self.session.progress
         self.network.train()
-        with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=show) as phase:
+        with Phase(
+            "training", total=self.steps, unit="steps", initial=self.state.step, show=show
+        ) as phase:
             if self.state.step == 0 and self.measures.development is not None:
                 self._evaluate(phase, select=False)
             start, began = self.state.step, time.perf_counter()
             self._limit_steps(phase)
-            if deadline is not None and "step_limit" not in self.session.record and began > deadline:
-                self.session.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
+            if (
+                deadline is not None
+                and "step_limit" not in self.session.record
+                and began > deadline
+            ):
+                self.session.notify(
+                    f"the time is over before training: it ends after its first {MEASURED_STEPS} steps"
+                )
             while self.state.step < self.steps:
                 self._step()
                 phase.update()
@@ -122,26 +142,40 @@ class TrainingLoop:
                     self._forecast((time.perf_counter() - began) / (step - start), phase)
                 if step % training.log_every == 0 or step == self.steps:
                     self._write_log(phase)
-                if self.measures.development is not None and (step % selection.every == 0 or step == self.steps):
+                if self.measures.development is not None and (
+                    step % selection.every == 0 or step == self.steps
+                ):
                     self._evaluate(phase, select=True)
                 stopped = self._stopped()
                 at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
                 if stopped or (at_checkpoint and step < self.steps):
                     self._save()
                 if stopped:
-                    raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
+                    raise Interrupted(
+                        f"stopped at step {step} of {self.steps}; go on with --resume"
+                    )
 
     def _forecast(self, seconds: float, phase: Phase) -> None:
         """Say how long training takes, from the mean seconds of a step so far; limit the steps if there is a deadline.
 
-        A limit is computed once in a run, at a fixed step, and recorded: a resumed run takes the same steps.
+        A limit is computed once in a run, at a fixed step, and recorded: a resumed run takes the
+        same steps.
         """
         step, now, deadline = self.state.step, time.perf_counter(), self.session.deadline
         seconds += self._evaluation_seconds / self.recipe.selection.every
-        if step == MEASURED_STEPS and deadline is not None and "step_limit" not in self.session.record:
+        if (
+            step == MEASURED_STEPS
+            and deadline is not None
+            and "step_limit" not in self.session.record
+        ):
             fitting = step + max(0, int((deadline - now) / seconds))
-            steps = torch.tensor(float(min(fitting, self.steps)) if self.main else 0.0, device=self.accelerator.device)
-            self.session.note(step_limit=int(self.accelerator.reduce(steps, "sum")))  # the main process's clock counts
+            steps = torch.tensor(
+                float(min(fitting, self.steps)) if self.main else 0.0,
+                device=self.accelerator.device,
+            )
+            self.session.note(
+                step_limit=int(self.accelerator.reduce(steps, "sum"))
+            )  # the main process's clock counts
         self._limit_steps(phase)
         if step < self.steps:
             expected = now - self._clock + seconds * (self.steps - step)
@@ -156,7 +190,11 @@ class TrainingLoop:
             phase.total = self.steps
 
     def _step(self) -> None:
-        state, device, precision = self.state, self.accelerator.device, self.recipe.training.precision
+        state, device, precision = (
+            self.state,
+            self.accelerator.device,
+            self.recipe.training.precision,
+        )
         rows = self.sampler.batch(state.step)
         share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
         batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(device)
@@ -170,7 +208,9 @@ class TrainingLoop:
         most = self.recipe.optimizer.max_grad_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), most)
         if self.scaler.is_enabled():
-            norm = norm.nan_to_num(posinf=0.0)  # a skipped step, as fp16 overflowed; a checkpoint needs numbers
+            norm = norm.nan_to_num(
+                posinf=0.0
+            )  # a skipped step, as fp16 overflowed; a checkpoint needs numbers
         self._count({"grad_norm": norm})
         factor = rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
@@ -195,7 +235,9 @@ class TrainingLoop:
         if not (failed := [name for name in ("loss", "grad_norm") if name in wrong]):
             return
         terms, latest = ", ".join(n for n in wrong if n not in failed), self.checkpoints.latest()
-        last_good = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
+        last_good = (
+            f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
+        )
         raise OpencseError(
             f"the {failed[0]} is not finite by step {self.state.step} (term {terms or 'sum'}); {last_good}",
             "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
@@ -224,7 +266,9 @@ class TrainingLoop:
         self._evaluation_seconds = time.perf_counter() - began
         state = self.state
         watched = [measure.scores() for measure in self.measures.watch] if self.main else []
-        self._append({"dev": score, **{name: value for scores in watched for name, value in scores.items()}})
+        self._append(
+            {"dev": score, **{name: value for scores in watched for name, value in scores.items()}}
+        )
         if not select:
             state.first_score = score
         elif state.best_score is None or score > state.best_score:
@@ -232,7 +276,11 @@ class TrainingLoop:
             if self.main:
                 # Only the encoder is exported; the modules of the terms can be as large.
                 save_weights(self.network.encoder, self.best_path)
-        best = {} if state.best_score is None else {"best": f"{state.best_score:.2f}@{state.best_step}"}
+        best = (
+            {}
+            if state.best_score is None
+            else {"best": f"{state.best_score:.2f}@{state.best_step}"}
+        )
         phase.details |= {"dev": f"{score:.2f}", **best}
         self.network.train()
 
@@ -264,12 +312,19 @@ class TrainingLoop:
     def _freeze_unused(self) -> None:
         """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.
 
-        With several processes, such parameters (an unused pooler) would stall the training, which waits for their
-        gradients. The step also finds mistakes before any time is spent. The random state does not change.
+        With several processes, such parameters (an unused pooler) would stall the training, which
+        waits for their gradients. The step also finds mistakes before any time is spent. The random
+        state does not change.
         """
-        auxiliary = self.network.head.auxiliary  # some terms keep vectors and counts from step to step
+        auxiliary = (
+            self.network.head.auxiliary
+        )  # some terms keep vectors and counts from step to step
         weights = dict(auxiliary.named_parameters())
-        memory = {name: value.clone() for name, value in auxiliary.state_dict().items() if name not in weights}
+        memory = {
+            name: value.clone()
+            for name, value in auxiliary.state_dict().items()
+            if name not in weights
+        }
         with same_random_state(self.accelerator.device):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
@@ -285,7 +340,11 @@ class TrainingLoop:
 def drop_lines_after(path: Path, step: int) -> None:
     """Keep the lines of a log up to a step, after which a run goes on; the last line of a killed one is incomplete."""
     lines = []
-    for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if step and path.is_file() else ():
+    for line in (
+        path.read_text(encoding="utf-8", errors="replace").split("\n")
+        if step and path.is_file()
+        else ()
+    ):
         with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
             lines += [line + "\n"] if json.loads(line)["step"] <= step else []
     write_text(path, "".join(lines))
@@ -330,9 +389,14 @@ def adamw(network: Network, settings: Optimizer, block: Block | None = None) -> 
         if parameter.requires_grad:
             # Only matrices decay: nothing speaks for biases and LayerNorm gains near 0.
             decay = settings.weight_decay if parameter.ndim > 1 else 0.0
-            groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(parameter)
+            groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(
+                parameter
+            )
     return torch.optim.AdamW(
-        [{"params": members, "peak": rate, "weight_decay": decay} for (rate, decay), members in groups.items()],
+        [
+            {"params": members, "peak": rate, "weight_decay": decay}
+            for (rate, decay), members in groups.items()
+        ],
         lr=settings.lr,
         betas=settings.betas,
         eps=settings.eps,
@@ -351,7 +415,9 @@ def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
     Returns:
         A factor in [0, 1]; `linear` reaches 0 at `step == steps`.
     """
-    warmup = schedule.warmup if isinstance(schedule.warmup, int) else math.ceil(schedule.warmup * steps)
+    warmup = (
+        schedule.warmup if isinstance(schedule.warmup, int) else math.ceil(schedule.warmup * steps)
+    )
     if step < warmup:
         return step / warmup
     if schedule.kind == "constant":

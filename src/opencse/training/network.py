@@ -1,15 +1,16 @@
 """Encoder, projector and the parameters of the terms as one trainable module.
 
-Every process computes the objective on the same global batch, so all have the same gradient for every row. The gradient
-of the gathering is the sum over processes, which is W times the gradient of a process's own rows: no communication is
-needed. Averaged over the W processes, as DistributedDataParallel does (`prepare_model` in loop.py), the encoder's
-gradient is exactly that of one process with the whole batch, and so is that of projectors and terms, which work on
-gathered rows. The loss itself is not averaged: it is the same in every process.
+Every process computes the objective on the same global batch, so all have the same gradient for
+every row. The gradient of the gathering is the sum over processes, which is W times the gradient of
+a process's own rows: no communication is needed. Averaged over the W processes, as
+DistributedDataParallel does (`prepare_model` in loop.py), the encoder's gradient is exactly that of
+one process with the whole batch, and so is that of projectors and terms, which work on gathered
+rows. The loss itself is not averaged: it is the same in every process.
 
-A term with much computation per row (a discriminator over tokens) takes its own rows out of the gathered embeddings
-instead (`own_rows`) and averages over the processes at its end (`mean`). Both keep the rule above: every process has
-the complete gradient with respect to the gathered embeddings, and the gradient of the term's parameters is correct once
-averaged.
+A term with much computation per row (a discriminator over tokens) takes its own rows out of the
+gathered embeddings instead (`own_rows`) and averages over the processes at its end (`mean`). Both
+keep the rule above: every process has the complete gradient with respect to the gathered
+embeddings, and the gradient of the term's parameters is correct once averaged.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class LossHead(nn.Module):
         projector: Module from sentence vectors to the embeddings of the terms.
         objective: The weighted sum of terms.
         modules: Modules of the terms (`Term.module`), by term name; trained, but not exported.
-        dimensions: Numbers of dimensions at which the objective acts, the largest first; by default on whole vectors.
+        dimensions: Numbers of dimensions at which the objective acts, the largest first; by default
+            on whole vectors.
     """
 
     def __init__(
@@ -84,9 +86,13 @@ class LossHead(nn.Module):
             present = batch.present
             if world_size() > 1:
                 present = _gathered(move(present.T, vectors.device)).T.cpu()
-            embeddings = dict(zip(batch.views, self._project(vectors, present).unbind(), strict=True))
+            embeddings = dict(
+                zip(batch.views, self._project(vectors, present).unbind(), strict=True)
+            )
             truncated = {
-                size: dict(zip(batch.views, self._project(vectors, present, size).unbind(), strict=True))
+                size: dict(
+                    zip(batch.views, self._project(vectors, present, size).unbind(), strict=True)
+                )
                 for size in self._dimensions
             }
             context = Context(
@@ -107,7 +113,8 @@ class LossHead(nn.Module):
     def _project(self, vectors: Tensor, present: Tensor, size: int | None = None) -> Tensor:
         """Return the embeddings of sentence vectors (views, rows, width), given the masks on the CPU.
 
-        Those of the first `size` numbers have length 1; a projector reads zeros in place of the others.
+        Those of the first `size` numbers have length 1; a projector reads zeros in place of the
+        others.
         """
         width = vectors.shape[-1]
         cut = vectors[..., :size]
@@ -122,8 +129,8 @@ class LossHead(nn.Module):
 class Network(nn.Module):
     """The network that maps a batch of tokens to the loss.
 
-    As one module, all parts are trained, clipped, checkpointed, synchronised between processes and put into evaluation
-    mode together.
+    As one module, all parts are trained, clipped, checkpointed, synchronised between processes and
+    put into evaluation mode together.
 
     Args:
         encoder: The sentence encoder; only this part is exported.
@@ -153,28 +160,36 @@ class Network(nn.Module):
                 module.eval()
         return self
 
-    def forward(self, batch: Batch, step: int = 0) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    def forward(
+        self, batch: Batch, step: int = 0
+    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Encode this process's part of a batch, and compute the loss; see `LossHead.forward`."""
         vectors = encode(self.encoder, batch, self._denoisers, self._encode_twice)
         return self.head(vectors, batch, step)
 
 
 def encode(
-    encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDenoising] | None = None, twice: bool = False
+    encoder: nn.Module,
+    batch: Batch,
+    denoisers: Mapping[str, TemplateDenoising] | None = None,
+    twice: bool = False,
 ) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 
-    Those of an encoder with a meaning block are [e ; z ; code ; φ], each of these with zeros behind it as long as e
-    (`opencse.debias.meaning_loss`).
+    Those of an encoder with a meaning block are [e ; z ; code ; φ], each of these with zeros behind
+    it as long as e (`opencse.debias.meaning_loss`).
 
     Args:
         encoder: The sentence encoder, or a wrapper of it.
         batch: This process's part of the batch.
         denoisers: Template denoising, by view.
-        twice: Keep no activations, and encode each group again for its gradient, with the same dropout masks.
+        twice: Keep no activations, and encode each group again for its gradient, with the same
+            dropout masks.
     """
 
-    def vectors_of(ids: Tensor, mask: Tensor, packing: Packing | None, dropout: float | None) -> Tensor:
+    def vectors_of(
+        ids: Tensor, mask: Tensor, packing: Packing | None, dropout: float | None
+    ) -> Tensor:
         layout: dict[str, Any] = {} if packing is None else {"packing": packing}
         with dropout_rate(encoder, dropout):
             features = encoder({"input_ids": ids, "attention_mask": mask, **layout})
@@ -183,14 +198,18 @@ def encode(
 
     run = partial(checkpoint, vectors_of, use_reentrant=False) if twice else vectors_of
     rows = torch.cat([run(*group, part.dropout) for part in batch.passes for group in part.groups])
-    slots, lengths = (torch.cat([getattr(part, name) for part in batch.passes]) for name in ("slots", "lengths"))
+    slots, lengths = (
+        torch.cat([getattr(part, name) for part in batch.passes]) for name in ("slots", "lengths")
+    )
     for view, denoiser in (denoisers or {}).items():
         chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
         if len(chosen):
             delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
             rows = rows.index_add(0, move(chosen, rows.device), -delta.to(rows.dtype))
     slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
-    return slotted.index_copy(0, move(slots, rows.device), rows).view(len(batch.views), batch.rows, -1)
+    return slotted.index_copy(0, move(slots, rows.device), rows).view(
+        len(batch.views), batch.rows, -1
+    )
 
 
 def term_modules(
@@ -239,7 +258,9 @@ def term_modules(
 
 def _masked_lm(tokenizer: Any, backbone: str, device: torch.device, name: str) -> nn.Module:
     """Return a masked language model with the vocabulary of the tokenizer; `backbone` names the model of the run."""
-    remedy = "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
+    remedy = (
+        "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
+    )
     try:
         model, own = load_masked_lm(backbone if name == "backbone" else name)
     except OpencseError as error:
@@ -276,7 +297,8 @@ class _OwnRows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        # `mean` scales the gradient by the number of processes, so that the term's parameters get theirs.
+        # `mean` scales the gradient by the number of processes, so that the term's parameters get
+        # theirs.
         return _gathered(gradients[0]) / dist.get_world_size()
 
 
@@ -310,6 +332,9 @@ def mean(total: Tensor, count: Tensor) -> Tensor:
 
 
 def _gathered(rows: Tensor) -> Tensor:
-    parts = [torch.empty_like(rows, memory_format=torch.contiguous_format) for _ in range(dist.get_world_size())]
+    parts = [
+        torch.empty_like(rows, memory_format=torch.contiguous_format)
+        for _ in range(dist.get_world_size())
+    ]
     dist.all_gather(parts, rows.contiguous())
     return torch.cat(parts)

@@ -43,8 +43,9 @@ class RunControl:
         overwrite: Replace the run in the folder.
         progress: Show progress bars.
         notify: Receives short notes for the user.
-        deadline: Time by `time.perf_counter` at which training is to end. The number of steps that fit is computed
-            once, after the first steps; the schedule then runs to its end by that number.
+        deadline: Time by `time.perf_counter` at which training is to end. The number of steps that
+            fit is computed once, after the first steps; the schedule then runs to its end by that
+            number.
     """
 
     folder: Path
@@ -61,7 +62,8 @@ class TrainingOutcome:
 
     Attributes:
         steps: Optimiser steps done.
-        best_step: The step whose weights were kept; None without a development set (the last weights are kept).
+        best_step: The step whose weights were kept; None without a development set (the last
+            weights are kept).
         best_score: The development score of the weights that were kept.
         first_score: The development score before the first step.
         seconds: Training time, evaluation included.
@@ -103,14 +105,15 @@ class TrainingSession:
         self.notify: Notify = control.notify if self.main else lambda _: None
         if self.accelerator.num_processes > 1:
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
-            # While the main process tokenises or runs a teacher over the corpus, the others wait for long.
-            # One that has ended is noticed at once, because its connections are closed.
+            # While the main process tokenises or runs a teacher over the corpus, the others wait
+            # for long. One that has ended is noticed at once, because its connections are closed.
             torch.distributed.distributed_c10d._set_pg_timeout(_PATIENCE)
 
     def settle(self, training: Training, backbone: Backbone) -> Training:
         """Return the settings with the precision of this run, the same in every process, and report it and the device.
 
-        `auto` becomes that of the run to resume, or the faster one of `bf16` and `fp32`; `fp16` needs an accelerator.
+        `auto` becomes that of the run to resume, or the faster one of `bf16` and `fp32`; `fp16`
+        needs an accelerator.
 
         Args:
             training: Settings of the loop.
@@ -127,7 +130,9 @@ class TrainingSession:
         if shared[0] == "auto" and self.main:
             shared = [resolve_precision("auto", backbone.config, self.device)]
         broadcast_object_list(shared)
-        self.notify(f"training {describe(shared[0] if self.resume else requested, backbone.config, self.device)}")
+        self.notify(
+            f"training {describe(shared[0] if self.resume else requested, backbone.config, self.device)}"
+        )
         return replace(training, precision=shared[0])
 
     def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:
@@ -145,7 +150,9 @@ class TrainingSession:
         if "outcome" not in self.begun or not (self.folder / "model").is_dir():
             return None
         self.notify(f"{self.folder}: this run is finished; nothing to resume")
-        return decode(TrainingOutcome, self.begun["outcome"], f"{self.folder / 'run.json'}: outcome")
+        return decode(
+            TrainingOutcome, self.begun["outcome"], f"{self.folder / 'run.json'}: outcome"
+        )
 
     def begin(self, record: Mapping[str, Any]) -> None:
         """Create the folder and write the record, the recipe and the environment of the run.
@@ -172,15 +179,26 @@ class TrainingSession:
         """Complete the record, and remove what only an interrupted run needs; called in the main process only."""
         self.note(outcome=asdict(outcome))
         for path in needless:
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
+                missing_ok=True
+            )
 
 
 def run_record(
     recipe: Recipe, backbone: Backbone, fingerprint: Mapping[str, str], read: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what `run.json` says of any run; `read` names the text, and how many rows of it were read."""
-    of_recipe = {"recipe": recipe.name, "variant": recipe.variant, "family": recipe.family, "backbone": backbone.name}
-    training = {"seed": recipe.training.seed, "precision": recipe.training.precision, "fingerprint": fingerprint}
+    of_recipe = {
+        "recipe": recipe.name,
+        "variant": recipe.variant,
+        "family": recipe.family,
+        "backbone": backbone.name,
+    }
+    training = {
+        "seed": recipe.training.seed,
+        "precision": recipe.training.precision,
+        "fingerprint": fingerprint,
+    }
     return {**of_recipe, **read, **training}
 
 
@@ -199,7 +217,10 @@ def encoder_card(
     results = None  # what a block gains: shares of triplets at the chosen strength
     if outcome.curve is not None:
         gained = outcome.curve.before_and_after(outcome.curve.meaning)
-        results = [hub_score("triplet", f"opencse {n}", "cosine_accuracy", after) for n, (_, after) in gained.items()]
+        results = [
+            hub_score("triplet", f"opencse {n}", "cosine_accuracy", after)
+            for n, (_, after) in gained.items()
+        ]
     metadata = ModelCardData(
         language=language,
         license=license,
@@ -211,13 +232,17 @@ def encoder_card(
         eval_results=results,
     )
     text = (Path(__file__).parent / "card.md.j2").read_text(encoding="utf-8")
-    template = Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    template = Template(
+        text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
     return template.render(
         recipe=recipe,
         record=record,
         outcome=outcome,
         curve=outcome.curve,
-        table="" if outcome.curve is None else replace(outcome.curve.table(), title="").markdown().rstrip(),
+        table=""
+        if outcome.curve is None
+        else replace(outcome.curve.table(), title="").markdown().rstrip(),
         metadata=metadata.to_yaml().strip(),
         oldest=OLDEST,
     )
@@ -250,11 +275,16 @@ def base_model(name: str | Path) -> tuple[str | None, str | None]:
     folder = Path(name)
     if not folder.is_dir():
         return (str(name) if re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", str(name)) else None), None
-    card = next((path for path in (folder / "README.md", folder / "model" / "README.md") if path.is_file()), None)
+    card = next(
+        (path for path in (folder / "README.md", folder / "model" / "README.md") if path.is_file()),
+        None,
+    )
     try:
         metadata = {} if card is None else metadata_load(card) or {}
     except (ValueError, yaml.YAMLError):
         return None, None
     base, license = metadata.get("base_model"), metadata.get("license")
     base = base[0] if isinstance(base, list) and base else base
-    return (base if isinstance(base, str) else None), (license if isinstance(license, str) else None)
+    return (base if isinstance(base, str) else None), (
+        license if isinstance(license, str) else None
+    )

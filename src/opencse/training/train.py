@@ -41,12 +41,19 @@ from opencse.text.mined.vectors import MinedSpec
 from opencse.training.batches import Assembler, ViewTokens, load_teachers, teacher_vectors
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network, term_modules
-from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, encoder_card, run_record
+from opencse.training.session import (
+    RunControl,
+    TrainingOutcome,
+    TrainingSession,
+    encoder_card,
+    run_record,
+)
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# Tokens of a forward pass of padded texts: few on a CPU, many on a GPU, where launching kernels takes time.
+# Tokens of a forward pass of padded texts: few on a CPU, many on a GPU, where launching kernels
+# takes time.
 _CPU_TOKENS, _GPU_TOKENS = 2048, 32768
 
 
@@ -55,7 +62,8 @@ class TrainingRun:
     """A finished training run.
 
     Attributes:
-        folder: Folder with `model/`, `metrics.jsonl`, `recipe.toml`, `run.json`, `environment.json`.
+        folder: Folder with `model/`, `metrics.jsonl`, `recipe.toml`, `run.json`,
+            `environment.json`.
         recipe: The recipe as resolved for the backbone.
         outcome: Steps, scores and time.
         warnings: Warnings for the user.
@@ -81,12 +89,13 @@ def train_encoder(
         recipe: The resolved recipe.
         corpus: The rows, opened; its name stands on the model card.
         backbone: The model to be trained; copies of it are.
-        measures: What is measured while the model trains, and selects the weights that are kept (`UNMEASURED` for
-            nothing: those of the last step are kept).
+        measures: What is measured while the model trains, and selects the weights that are kept
+            (`UNMEASURED` for nothing: those of the last step are kept).
         control: How the run is carried out.
 
     Raises:
-        OpencseError: The input is invalid; the folder is unchanged, or has its last valid checkpoint.
+        OpencseError: The input is invalid; the folder is unchanged, or has its last valid
+            checkpoint.
     """
     main = join_processes().is_main_process
     with locked(control.folder) if main else nullcontext():  # the main process alone writes into it
@@ -94,7 +103,8 @@ def train_encoder(
         batch_size, processes = recipe.training.batch_size, session.accelerator.num_processes
         if batch_size % processes:
             raise OpencseError(
-                f"training.batch_size {batch_size} does not divide among {processes} processes", "Choose a multiple."
+                f"training.batch_size {batch_size} does not divide among {processes} processes",
+                "Choose a multiple.",
             )
         recipe = replace(recipe, training=session.settle(recipe.training, backbone))
         model = _TrainedModel(recipe, backbone, session.device)
@@ -107,22 +117,34 @@ def train_encoder(
         for line in text.notes():
             session.notify(line)
         if not model.packed and recipe.block is None:
-            session.notify(f"texts are padded: a {backbone.config.get('model_type')} does not compute them packed")
-        set_seed(recipe.training.seed, device_specific=True)  # dropout and masks differ between processes
+            session.notify(
+                f"texts are padded: a {backbone.config.get('model_type')} does not compute them packed"
+            )
+        set_seed(
+            recipe.training.seed, device_specific=True
+        )  # dropout and masks differ between processes
         network = model.network.to(session.device)
         measures.start(model.scored)
         assembler = text.assembler(model, session.on_cpu)
         if model.new_block:
             with timed("reading for the block"):
-                standardise_block(model.network, assembler, text.store.rows, recipe, show=session.progress)
+                standardise_block(
+                    model.network, assembler, text.store.rows, recipe, show=session.progress
+                )
         loop = TrainingLoop(network, assembler, text.store.rows, recipe, measures, session)
         with timed("training steps"):
             outcome = loop.run()
         if session.main:
             if recipe.block is not None and (block := block_of(model.encoder)) is not None:
                 settings, rows = recipe.block, text.store.rows
-                axes = fit_projection(model.encoder, corpus, rows, recipe) if settings.same_width else None
-                outcome = replace(outcome, curve=find_strength(block, measures, settings.tolerance, axes))
+                axes = (
+                    fit_projection(model.encoder, corpus, rows, recipe)
+                    if settings.same_width
+                    else None
+                )
+                outcome = replace(
+                    outcome, curve=find_strength(block, measures, settings.tolerance, axes)
+                )
                 if axes is not None:
                     append_projection(model.encoder, axes(block.strength))
             if model.adapter is not None:
@@ -131,7 +153,9 @@ def train_encoder(
             save_encoder(model.encoder, session.folder / "model", card)
             session.end(outcome, loop.checkpoints.folder, loop.best_path)
         session.accelerator.wait_for_everyone()
-        return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome)))
+        return TrainingRun(
+            session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome))
+        )
 
 
 class _TrainedModel:
@@ -163,7 +187,10 @@ class _TrainedModel:
         self.views: dict[str, ViewTokens] = {}
         for name, view in recipe.used_views.items():
             self._add_view(name, view, recipe, backbone)
-        limit, longest = self.encoder.max_seq_length, max(view.longest for view in self.views.values())
+        limit, longest = (
+            self.encoder.max_seq_length,
+            max(view.longest for view in self.views.values()),
+        )
         if limit is not None and longest > limit:
             raise OpencseError(
                 f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",
@@ -173,22 +200,32 @@ class _TrainedModel:
         if settings.denoising != "none":
             for name, tokens in self.views.items():
                 denoisers[name] = TemplateDenoising(
-                    transformer.auto_model, tokens.frame, settings.denoising_positions, tokens.dropout
+                    transformer.auto_model,
+                    tokens.frame,
+                    settings.denoising_positions,
+                    tokens.dropout,
                 )
         self.scored = self.encoder
-        if settings.denoising == "train_and_dev":  # development scores see the denoising of the first view
+        if (
+            settings.denoising == "train_and_dev"
+        ):  # development scores see the denoising of the first view
             modules = [*self.encoder, next(iter(denoisers.values()))]
             self.scored = type(self.encoder)(modules=modules, device=str(self.encoder.device))
         torch.manual_seed(seed)  # the same initial weights in every process
         projector, tokenizer = build_projector(kind, width), backbone.tokenizer
-        built = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, device)
+        built = term_modules(
+            recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, device
+        )
         head = LossHead(projector, Objective(recipe.terms), built, recipe.dimensions_within(width))
-        self.network = Network(self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None)
+        self.network = Network(
+            self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None
+        )
 
     def _add_view(self, name: str, view: ViewSettings, recipe: Recipe, backbone: Backbone) -> None:
         settings, encoder, prompt = recipe.encoder, self.encoder, view.prompt
         if settings.pooling == "mask" and prompt:
-            # The encoder's tokenizer no longer has the mask token, so templates are read with the original one.
+            # The encoder's tokenizer no longer has the mask token, so templates are read with the
+            # original one.
             frame, prompt = template_frame(backbone.tokenizer, prompt), None
         else:  # the prompt is tokenised together with the text
             frame = special_frame(encoder.tokenizer)
@@ -234,11 +271,18 @@ class _TrainingText:
     """The corpus as tokens and as vectors of the teachers."""
 
     def __init__(
-        self, recipe: Recipe, corpus: Corpus, backbone: Backbone, model: _TrainedModel, session: TrainingSession
+        self,
+        recipe: Recipe,
+        corpus: Corpus,
+        backbone: Backbone,
+        model: _TrainedModel,
+        session: TrainingSession,
     ) -> None:
         self._recipe, self._views = recipe, model.views
         bar = session.progress
-        with session.accelerator.main_process_first():  # the others find what it puts into the cache
+        with (
+            session.accelerator.main_process_first()
+        ):  # the others find what it puts into the cache
             with timed("teachers"):
                 teachers = load_teachers(recipe, backbone)
             with timed("tokenising"):
@@ -247,15 +291,21 @@ class _TrainingText:
                     model.sources,
                     model.encoder.tokenizer,
                     recipe.encoder.max_length,
-                    allow_empty=bool(recipe.corpus.parts),  # the parts define which views are required
+                    allow_empty=bool(
+                        recipe.corpus.parts
+                    ),  # the parts define which views are required
                     progress=bar,
                 )
             with timed("teachers"):
-                self.vectors = teacher_vectors(recipe, teachers, UsableRows(corpus, model.sources), progress=bar)
+                self.vectors = teacher_vectors(
+                    recipe, teachers, UsableRows(corpus, model.sources), progress=bar
+                )
         self.teacher_digests = {name: key_hash(teacher.key()) for name, teacher in teachers.items()}
         self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
         empty = [name for name, view in model.views.items() if not self.store.present(view.source)]
-        self.warnings = (f"no sentence has the views {', '.join(empty)}: they have no effect",) if empty else ()
+        self.warnings = (
+            (f"no sentence has the views {', '.join(empty)}: they have no effect",) if empty else ()
+        )
 
     def notes(self) -> Iterator[str]:
         """Yield what a user should know of the rows."""
@@ -282,7 +332,9 @@ class _TrainingText:
         )
 
 
-def check_dropout(views: Mapping[str, ViewSettings], encoder: SentenceTransformer, backbone: Backbone) -> None:
+def check_dropout(
+    views: Mapping[str, ViewSettings], encoder: SentenceTransformer, backbone: Backbone
+) -> None:
     """Check that no two views are identical: the same text and prompt, without dropout.
 
     Raises:
@@ -292,7 +344,10 @@ def check_dropout(views: Mapping[str, ViewSettings], encoder: SentenceTransforme
     base = max(rates, default=0.0)
     highest: dict[tuple[str, str | None], float] = {}
     for view in views.values():
-        key, rate = (view.text, view.prompt), base if view.dropout is None else (view.dropout if rates else 0.0)
+        key, rate = (
+            (view.text, view.prompt),
+            base if view.dropout is None else (view.dropout if rates else 0.0),
+        )
         if key in highest and max(rate, highest[key]) == 0:
             raise OpencseError(
                 f"{backbone}: its dropout is 0, so two views of a sentence would be identical",
@@ -309,15 +364,25 @@ def score_warnings(outcome: TrainingOutcome) -> list[str]:
     first, best = outcome.first_score, outcome.best_score
     if first is None or best is None or best >= first:
         return []
-    return [f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"]
+    return [
+        f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"
+    ]
 
 
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:
     """Return the hashes and settings that a resumed run must share with its start, by name."""
-    shared = {"recipe": dump_recipe(recipe), "corpus": text.store.corpus_hash, "backbone": weights_hash(model.encoder)}
+    shared = {
+        "recipe": dump_recipe(recipe),
+        "corpus": text.store.corpus_hash,
+        "backbone": weights_hash(model.encoder),
+    }
     shared |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
     modules = model.network.head.modules_by_term
-    return shared | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}
+    return shared | {
+        f"model of the term {term}": module.digest
+        for term, module in modules.items()
+        if module.digest
+    }
 
 
 def train_first_stages(
@@ -343,7 +408,10 @@ def train_first_stages(
     for name in dict.fromkeys(miner.model for miner in miners):
         if name not in recipe.first_stages:
             continue
-        stage, folder = _stage_recipe(recipe, recipe.first_stages[name]), control.folder / "first_stages" / name
+        stage, folder = (
+            _stage_recipe(recipe, recipe.first_stages[name]),
+            control.folder / "first_stages" / name,
+        )
         resume = not control.overwrite and (folder / "run.json").is_file()
         control.notify(f"training {stage.name} first, for mining")
         own = replace(control, folder=folder, resume=resume, deadline=None)
@@ -354,9 +422,13 @@ def train_first_stages(
 def _stage_recipe(recipe: Recipe, stage: FirstStage) -> Recipe:
     """Return the recipe of a first stage with the family, variant, seed, precision and maximum steps of the run."""
     seed = f"training.seed={recipe.training.seed}"
-    first = load_recipe(stage.recipe, family=recipe.family, variant=recipe.variant, overrides=[*stage.set, seed])
+    first = load_recipe(
+        stage.recipe, family=recipe.family, variant=recipe.variant, overrides=[*stage.set, seed]
+    )
     if first.training.precision == "auto" or first.variant == "faithful":
-        first = replace(first, training=replace(first.training, precision=recipe.training.precision))
+        first = replace(
+            first, training=replace(first.training, precision=recipe.training.precision)
+        )
     if recipe.training.max_steps is None:
         return first
     steps = min(recipe.training.max_steps, first.training.max_steps or recipe.training.max_steps)

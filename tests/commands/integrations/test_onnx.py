@@ -36,7 +36,9 @@ TEXTS = [
 
 def saved(folder, transformer, *after, **settings) -> str:
     """A sentence-transformers folder of a transformer and further modules."""
-    save_encoder(SentenceTransformer(modules=[transformer, *after], device="cpu", **settings), folder)
+    save_encoder(
+        SentenceTransformer(modules=[transformer, *after], device="cpu", **settings), folder
+    )
     return str(folder)
 
 
@@ -64,7 +66,9 @@ def test_a_meaning_block_is_part_of_the_graph(tmp_path, bert) -> None:
     assert difference < 1e-5
     vectors = OnnxEncoder(tmp_path / "onnx").encode(TEXTS)
     assert vectors.shape == (len(TEXTS), 64)
-    np.testing.assert_allclose(vectors, load_encoder(tmp_path / "model", device="cpu").encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(
+        vectors, load_encoder(tmp_path / "model", device="cpu").encode(TEXTS), atol=1e-5
+    )
     assert export_onnx(tmp_path / "model", tmp_path / "small", precision="int8")[1] > 0.9
 
 
@@ -84,7 +88,11 @@ def run_by_hand(folder, texts) -> list[np.ndarray]:
 
 def test_normalised_mean_with_prompts_in_any_batch(normalised):
     model, export = normalised
-    assert sorted(p.name for p in export.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
+    assert sorted(p.name for p in export.iterdir()) == [
+        "encoder.json",
+        "model.onnx",
+        "tokenizer.json",
+    ]
     settings = json.loads((export / "encoder.json").read_text())
     assert (settings["max_length"], settings["dimension"], settings["pooling"]) == (64, 32, "mean")
     assert settings["prompts"]["query"] == settings["default_prompt"] == "a question : "
@@ -93,7 +101,9 @@ def test_normalised_mean_with_prompts_in_any_batch(normalised):
     expected = torch_model.encode(TEXTS)
     np.testing.assert_allclose(np.linalg.norm(expected, axis=1), 1, atol=1e-5)
     for batch_size in (1, 4, 32):
-        np.testing.assert_allclose(onnx_model.encode(TEXTS, batch_size=batch_size), expected, atol=1e-5)
+        np.testing.assert_allclose(
+            onnx_model.encode(TEXTS, batch_size=batch_size), expected, atol=1e-5
+        )
     plain = torch_model.encode(TEXTS, prompt_name="plain")
     assert np.abs(plain - expected).max() > 1e-3
     np.testing.assert_allclose(onnx_model.encode(TEXTS, prompt=""), plain, atol=1e-5)
@@ -111,7 +121,9 @@ def test_roberta_whose_inputs_are_two_and_whose_padding_is_not_zero_truncated(tm
     settings = json.loads((folder / "encoder.json").read_text())
     assert (settings["inputs"], settings["dimension"]) == (["input_ids", "attention_mask"], 8)
     np.testing.assert_allclose(
-        run_by_hand(folder, TEXTS)[0], SentenceTransformer(model, device="cpu").encode(TEXTS), atol=1e-5
+        run_by_hand(folder, TEXTS)[0],
+        SentenceTransformer(model, device="cpu").encode(TEXTS),
+        atol=1e-5,
     )
 
 
@@ -139,8 +151,12 @@ def same_graph(normalised, monkeypatch):
         ("int8", "cls", r"in int8, .* the least cosine is .*export this model in fp32"),
     ],
 )
-def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path, precision, pooling, problem):
-    model = saved(tmp_path / "model", bert, Pooling(32, pooling))  # the graph is that of a normalised mean
+def test_vectors_that_differ_are_refused_and_nothing_is_written(
+    bert, tmp_path, precision, pooling, problem
+):
+    model = saved(
+        tmp_path / "model", bert, Pooling(32, pooling)
+    )  # the graph is that of a normalised mean
     with pytest.raises(OpencseError, match=problem):
         export_onnx(model, tmp_path / "onnx", precision=precision)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -149,7 +165,9 @@ def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path, 
 def test_a_row_divided_and_multiplied_by_its_largest_number_is_the_same_to_a_linear_layer():
     x = torch.randn(2, 4, 5, dtype=torch.float64) * torch.tensor([1.0, 1e3, 0.0, 1e-9])[:, None]
     for layer in (torch.nn.Linear(5, 3), torch.nn.Linear(5, 3, bias=False)):
-        torch.testing.assert_close(_linear_of_scaled_rows(layer.double(), x), layer(x), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(
+            _linear_of_scaled_rows(layer.double(), x), layer(x), rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.usefixtures("same_graph")
@@ -157,7 +175,11 @@ def test_int8_is_smaller_and_near(normalised, tmp_path):
     model, fp32 = normalised
     export = tmp_path / "onnx"
     _, cosine = export_onnx(model, export, precision="int8")
-    assert sorted(p.name for p in export.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
+    assert sorted(p.name for p in export.iterdir()) == [
+        "encoder.json",
+        "model.onnx",
+        "tokenizer.json",
+    ]
     assert json.loads((export / "encoder.json").read_text())["precision"] == "int8"
     assert (export / "model.onnx").stat().st_size < (fp32 / "model.onnx").stat().st_size
     expected = SentenceTransformer(model, device="cpu").encode(TEXTS, prompt="")
@@ -171,7 +193,9 @@ def test_int8_is_smaller_and_near(normalised, tmp_path):
 
 def test_a_pooling_without_the_prompt_is_refused(bert, tmp_path):
     prompts = {"query": "a question : "}
-    model = saved(tmp_path / "instructed", bert, Pooling(32, "mean", include_prompt=False), prompts=prompts)
+    model = saved(
+        tmp_path / "instructed", bert, Pooling(32, "mean", include_prompt=False), prompts=prompts
+    )
     with pytest.raises(OpencseError, match="leaves the prompt's tokens out"):
         export_onnx(model, tmp_path / "onnx")
     assert not (tmp_path / "onnx").exists()
@@ -188,10 +212,16 @@ def test_a_block_that_cuts_texts_anew_is_refused(bert, tmp_path):
 
 def test_a_missing_package_comes_with_its_remedy(tmp_path, monkeypatch):
     find = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "onnxscript" else find(name))
-    with pytest.raises(OpencseError, match=r'onnxscript is not installed. pip install "opencse\[onnx\]"'):
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "onnxscript" else find(name)
+    )
+    with pytest.raises(
+        OpencseError, match=r'onnxscript is not installed. pip install "opencse\[onnx\]"'
+    ):
         export_onnx("minilm", tmp_path / "onnx")
-    with pytest.raises(OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, int8"):
+    with pytest.raises(
+        OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, int8"
+    ):
         export_onnx("minilm", tmp_path / "onnx", precision="int4")
 
 

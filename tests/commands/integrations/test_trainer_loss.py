@@ -13,7 +13,11 @@ import torch
 import torch.multiprocessing as mp
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 
 import opencse
 from opencse.encoder import load_encoder
@@ -23,7 +27,10 @@ from tests.tiny import WORDS, tiny_bert
 
 
 def texts(count: int, shift: int = 0) -> list[str]:
-    return [" ".join(WORDS[(i * 7 + k * k + shift) % len(WORDS)] for k in range(3 + i % 4)) for i in range(count)]
+    return [
+        " ".join(WORDS[(i * 7 + k * k + shift) % len(WORDS)] for k in range(3 + i % 4))
+        for i in range(count)
+    ]
 
 
 def dataset(columns: list[str], rows: int = 16) -> Dataset:
@@ -54,11 +61,23 @@ def arguments(out: Path, **more) -> SentenceTransformerTrainingArguments:
     return SentenceTransformerTrainingArguments(output_dir=str(out), **options | more)
 
 
-def train(folder: Path, out: Path, recipe: str, *settings: str, keep: bool = True, resume: str | None = None, **more):
+def train(
+    folder: Path,
+    out: Path,
+    recipe: str,
+    *settings: str,
+    keep: bool = True,
+    resume: str | None = None,
+    **more,
+):
     model = load_encoder(folder, pooling="cls", dropout=more.pop("dropout", 0.1))
     loss = opencse.sentence_transformers_loss(recipe, model, overrides=settings)
     trainer = SentenceTransformerTrainer(
-        model, arguments(out, **more), dataset(loss.columns), loss=loss, callbacks=[loss.callback()] if keep else []
+        model,
+        arguments(out, **more),
+        dataset(loss.columns),
+        loss=loss,
+        callbacks=[loss.callback()] if keep else [],
     )
     trainer.train(resume_from_checkpoint=resume)
     return {n: p.detach().clone() for n, p in loss.named_parameters()}, loss
@@ -68,10 +87,15 @@ def train(folder: Path, out: Path, recipe: str, *settings: str, keep: bool = Tru
 def test_recipes_train_and_the_model_is_a_plain_one(folder, tmp_path, recipe: str) -> None:
     before = load_encoder(folder, pooling="cls").state_dict()
     weights, loss = train(folder, tmp_path, recipe, max_steps=2)
-    assert any(not torch.equal(weights["model." + n], before[n]) for n in before if "model." + n in weights)
+    assert any(
+        not torch.equal(weights["model." + n], before[n]) for n in before if "model." + n in weights
+    )
     assert all(np.isfinite(float(value)) for value in loss.reports.values())
     loss.model.save_pretrained(str(tmp_path / "model"))
-    assert SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["the cat"]).shape == (1, 32)
+    assert SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["the cat"]).shape == (
+        1,
+        32,
+    )
 
 
 def test_the_value_is_that_of_the_terms(folder) -> None:
@@ -80,9 +104,15 @@ def test_the_value_is_that_of_the_terms(folder) -> None:
     loss = opencse.sentence_transformers_loss("hince", model, overrides=settings)
     rows = dataset(loss.columns, 6)
     features = [model.preprocess(list(rows[c])) for c in loss.columns]
-    vectors = {c: model(dict(f))["sentence_embedding"] for c, f in zip(loss.columns, features, strict=True)}
+    vectors = {
+        c: model(dict(f))["sentence_embedding"] for c, f in zip(loss.columns, features, strict=True)
+    }
     there = torch.tensor([bool(t) for t in rows["negative"]])
-    embeddings = {"anchor": vectors["text"], "twin": vectors["text"], "negative": vectors["negative"] * there[:, None]}
+    embeddings = {
+        "anchor": vectors["text"],
+        "twin": vectors["text"],
+        "negative": vectors["negative"] * there[:, None],
+    }
     present = {"anchor": torch.ones(6).bool(), "twin": torch.ones(6).bool(), "negative": there}
     (term,) = loss.recipe.terms
     assert isinstance(term, InfoNCELoss)
@@ -93,7 +123,9 @@ def test_the_value_is_that_of_the_terms(folder) -> None:
 def test_what_the_loss_owns_follows_the_models_mode(folder) -> None:
     """The trainer leaves a loss in training mode while it evaluates: BatchNorm would learn from the evaluation data."""
     model = load_encoder(folder, pooling="cls")
-    loss = opencse.sentence_transformers_loss("simcse", model, overrides=["encoder.projector=diffcse"])
+    loss = opencse.sentence_transformers_loss(
+        "simcse", model, overrides=["encoder.projector=diffcse"]
+    )
     features = [model.preprocess(texts(6))]
     counts = []
     for training in (True, False):
@@ -104,7 +136,10 @@ def test_what_the_loss_owns_follows_the_models_mode(folder) -> None:
     assert counts == [1, 1]
 
 
-@pytest.mark.skipif(version("sentence-transformers") < "6.2", reason="before 6.2 no run of its trainer resumes exactly")
+@pytest.mark.skipif(
+    version("sentence-transformers") < "6.2",
+    reason="before 6.2 no run of its trainer resumes exactly",
+)
 def test_with_the_callback_a_resumed_run_is_the_straight_one(folder, tmp_path) -> None:
     saving = {"save_strategy": "steps", "save_steps": 2, "lr_scheduler_type": "constant"}
     straight, _ = train(folder, tmp_path / "straight", "simcse", **saving)
@@ -120,7 +155,13 @@ def test_a_checkpoint_without_the_loss_is_refused(folder, tmp_path) -> None:
     saving = {"save_strategy": "steps", "save_steps": 2, "max_steps": 2}
     train(folder, tmp_path, "simcse", keep=False, **saving)
     with pytest.raises(OpencseError, match="would start anew"):
-        train(folder, tmp_path, "simcse", resume=str(tmp_path / "checkpoint-2"), **saving | {"max_steps": 4})
+        train(
+            folder,
+            tmp_path,
+            "simcse",
+            resume=str(tmp_path / "checkpoint-2"),
+            **saving | {"max_steps": 4},
+        )
 
 
 def worker(rank: int, folder: Path, port: int) -> None:
@@ -134,13 +175,24 @@ def worker(rank: int, folder: Path, port: int) -> None:
         "ACCELERATE_USE_CPU": "true",
     }
     weights, _ = train(
-        folder / "model", folder / f"out{rank}", "hince", *STILL, **ONE_STEP, per_device_train_batch_size=4
+        folder / "model",
+        folder / f"out{rank}",
+        "hince",
+        *STILL,
+        **ONE_STEP,
+        per_device_train_batch_size=4,
     )
     save_file({n: w.contiguous() for n, w in weights.items()}, folder / f"rank{rank}.safetensors")
 
 
 STILL = ("views.negative.dropout=0.0",)
-ONE_STEP = {"dropout": 0.0, "max_steps": 2, "optim": "sgd", "learning_rate": 0.1, "lr_scheduler_type": "constant"}
+ONE_STEP = {
+    "dropout": 0.0,
+    "max_steps": 2,
+    "optim": "sgd",
+    "learning_rate": 0.1,
+    "lr_scheduler_type": "constant",
+}
 
 
 @pytest.mark.slow
@@ -169,7 +221,9 @@ def test_two_processes_do_what_one_does(tmp_path) -> None:
 )
 def test_what_a_plain_trainer_cannot_give_is_refused(folder, recipe, settings, match) -> None:
     with pytest.raises(OpencseError, match=match):
-        opencse.sentence_transformers_loss(recipe, load_encoder(folder, pooling="cls"), overrides=settings)
+        opencse.sentence_transformers_loss(
+            recipe, load_encoder(folder, pooling="cls"), overrides=settings
+        )
 
 
 def test_other_vocabularies_and_other_columns_are_refused(folder, tmp_path) -> None:
@@ -178,7 +232,9 @@ def test_other_vocabularies_and_other_columns_are_refused(folder, tmp_path) -> N
     other = tiny_roberta(tmp_path / "roberta", layers=1)
     settings = [f"teachers.a.model={other}", "teachers.a.pooling=cls"]
     with pytest.raises(OpencseError, match=r"another vocabulary.*opencse train"):
-        opencse.sentence_transformers_loss("rankcse-listmle", load_encoder(folder, pooling="cls"), overrides=settings)
+        opencse.sentence_transformers_loss(
+            "rankcse-listmle", load_encoder(folder, pooling="cls"), overrides=settings
+        )
     model = load_encoder(folder, pooling="cls")
     loss = opencse.sentence_transformers_loss("hince", model)
     assert loss.columns == ["text", "negative"]

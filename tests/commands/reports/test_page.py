@@ -21,7 +21,13 @@ from opencse.commands.reports.tables import cache_line, compare_outcome, shown, 
 from opencse.commands.run import add_scores, card_table
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import TaskResult
-from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSentences, Transformations, run_probes
+from opencse.evaluation.probes import (
+    ProbeData,
+    ProbeScores,
+    ProbeSentences,
+    Transformations,
+    run_probes,
+)
 from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import TransformationCosines, mean_estimate
 from opencse.evaluation.written_sets import Triplet, TripletSet
@@ -72,7 +78,9 @@ def html(models) -> str:
 
 def test_a_report_without_matplotlib_says_what_to_install(models, tmp_path, monkeypatch):
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name)
+    )
     page = write_report(models, tmp_path).read_text(encoding="utf-8")
     assert "opencse[figures]" in page
     assert "<img" not in page
@@ -83,7 +91,9 @@ def test_the_page_refers_to_nothing_outside_and_holds_no_script(html):
     assert page.open == []
     assert "script" not in page.tags
     assert "td" in page.tags
-    assert not any(name.startswith("on") or "url(" in (value or "") for name, value in page.attributes)
+    assert not any(
+        name.startswith("on") or "url(" in (value or "") for name, value in page.attributes
+    )
     places = ("src", "href", "xlink:href", "action", "srcset", "poster", "data")
     references = [value for name, value in page.attributes if name in places]
     ids = [value for name, value in page.attributes if name == "id"]
@@ -101,7 +111,9 @@ def test_hostile_texts_are_shown_as_text(html):
     assert "(100,000 characters)" in text
     assert "\u202e" not in html
     assert "⟨U+202E⟩" in text
-    assert re.search(r"http(?!://www\.w3\.org/)", html.replace("http-equiv", "")) is None  # namespaces only
+    assert (
+        re.search(r"http(?!://www\.w3\.org/)", html.replace("http-equiv", "")) is None
+    )  # namespaces only
 
 
 def test_triplets_have_a_row_for_the_set_and_for_each_group(models):
@@ -110,14 +122,19 @@ def test_triplets_have_a_row_for_the_set_and_for_each_group(models):
     assert [row[1] for row in rows] == [8, 8, 4, 4]
     assert all(len(row) == 2 + len(models) for row in rows)
     assert all(re.fullmatch(r"\d+ % \(\d+ to \d+\)", str(cell)) for row in rows for cell in row[2:])
-    assert [row[0] for row in triplet_rows(parts, columns=("kind",))] == [rows[0][0], rows[2][0], rows[3][0]]
+    assert [row[0] for row in triplet_rows(parts, columns=("kind",))] == [
+        rows[0][0],
+        rows[2][0],
+        rows[3][0],
+    ]
 
 
 def test_figures_are_in_the_page_and_the_same_twice(models):
     html = render(models)
     assert html == render(models)
     figures = [
-        base64.b64decode(each).decode() for each in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
+        base64.b64decode(each).decode()
+        for each in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
     ]
     assert len(figures) == 3
     assert "&lt;b&gt;evil" in figures[0]
@@ -135,7 +152,9 @@ def test_undefined_is_named_and_never_a_nan(html, models, tmp_path):
 
 
 def test_a_report_on_scored_pairs_alone(tmp_path):
-    few = ProbeData(pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")])
+    few = ProbeData(
+        pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")]
+    )
     html = write_report({"m": run_probes(few, bag_of_words)}, tmp_path).read_text()
     assert "where it misleads" in html
     assert "Searches to look at" not in html
@@ -153,7 +172,9 @@ def test_a_card_has_a_column_for_each_model_and_a_row_for_each_task_and_figure(m
     assert rule == "| --- | ---: | ---: |"
     assert "first" in head
     assert all(row.replace("\\|", "").count("|") == 4 for row in [head, *rows])
-    assert [row.split(" | ")[0] for row in rows if "above" in row] == ["| Paraphrase above negation"]
+    assert [row.split(" | ")[0] for row in rows if "above" in row] == [
+        "| Paraphrase above negation"
+    ]
 
 
 def test_scores_stand_once_at_the_end_of_a_card(models, tmp_path) -> None:
@@ -162,13 +183,17 @@ def test_scores_stand_once_at_the_end_of_a_card(models, tmp_path) -> None:
     for text in ("one.txt", "two.txt"):
         add_scores(card, models, made_of=text)
     found = card.read_text()
-    assert found.startswith("# A model\n\nAbout it.\n\n## Before and after\n\nText: two.txt.\n\n|  | first | ")
+    assert found.startswith(
+        "# A model\n\nAbout it.\n\n## Before and after\n\nText: two.txt.\n\n|  | first | "
+    )
     assert "one.txt" not in found
 
 
 def test_scores_join_those_in_the_metadata_of_a_card(models, tmp_path) -> None:
     card = tmp_path / "README.md"
-    kept = [hub_score("triplet", name, "cosine_accuracy", 50.0) for name in ("mine", "another of mine")]
+    kept = [
+        hub_score("triplet", name, "cosine_accuracy", 50.0) for name in ("mine", "another of mine")
+    ]
     metadata = ModelCardData(license="mit", model_name="a", eval_results=kept).to_yaml()
     card.write_text(f"---\n{metadata}\n---\n\n# A model\n")
     for _ in range(2):
@@ -177,8 +202,14 @@ def test_scores_join_those_in_the_metadata_of_a_card(models, tmp_path) -> None:
     name, results = model_index_to_eval_results(written["model-index"])
     tasks = [task for task in list(models.values())[-1].sts if task.score is not None]
     assert (name, written["license"]) == ("a", "mit")
-    assert [each.metric_type for each in results] == ["cosine_accuracy"] * 2 + ["spearman_cosine"] * len(tasks)
-    assert [each.dataset_name for each in results] == ["mine", "another of mine", *(task.task for task in tasks)]
+    assert [each.metric_type for each in results] == ["cosine_accuracy"] * 2 + [
+        "spearman_cosine"
+    ] * len(tasks)
+    assert [each.dataset_name for each in results] == [
+        "mine",
+        "another of mine",
+        *(task.task for task in tasks),
+    ]
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))  # lone surrogates as well
@@ -186,7 +217,11 @@ def test_what_is_shown_is_short_and_has_nothing_invisible(text):
     result = shown(text, 100)
     assert len(result) <= 100 * 10 + 40
     result.encode("utf-8")
-    bad = [c for c in result if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\u200c\u200d"]
+    bad = [
+        c
+        for c in result
+        if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\u200c\u200d"
+    ]
     assert bad == []
 
 
@@ -200,7 +235,9 @@ def test_texts_and_names_are_shortened_and_ordinary_ones_left_alone():
     assert len(short("\u202e" * 1000, 26)) <= 52
 
 
-SCRIPT = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> the drug"
+SCRIPT = (
+    "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> the drug"
+)
 OVERRIDE = "\u202egnirts desrever a si siht\u202c & \u2067more"
 LONG = "a" * 100_000
 CLOSING = '"></bdi></main></svg><style>body{display:none}</style> {{ 7*7 }} $x^{2$'
@@ -217,10 +254,15 @@ def probe_scores(*names: str) -> dict[str, ProbeScores]:
         versions={"paraphrase": paraphrases, "negation": negations, "random": others},
         total=len(rows),
     )
-    scored = [(a, b, float(i % 6)) for i, (a, b) in enumerate(zip(anchors * 3, negations * 3, strict=True))]
+    scored = [
+        (a, b, float(i % 6))
+        for i, (a, b) in enumerate(zip(anchors * 3, negations * 3, strict=True))
+    ]
     toy = pairs(scored, SCRIPT)
     triplets = [
-        Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"grade": NAME, "kind": str(i % 2)})
+        Triplet(
+            id=str(i), anchor=a, positive=p, negative=n, groups={"grade": NAME, "kind": str(i % 2)}
+        )
         for i, (a, p, n, _) in enumerate(rows)
     ]
     data = ProbeData(
@@ -246,14 +288,30 @@ def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
     """Scores on 40 sentences, `above` of them with the paraphrase above the negation, and on 40 triplets."""
     rows, triplets = (tuple(i < count for i in range(40)) for count in (above, right))
     return ProbeScores(
-        sts=(TaskResult(task="STS-B", main="spearman", metrics={"spearman": sts}, rows=1000, data_sha256=""),),
-        transformations=Transformations(kinds=(), paraphrase_above_negation=mean_estimate(rows), rows_above=rows),
-        triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups={}, rows_right=triplets),),
+        sts=(
+            TaskResult(
+                task="STS-B", main="spearman", metrics={"spearman": sts}, rows=1000, data_sha256=""
+            ),
+        ),
+        transformations=Transformations(
+            kinds=(), paraphrase_above_negation=mean_estimate(rows), rows_above=rows
+        ),
+        triplets=(
+            TripletResult(
+                name="roles", accuracy=mean_estimate(triplets), groups={}, rows_right=triplets
+            ),
+        ),
     )
 
 
 def curve(**guards: tuple[float, float]) -> StrengthCurve:
-    return StrengthCurve(chosen=0.4, tolerance=0.3, strengths=(0.0, 0.4), guards=guards, meaning={"dev-a": (1.0, 2.0)})
+    return StrengthCurve(
+        chosen=0.4,
+        tolerance=0.3,
+        strengths=(0.0, 0.4),
+        guards=guards,
+        meaning={"dev-a": (1.0, 2.0)},
+    )
 
 
 def answers(before: ProbeScores, after: ProbeScores, **options) -> dict[str, list[str]]:
@@ -263,7 +321,9 @@ def answers(before: ProbeScores, after: ProbeScores, **options) -> dict[str, lis
 def test_gains_losses_and_differences_within_chance_are_told_apart() -> None:
     found = answers(scores(above=10), scores(above=30))
     assert found["Is it better?"] == ["Yes: better on 1 of 3 measures, worse on none."]
-    assert found["On what?"][0].startswith("paraphrase nearer than negation, %: 25.0 → 75.0, 50.0 points more (95 %")
+    assert found["On what?"][0].startswith(
+        "paraphrase nearer than negation, %: 25.0 → 75.0, 50.0 points more (95 %"
+    )
     assert found["What got worse?"] == ["Nothing that was measured."]
     found = answers(scores(above=10), scores(above=11, sts=70.05))
     assert found["Is it better?"] == ["No: none of 3 measures changed beyond chance."]
@@ -279,7 +339,10 @@ def test_a_loss_is_named_first_and_with_its_size() -> None:
 
 
 def test_the_false_hits_of_a_cache_are_counted_above_what_nine_of_ten_paraphrases_reach() -> None:
-    cosines = {"paraphrase": (0.5, *[0.8] * 10), "negation": (0.9, 0.8, 0.79, 0.1)}  # one paraphrase is a miss
+    cosines = {
+        "paraphrase": (0.5, *[0.8] * 10),
+        "negation": (0.9, 0.8, 0.79, 0.1),
+    }  # one paraphrase is a miss
     kinds = tuple(
         TransformationCosines(kind=kind, cosine=mean_estimate(x), cosines=x, error_rates=())
         for kind, x in cosines.items()
@@ -293,14 +356,23 @@ def test_the_false_hits_of_a_cache_are_counted_above_what_nine_of_ten_paraphrase
 
 
 def test_undefined_scores_and_too_few_rows_make_no_claim() -> None:
-    few = [replace(scores(above=10), sts=(replace(scores(above=10, sts=sts).sts[0], rows=99),)) for sts in (50, 90)]
+    few = [
+        replace(scores(above=10), sts=(replace(scores(above=10, sts=sts).sts[0], rows=99),))
+        for sts in (50, 90)
+    ]
     found = compare_outcome({"old": few[0], "new": few[1]})
     assert found.answers()[0][1] == ["No: none of 2 measures changed beyond chance."]
-    assert found.remarks[0].endswith("too few rows to say: agreement with people, STS-B: 50.0 → 90.0 (99 rows).")
+    assert found.remarks[0].endswith(
+        "too few rows to say: agreement with people, STS-B: 50.0 → 90.0 (99 rows)."
+    )
     bare = [replace(each, transformations=None, triplets=()) for each in few]
-    assert answers(bare[0], bare[1])["Is it better?"] == ["Can't say: nothing was measured on enough rows."]
+    assert answers(bare[0], bare[1])["Is it better?"] == [
+        "Can't say: nothing was measured on enough rows."
+    ]
     undefined = replace(scores(above=10).sts[0], metrics={"spearman": None})
-    found = compare_outcome({"a": replace(scores(above=10), sts=(undefined,)), "b": scores(above=10)})
+    found = compare_outcome(
+        {"a": replace(scores(above=10), sts=(undefined,)), "b": scores(above=10)}
+    )
     assert [each.measure for each in found.changes if "people" in each.measure] == []
 
 
@@ -310,7 +382,9 @@ def test_guards_count_from_what_the_strength_may_cost() -> None:
     assert found["Is it better?"] == ["No: worse on 1 of 5 measures, better on none."]
     assert found["What got worse?"] == ["guard search: 80.0 → 79.4, 0.6 points less"]
     within = answers(same, same, curve=curve(search=(80.0, 79.8), topics=(60.0, 60.0)))
-    assert within["What got worse?"] == ["No guard by more than 0.3 points: guard search: 80.0 → 79.8"]
+    assert within["What got worse?"] == [
+        "No guard by more than 0.3 points: guard search: 80.0 → 79.8"
+    ]
 
 
 def test_the_answers_and_remarks_are_the_first_lines_of_a_report_on_two_models() -> None:
@@ -320,14 +394,25 @@ def test_the_answers_and_remarks_are_the_first_lines_of_a_report_on_two_models()
     texts = ("Is it better?", "On what?", "What got worse?", "Remark", "Wording or meaning?")
     places = [body.index(text) for text in texts]
     assert places == sorted(places)
-    assert body.index("<p") < places[0] < body.index("<p", body.index("<p") + 1), "one small line stands above"
+    assert body.index("<p") < places[0] < body.index("<p", body.index("<p") + 1), (
+        "one small line stands above"
+    )
     assert "<b>evil</b>" not in page
     assert "Is it better?" not in render(models)
 
 
 def test_the_short_answers_are_three_rows_with_the_largest_changes() -> None:
-    same, guards = scores(above=10), {f"guard-{name}": (80.0, 80.0 - drop) for drop, name in enumerate("abcd", 1)}
-    table = compare_outcome({"old": same, "new": same}, curve(**guards), ["Embed again."]).table(most=2)
-    assert [question for question, _ in table.rows] == ["Is it better?", "On what?", "What got worse?"]
+    same, guards = (
+        scores(above=10),
+        {f"guard-{name}": (80.0, 80.0 - drop) for drop, name in enumerate("abcd", 1)},
+    )
+    table = compare_outcome({"old": same, "new": same}, curve(**guards), ["Embed again."]).table(
+        most=2
+    )
+    assert [question for question, _ in table.rows] == [
+        "Is it better?",
+        "On what?",
+        "What got worse?",
+    ]
     assert table.rows[2][1] == "guard d: 80.0 → 76.0; guard c: 80.0 → 77.0; 2 more"
     assert table.notes == ("Embed again.",)

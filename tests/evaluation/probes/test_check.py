@@ -18,7 +18,19 @@ from opencse.foundation.errors import OpencseError
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import AUTO, choose_language
 
-OPPOSED = ("not", "n't", "isn't", "aren't", "wasn't", "weren't", "dangerous", "closed", "cold", "false", "unsafe")
+OPPOSED = (
+    "not",
+    "n't",
+    "isn't",
+    "aren't",
+    "wasn't",
+    "weren't",
+    "dangerous",
+    "closed",
+    "cold",
+    "false",
+    "unsafe",
+)
 TEXTS = [
     "The old bridge is safe.",
     "The shop near the station is open.",
@@ -42,7 +54,9 @@ def by_meaning(texts) -> np.ndarray:
     """A model that sees little but the number of words that turn a sentence round."""
     out = 1e-3 * by_words(texts)
     for row, text in enumerate(texts):
-        turned = sum(word.strip(".,") in OPPOSED or word.endswith("n't") for word in text.lower().split())
+        turned = sum(
+            word.strip(".,") in OPPOSED or word.endswith("n't") for word in text.lower().split()
+        )
         out[row, turned % 2] += 10
     return out
 
@@ -69,7 +83,9 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
     assert denied.value > 0.5
     assert found.examples[0].contradiction_first
     assert found.examples[0].ranks[0] < found.examples[0].ranks[1]
-    assert found.headline().startswith(f"words: can't say, too few sentences ({found.contradiction_first.rows};")
+    assert found.headline().startswith(
+        f"words: can't say, too few sentences ({found.contradiction_first.rows};"
+    )
     meaning = checked(by_meaning, single(TEXTS))
     assert meaning.rewordings["negated opposite"].value < denied.value
     enough = replace(found, contradiction_first=replace(found.contradiction_first, rows=20))
@@ -78,7 +94,10 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
 
 def test_passages(found) -> None:
     assert found.contradiction_first_in_passages is None
-    whole = checked(by_words, [DocumentPassage("a.md", tuple(TEXTS[:3])), DocumentPassage("b.md", tuple(TEXTS[3:]))])
+    whole = checked(
+        by_words,
+        [DocumentPassage("a.md", tuple(TEXTS[:3])), DocumentPassage("b.md", tuple(TEXTS[3:]))],
+    )
     assert whole.contradiction_first_in_passages is not None
     assert whole.contradiction_first_in_passages.rows == whole.contradiction_first.rows > 0
 
@@ -91,7 +110,10 @@ def test_another_language_is_named() -> None:
     ]
     found = checked(by_words, single(texts))
     assert found.language == "fr"
-    assert any("The texts look French, for which there are no rules: only numbers" in note for note in found.notes)
+    assert any(
+        "The texts look French, for which there are no rules: only numbers" in note
+        for note in found.notes
+    )
     assert not found.rewordings
 
 
@@ -107,7 +129,12 @@ def test_the_page_holds_what_was_found_and_nothing_that_could_run(found, tmp_pat
     assert "&lt;script&gt;" in page
     assert "<script" not in page
     assert "\u202e" not in page
-    assert write_page(tmp_path, "check", render_check(found), asdict(found)).read_text().count("contradiction") > 3
+    assert (
+        write_page(tmp_path, "check", render_check(found), asdict(found))
+        .read_text()
+        .count("contradiction")
+        > 3
+    )
     written = json.loads((tmp_path / "check.json").read_text())
     assert written["contradiction_first"]["rows"] == found.contradiction_first.rows
 
@@ -146,7 +173,9 @@ def test_sentences_that_a_rewriting_does_not_contradict_or_reword_are_left_out()
     assert "negation" not in found[only] | found[because] | found[some]
     assert code not in found  # code, not prose
     assert found[roles] == {"negation"}  # exchanged roles may be true as well
-    forbidden = next(each.contradictions.get("opposite", "forbids") for each in chunk if each.text == allowed)
+    forbidden = next(
+        each.contradictions.get("opposite", "forbids") for each in chunk if each.text == allowed
+    )
     assert "forbids" in forbidden
     assert {"negation", "opposite"} <= found[plain]
     assert "opposite" not in found[condition]

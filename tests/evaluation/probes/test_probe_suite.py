@@ -11,7 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.evaluation import evaluate_tasks, load_sts
-from opencse.evaluation.probes import ProbeData, load_probe_data, load_probe_sts, read_sentences, run_probes
+from opencse.evaluation.probes import (
+    ProbeData,
+    load_probe_data,
+    load_probe_sts,
+    read_sentences,
+    run_probes,
+)
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.probes.probes import (
     KINDS,
@@ -48,7 +54,9 @@ def test_wording_prefers_every_negation_and_meaning_every_paraphrase(sentences):
         found = transformation_cosines(sentences, embedded(sentences, encode=encode))
         assert found.paraphrase_above_negation.value == rate
         assert found.paraphrase_above_negation.rows == len(ROWS)
-    tied = transformation_cosines(sentences, embedded(sentences, encode=lambda texts: np.ones((len(texts), 3))))
+    tied = transformation_cosines(
+        sentences, embedded(sentences, encode=lambda texts: np.ones((len(texts), 3)))
+    )
     assert tied.paraphrase_above_negation.value == 0.0
     kinds = {kind.kind: kind for kind in found.kinds}
     assert kinds["paraphrase"].cosines == (1.0,) * 4
@@ -58,14 +66,29 @@ def test_wording_prefers_every_negation_and_meaning_every_paraphrase(sentences):
 
 def test_triplets_by_group():
     triplets = [
-        Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"kind": "first" if i == 0 else "rest"})
+        Triplet(
+            id=str(i),
+            anchor=a,
+            positive=p,
+            negative=n,
+            groups={"kind": "first" if i == 0 else "rest"},
+        )
         for i, (a, p, n, _) in enumerate(ROWS)
     ]
     data = ProbeData(triplets=[TripletSet(name="written", triplets=tuple(triplets))])
-    (found,), (worded,) = (run_probes(data, encode).triplets for encode in (by_meaning, bag_of_words))
+    (found,), (worded,) = (
+        run_probes(data, encode).triplets for encode in (by_meaning, bag_of_words)
+    )
     assert (found.name, found.accuracy.value, found.rows_right) == ("written", 1.0, (True,) * 4)
-    assert {name: group.rows for name, group in found.groups.items()} == {"kind: first": 1, "kind: rest": 3}
-    assert (worded.accuracy.value, worded.accuracy.low, worded.groups["kind: rest"].value) == (0.0, 0.0, 0.0)
+    assert {name: group.rows for name, group in found.groups.items()} == {
+        "kind: first": 1,
+        "kind: rest": 3,
+    }
+    assert (worded.accuracy.value, worded.accuracy.low, worded.groups["kind: rest"].value) == (
+        0.0,
+        0.0,
+        0.0,
+    )
 
 
 def test_search_against_a_literal_one(sentences):
@@ -76,7 +99,10 @@ def test_search_against_a_literal_one(sentences):
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     for row, hits in zip(ROWS, found.hits, strict=True):
         query = vectors[corpus.index(row[0])]
-        ranked = sorted((text for text in corpus if text != row[0]), key=lambda t: -(vectors[corpus.index(t)] @ query))
+        ranked = sorted(
+            (text for text in corpus if text != row[0]),
+            key=lambda t: -(vectors[corpus.index(t)] @ query),
+        )
         assert [hit.text for hit in hits] == ranked[:3]
         assert hits[0].relation == "negation"
     assert (found.negation_first.value, found.paraphrase_first.value) == (1.0, 0.0)
@@ -115,7 +141,11 @@ def test_reads_a_table_of_which_a_limit_draws_rows(tmp_path):
     found = read_sentences(path)
     assert (found.kinds, [*found.anchors]) == (KINDS, [row[0] for row in ROWS])
     rows, first, second = found.pairs("negation")
-    assert (rows.tolist(), first, second) == ([0, 1, 2, 3], [*found.anchors], [row[2] for row in ROWS])
+    assert (rows.tolist(), first, second) == (
+        [0, 1, 2, 3],
+        [*found.anchors],
+        [row[2] for row in ROWS],
+    )
     drawn = read_sentences(path, limit=2)
     assert (len(drawn), drawn.total) == (2, 4)
     assert read_sentences(path, limit=2) == drawn
@@ -137,7 +167,9 @@ def test_a_substitution_of_san_is_no_transformation(tmp_path):
     table = {"text": ["a b", "c d"], "negation": ["x", "y"], "substitution": ["a x", "y d"]}
     pq.write_table(pa.table(table), tmp_path / "mine.parquet")
     assert "substitution" in read_sentences(tmp_path / "mine.parquet").kinds
-    pq.write_table(pa.table(table | {"substitution.overlap": ["0.5", "0.5"]}), tmp_path / "mine.parquet")
+    pq.write_table(
+        pa.table(table | {"substitution.overlap": ["0.5", "0.5"]}), tmp_path / "mine.parquet"
+    )
     assert "substitution" not in read_sentences(tmp_path / "mine.parquet").kinds
 
 
@@ -168,10 +200,15 @@ def test_estimates_have_intervals_and_are_undefined_where_a_part_is():
     assert mean_estimate(values) == estimate
     share = rate_estimate(0, 10)
     assert (share.value, share.low, share.high) == pytest.approx((0, 0, 0.2775), abs=1e-4)
-    assert mean_estimate(np.zeros(0), empty="no pair") == Estimate(value=None, rows=0, undefined="no pair")
+    assert mean_estimate(np.zeros(0), empty="no pair") == Estimate(
+        value=None, rows=0, undefined="no pair"
+    )
     some = Estimate(value=0.5, rows=10)
     assert weighted([some, Estimate(value=0.8, rows=30)]).value == pytest.approx(0.725)
-    assert weighted([some, Estimate(value=None, rows=3, undefined="x")]).undefined == "undefined in 1 of 2 sets"
+    assert (
+        weighted([some, Estimate(value=None, rows=3, undefined="x")]).undefined
+        == "undefined in 1 of 2 sets"
+    )
     assert weighted([]).undefined == "no set"
 
 
@@ -181,7 +218,11 @@ ANTONYMS = load_probe_data().triplets[-1]
 def test_quadruples_are_two_sentences_and_their_negations() -> None:
     triplets = ANTONYMS.triplets
     forms = [each.groups["form"] for each in triplets[::2]]
-    assert {form: forms.count(form) for form in forms} == {"affirmed": 160, "negated": 160, "verbs": 40}
+    assert {form: forms.count(form) for form in forms} == {
+        "affirmed": 160,
+        "negated": 160,
+        "verbs": 40,
+    }
     first, second = triplets[:2]
     assert (first.anchor, second.negative) == ("The soup is hot.", "The soup is cold.")
     assert first.positive in ("The soup isn't cold.", "The soup is not cold.")
@@ -191,7 +232,9 @@ def test_quadruples_are_two_sentences_and_their_negations() -> None:
 
 def measured(vector) -> list[float]:
     data = ProbeData(triplets=[ANTONYMS])
-    (result,) = run_probes(data, lambda texts: np.array([vector(text) for text in texts], dtype=np.float32)).triplets
+    (result,) = run_probes(
+        data, lambda texts: np.array([vector(text) for text in texts], dtype=np.float32)
+    ).triplets
     assert [*result.groups] == ["form: affirmed", "form: negated", "form: verbs"]
     return [result.accuracy.value, *(group.value for group in result.groups.values())]
 
@@ -207,7 +250,9 @@ def test_meaning_is_right_and_wording_is_wrong() -> None:
 
 
 def test_the_probe_of_the_package_includes_them() -> None:
-    scores = run_probes(load_probe_data(), lambda texts: np.random.default_rng(0).normal(size=(len(texts), 16)))
+    scores = run_probes(
+        load_probe_data(), lambda texts: np.random.default_rng(0).normal(size=(len(texts), 16))
+    )
     assert scores.triplets[-1].name == "negated antonyms"
     assert 0.2 < scores.triplets[-1].accuracy.value < 0.5
 
@@ -226,9 +271,18 @@ def test_names_are_as_short_as_tells_them_apart(tmp_path, monkeypatch):
 
 
 def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():
-    rows = [("a b c d e", "a b c d e", 5), ("a b c d e", "a b c d f", 4.5), ("k l m n", "k l m o", 4)]
+    rows = [
+        ("a b c d e", "a b c d e", 5),
+        ("a b c d e", "a b c d f", 4.5),
+        ("k l m n", "k l m o", 4),
+    ]
     rows += [("a b c", "x y z", 0), ("k l m", "k q r", 0.5), ("k l m n", "k l p q", 1)]
-    rows += [("a b c d", "a b c not", 1), ("a b c d", "t u v w", 4.4), ("f g h i", "f g h j", 0.2), ("m n", "q r", 4.8)]
+    rows += [
+        ("a b c d", "a b c not", 1),
+        ("a b c d", "t u v w", 4.4),
+        ("f g h i", "f g h j", 0.2),
+        ("m n", "q r", 4.8),
+    ]
     results = split_results([pairs(rows)], embedded(pairs(rows)))[-1]
     assert results.consistent.value > 0.6
     assert results.opposed.value < -0.4
@@ -236,7 +290,10 @@ def test_wording_alone_serves_consistent_pairs_and_fails_opposed_ones():
 
 
 def test_constant_scores_make_the_average_undefined_and_say_so():
-    fine = pairs([("a b", "a b", 5), ("a", "c", 0), ("a b c", "a b d", 2), ("q r", "a q", 1), ("x", "y", 4)], "fine")
+    fine = pairs(
+        [("a b", "a b", 5), ("a", "c", 0), ("a b c", "a b d", 2), ("q r", "a q", 1), ("x", "y", 4)],
+        "fine",
+    )
     flat = pairs([("a b", "a b", 3), ("a", "c", 3), ("d", "e", 3)], "flat")
     results = split_results([fine, flat], embedded(fine, flat))
     assert results[1].opposed.undefined == "all gold scores are equal"
@@ -253,7 +310,8 @@ def test_sets_of_the_table_on_real_data(data_folder, monkeypatch):
     for each in results[:-1]:
         if not each.name.startswith("STS-B"):  # the authors' text of STS-B is not known
             row = SPLITS[each.name]
-            # For two pairs of one set the MER depends on which text is the reference (tests/text/test_surface.py).
+            # For two pairs of one set the MER depends on which text is the reference
+            # (tests/text/test_surface.py).
             assert each.consistent.rows == row[0] - (each.name == "STS15 answers-students")
             assert (each.median_score, each.median_error_rate) == pytest.approx(row[2:], abs=1e-3)
 

@@ -69,7 +69,12 @@ def test_mining_with_the_model_that_is_trained() -> None:
         "other": DebiasedNegatives(model="minilm"),
     }
     found = with_models(
-        specs, {"backbone": SimpleNamespace(name="some/model"), "simcse": SimpleNamespace(name="first/stage")}, "cls"
+        specs,
+        {
+            "backbone": SimpleNamespace(name="some/model"),
+            "simcse": SimpleNamespace(name="first/stage"),
+        },
+        "cls",
     )
     assert (found["related"].model, found["related"].pooling) == ("some/model", "cls")
     assert (found["positive"].model, found["positive"].pooling) == ("some/model", "mean")
@@ -79,13 +84,18 @@ def test_mining_with_the_model_that_is_trained() -> None:
 
 
 def test_columns_of_the_corpus_are_put_beside_the_built_ones(tmp_path) -> None:
-    rows = [{"text": f"the small cat number {i}", "paraphrase": f"cat {i}" if i % 2 else None} for i in range(5)]
+    rows = [
+        {"text": f"the small cat number {i}", "paraphrase": f"cat {i}" if i % 2 else None}
+        for i in range(5)
+    ]
     rows.insert(2, {"text": "  ", "paraphrase": "of a blank line"})
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
     corpus, views = tmp_path / "corpus.jsonl", tmp_path / "views"
     built = build_views(Corpus(corpus), {"shorter": Deletion()}, views)
     assert add_columns(Corpus(corpus), built, ["text", "shorter"]).path == views
-    joined = pq.read_table(add_columns(Corpus(corpus), built, ["text", "paraphrase", "shorter"]).path).to_pylist()
+    joined = pq.read_table(
+        add_columns(Corpus(corpus), built, ["text", "paraphrase", "shorter"]).path
+    ).to_pylist()
     assert [row["paraphrase"] for row in joined] == [None, "cat 1", None, "cat 3", None]
     assert all(len(row["shorter"].split()) == 4 for row in joined)
     assert len([*Corpus(views).texts()]) == 5, "a folder of views that is read holds each row once"
@@ -135,10 +145,21 @@ def test_each_part_has_its_rows_and_its_views_only(built, tmp_path) -> None:
     assert [row["part"] for row in found] != sorted(row["part"] for row in found)
 
 
-def test_too_few_sentences_are_repeated_and_long_ones_and_empty_parts_left_out(built, tmp_path) -> None:
-    found = rows(mix_rows(built, {"opposites": MixturePart(rows=50, needs=("opposite",))}, tmp_path / "out.parquet"))
+def test_too_few_sentences_are_repeated_and_long_ones_and_empty_parts_left_out(
+    built, tmp_path
+) -> None:
+    found = rows(
+        mix_rows(
+            built,
+            {"opposites": MixturePart(rows=50, needs=("opposite",))},
+            tmp_path / "out.parquet",
+        )
+    )
     assert sorted(Counter(row["text"] for row in found).values()) == [2] * 10 + [3] * 10
-    parts = {"short": MixturePart(rows=40, words=4), "none": MixturePart(rows=0, needs=("opposite",))}
+    parts = {
+        "short": MixturePart(rows=40, words=4),
+        "none": MixturePart(rows=0, needs=("opposite",)),
+    }
     found = rows(mix_rows(built, parts, tmp_path / "out.parquet"))
     assert len(found) == 40
     assert max(len(row["text"].split()) for row in found) == 4
@@ -165,11 +186,15 @@ def test_parts_that_nothing_fits_are_left_out_but_not_all_of_them(built, tmp_pat
     found = rows(mix_rows(built, parts, tmp_path / "out.parquet", notify=notes.append))
     assert {row["part"] for row in found} == {"plain"}
     assert len(found) == 7
-    assert notes == ["no sentence fits the part short (at most 1 words) of the training rows: it is left out"]
+    assert notes == [
+        "no sentence fits the part short (at most 1 words) of the training rows: it is left out"
+    ]
 
 
 def test_a_folder_is_refused_at_once(tmp_path) -> None:
-    (tmp_path / "table.csv").write_text("text,paraphrase\nIt rains.,Rain falls.\n", encoding="utf-8")
+    (tmp_path / "table.csv").write_text(
+        "text,paraphrase\nIt rains.,Rain falls.\n", encoding="utf-8"
+    )
     assert paraphrase_columns(tmp_path / "table.csv") == ("text", "paraphrase")
     with pytest.raises(OpencseError, match="is a folder, not a file"):
         paraphrase_settings(tmp_path, {})
@@ -178,8 +203,12 @@ def test_a_folder_is_refused_at_once(tmp_path) -> None:
         paraphrase_columns(tmp_path / "other.tsv")
 
 
-@pytest.mark.parametrize(("recipe", "place"), [("osscse", "build.paraphrase"), ("debcse", "build.positive.source")])
-def test_a_table_takes_the_place_of_the_recipes_own_candidates(tmp_path, recipe: str, place: str) -> None:
+@pytest.mark.parametrize(
+    ("recipe", "place"), [("osscse", "build.paraphrase"), ("debcse", "build.positive.source")]
+)
+def test_a_table_takes_the_place_of_the_recipes_own_candidates(
+    tmp_path, recipe: str, place: str
+) -> None:
     table = tmp_path / "pairs.tsv"
     table.write_text("text\tcandidate\na\tb\n")
     layer = RecipeFile.read(recipe).layers["with"]["paraphrases"]
@@ -201,23 +230,35 @@ def corpus(tmp_path):
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "table.tsv"
-    path.write_text("text\tback_translation\tpivot\nIt is late.\tThe hour is late.\tde\nIt is late.\tLate it is.\tfr\n")
+    path.write_text(
+        "text\tback_translation\tpivot\nIt is late.\tThe hour is late.\tde\nIt is late.\tLate it is.\tfr\n"
+    )
     return path
 
 
 def test_a_sample_is_fair_and_the_seed_decides(corpus, tmp_path) -> None:
     everything = set(corpus.texts())
     draws = [
-        list(sample(corpus, CorpusSettings(rows=10), tmp_path / f"{s}.parquet", seed=s).texts()) for s in range(40)
+        list(sample(corpus, CorpusSettings(rows=10), tmp_path / f"{s}.parquet", seed=s).texts())
+        for s in range(40)
     ]
     assert all(len(set(draw)) == 10 and set(draw) <= everything for draw in draws)
     counts = [sum(text in draw for draw in draws) for text in sorted(everything)]
     assert min(counts) > 0  # 8 on average: each is left out of all with probability 1e-4
     assert draws[0] != draws[1]
-    assert draws[3] == list(sample(corpus, CorpusSettings(rows=10), tmp_path / "again.parquet", seed=3).texts())
+    assert draws[3] == list(
+        sample(corpus, CorpusSettings(rows=10), tmp_path / "again.parquet", seed=3).texts()
+    )
     path = tmp_path / "own.tsv"
-    path.write_text("text\tparaphrase\tnote\n" + "".join(f"{text}\t{text} again\t\n" for text in everything))
-    own = sample(Corpus(path), CorpusSettings(rows=3), tmp_path / "own.parquet", columns=("text", "paraphrase"))
+    path.write_text(
+        "text\tparaphrase\tnote\n" + "".join(f"{text}\t{text} again\t\n" for text in everything)
+    )
+    own = sample(
+        Corpus(path),
+        CorpusSettings(rows=3),
+        tmp_path / "own.parquet",
+        columns=("text", "paraphrase"),
+    )
     assert own.columns == ("text", "paraphrase")
     assert all(paraphrase == f"{text} again" for text, paraphrase in own.rows(own.columns))
 
@@ -225,20 +266,36 @@ def test_a_sample_is_fair_and_the_seed_decides(corpus, tmp_path) -> None:
 def test_sentences_are_cut_where_that_works(tmp_path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text(f"{LONG}\nWhat a day\n")
-    assert set(sample(Corpus(path), CorpusSettings(clauses=1.0), tmp_path / "o.parquet").texts()) == {CUT, "What a day"}
-    assert set(sample(Corpus(path), CorpusSettings(), tmp_path / "raw.parquet").texts()) == {LONG, "What a day"}
+    assert set(
+        sample(Corpus(path), CorpusSettings(clauses=1.0), tmp_path / "o.parquet").texts()
+    ) == {CUT, "What a day"}
+    assert set(sample(Corpus(path), CorpusSettings(), tmp_path / "raw.parquet").texts()) == {
+        LONG,
+        "What a day",
+    }
 
 
-def test_a_table_adds_its_sentences_once_and_a_large_one_is_sampled(corpus, table, tmp_path) -> None:
-    texts = list(sample(corpus, CorpusSettings(rows=5), tmp_path / "out.parquet", table=table).texts())
+def test_a_table_adds_its_sentences_once_and_a_large_one_is_sampled(
+    corpus, table, tmp_path
+) -> None:
+    texts = list(
+        sample(corpus, CorpusSettings(rows=5), tmp_path / "out.parquet", table=table).texts()
+    )
     assert len(texts) == 6
     assert texts.count("It is late.") == 1
     path = tmp_path / "large.tsv"
-    path.write_text("text\tback_translation\n" + "".join(f"Late {i}.\tLately {i}.\n" for i in range(40)))
+    path.write_text(
+        "text\tback_translation\n" + "".join(f"Late {i}.\tLately {i}.\n" for i in range(40))
+    )
     settings = [CorpusSettings(rows=5, paraphrases=most) for most in (10, 11, None)]
-    draws = [list(sample(corpus, each, tmp_path / "out.parquet", table=path).texts()) for each in settings]
+    draws = [
+        list(sample(corpus, each, tmp_path / "out.parquet", table=path).texts())
+        for each in settings
+    ]
     assert [sum(text.startswith("Late") for text in draw) for draw in draws] == [10, 11, 40]
-    assert any(int(text.split()[1].rstrip(".")) >= 11 for text in draws[0] if text.startswith("Late"))  # not the first
+    assert any(
+        int(text.split()[1].rstrip(".")) >= 11 for text in draws[0] if text.startswith("Late")
+    )  # not the first
 
 
 def test_the_same_input_is_not_assembled_twice_but_another_is(corpus, tmp_path) -> None:
@@ -250,19 +307,31 @@ def test_the_same_input_is_not_assembled_twice_but_another_is(corpus, tmp_path) 
 
 
 def test_sentences_with_opposites_come_on_top_each_adjective_alike(tmp_path) -> None:
-    safe = [f"The {thing} is safe." for thing in ("road", "cliff", "river", "drug", "dog", "bridge", "door", "car")]
+    safe = [
+        f"The {thing} is safe."
+        for thing in ("road", "cliff", "river", "drug", "dog", "bridge", "door", "car")
+    ]
     more = ["He saw the dirty water.", "All clean, all dangerous?", "It was thematic."]
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([f"Sentence {i} says it." for i in range(50)] + safe + more))
     draws = [
-        list(sample(Corpus(path), CorpusSettings(rows=8, opposites=4), tmp_path / f"{seed}.parquet", seed=seed).texts())
+        list(
+            sample(
+                Corpus(path),
+                CorpusSettings(rows=8, opposites=4),
+                tmp_path / f"{seed}.parquet",
+                seed=seed,
+            ).texts()
+        )
         for seed in range(20)
     ]
     for draw in draws:
         assert len(draw) == len(set(draw)) <= 12
         assert "The water was dirty." in draw
         assert 2 <= len(set(draw) & set(safe)) <= 8
-    assert sum("It was thematic." in draw for draw in draws) < 10, "among the sentences drawn at random alone"
+    assert sum("It was thematic." in draw for draw in draws) < 10, (
+        "among the sentences drawn at random alone"
+    )
     assert {text for draw in draws for text in draw} >= set(safe)
 
 
@@ -276,11 +345,21 @@ def test_a_corpus_of_blank_lines_is_named_and_nothing_is_written(tmp_path) -> No
 
 def test_verbs_with_opposites_come_more_often_than_adjectives(tmp_path) -> None:
     verbs = [
-        f"They {verb} the {thing}." for verb in ("accepted", "rejected") for thing in ("plan", "gift", "bill", "job")
+        f"They {verb} the {thing}."
+        for verb in ("accepted", "rejected")
+        for thing in ("plan", "gift", "bill", "job")
     ]
-    adjectives = [f"The {thing} is {word}." for word in ("safe", "dangerous") for thing in ("road", "cliff", "door")]
+    adjectives = [
+        f"The {thing} is {word}."
+        for word in ("safe", "dangerous")
+        for thing in ("road", "cliff", "door")
+    ]
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([*verbs, *adjectives, "Nothing else."]))
-    draw = set(sample(Corpus(path), CorpusSettings(rows=2, opposites=10), tmp_path / "out.parquet", seed=1).texts())
+    draw = set(
+        sample(
+            Corpus(path), CorpusSettings(rows=2, opposites=10), tmp_path / "out.parquet", seed=1
+        ).texts()
+    )
     assert draw >= set(verbs)
     assert len(draw & set(adjectives)) >= 2

@@ -27,26 +27,41 @@ def tokenizer(tmp_path_factory):
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "c.jsonl"
-    path.write_text("\n".join(json.dumps({"text": t, "other": o}) for t, o in zip(TEXTS, reversed(TEXTS), strict=True)))
+    path.write_text(
+        "\n".join(
+            json.dumps({"text": t, "other": o}) for t, o in zip(TEXTS, reversed(TEXTS), strict=True)
+        )
+    )
     return path
 
 
 def test_the_store_holds_the_tokenizers_ids_and_nulls(corpus, tokenizer) -> None:
     store = open_token_store(
-        Corpus(corpus), [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
+        Corpus(corpus),
+        [TokenSource("text"), TokenSource("other", optional=True)],
+        tokenizer,
+        12,
+        progress=False,
     )
     kept = [(t, o) for t, o in zip(TEXTS, reversed(TEXTS), strict=True) if t]
     assert (store.rows, store.skipped) == (len(kept), 2)
     for row, (text, other) in enumerate(kept):
-        expected = tokenizer(text, add_special_tokens=False, truncation=True, max_length=12)["input_ids"]
+        expected = tokenizer(text, add_special_tokens=False, truncation=True, max_length=12)[
+            "input_ids"
+        ]
         assert store.ids(0, row).tolist() == expected
         assert (store.ids(1, row) is None) == (not other)
     assert store.present(1) == sum(bool(o) for _, o in kept)
 
 
 def test_a_prompt_is_tokenised_with_the_text(corpus, tokenizer) -> None:
-    store = open_token_store(Corpus(corpus), [TokenSource("text", prompt="no {}")], tokenizer, 12, progress=False)
-    assert store.ids(0, 0).tolist() == tokenizer("no the cat sits", add_special_tokens=False)["input_ids"]
+    store = open_token_store(
+        Corpus(corpus), [TokenSource("text", prompt="no {}")], tokenizer, 12, progress=False
+    )
+    assert (
+        store.ids(0, 0).tolist()
+        == tokenizer("no the cat sits", add_special_tokens=False)["input_ids"]
+    )
 
 
 def test_the_store_is_built_once_and_again_when_anything_changes(corpus, tokenizer) -> None:
@@ -54,7 +69,9 @@ def test_the_store_is_built_once_and_again_when_anything_changes(corpus, tokeniz
         return len(list((cache_root() / "tokens").glob("[!.]*")))
 
     def opened(length: int):
-        return open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, length, progress=False)
+        return open_token_store(
+            Corpus(corpus), [TokenSource("text")], tokenizer, length, progress=False
+        )
 
     opened(9)
     before = count()
@@ -71,7 +88,9 @@ def test_a_large_corpus_is_not_read_into_memory(tmp_path, tokenizer) -> None:
     path = tmp_path / "big.txt"
     with path.open("w") as file:
         for i in range(1_000_000):
-            file.write(f"the cat number {i} sits quietly in the garden under a tree and reads a small red book again\n")
+            file.write(
+                f"the cat number {i} sits quietly in the garden under a tree and reads a small red book again\n"
+            )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     store = open_token_store(Corpus(path), [TokenSource("text")], tokenizer, 32, progress=False)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
@@ -79,8 +98,15 @@ def test_a_large_corpus_is_not_read_into_memory(tmp_path, tokenizer) -> None:
     assert grown < 150, f"{grown:.0f} MiB more, for a file of {path.stat().st_size / 1e6:.0f} MB"
 
 
-@given(rows=st.integers(2, 60), batch=st.integers(1, 20), seed=st.integers(0, 9), parts=st.integers(1, 4))
-def test_an_epoch_meets_every_row_once_that_has_a_negative(rows: int, batch: int, seed: int, parts: int) -> None:
+@given(
+    rows=st.integers(2, 60),
+    batch=st.integers(1, 20),
+    seed=st.integers(0, 9),
+    parts=st.integers(1, 4),
+)
+def test_an_epoch_meets_every_row_once_that_has_a_negative(
+    rows: int, batch: int, seed: int, parts: int
+) -> None:
     sampler = BatchSampler(rows, min(batch, rows), seed, parts)
     steps = sampler.batches_per_epoch
     batches = [sampler.batch(step) for step in range(steps)]
@@ -91,13 +117,20 @@ def test_an_epoch_meets_every_row_once_that_has_a_negative(rows: int, batch: int
     last = len(batches[-1])
     assert last == sampler.batch_size or (last % parts == 0 and last >= 2 * parts)
     later = sampler.batch(steps + steps // 2).tolist()
-    assert BatchSampler(rows, sampler.batch_size, seed, parts).batch(steps + steps // 2).tolist() == later
+    assert (
+        BatchSampler(rows, sampler.batch_size, seed, parts).batch(steps + steps // 2).tolist()
+        == later
+    )
 
 
 @pytest.mark.parametrize("budget", [None, 1, 64])
 def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, budget) -> None:
     store = open_token_store(
-        Corpus(corpus), [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
+        Corpus(corpus),
+        [TokenSource("text"), TokenSource("other", optional=True)],
+        tokenizer,
+        12,
+        progress=False,
     )
     frame = Frame((2,), (3,))
     views = {
@@ -120,10 +153,14 @@ def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, budget) ->
     assert not found
 
 
-def test_a_text_outside_the_window_of_match_error_rates_counts_as_missing(tmp_path, tokenizer) -> None:
+def test_a_text_outside_the_window_of_match_error_rates_counts_as_missing(
+    tmp_path, tokenizer
+) -> None:
     path = tmp_path / "c.jsonl"
     versions = ["the cat sits here", "the dog sits here", "a dog ran away", None]
-    path.write_text("\n".join(json.dumps({"text": "the cat sits here", "other": other}) for other in versions))
+    path.write_text(
+        "\n".join(json.dumps({"text": "the cat sits here", "other": other}) for other in versions)
+    )
     sources = [TokenSource("other", optional=True, window=(0.15, 0.6)), TokenSource("text")]
     store = open_token_store(Corpus(path), sources, tokenizer, 12, progress=False)
     assert [store.ids(0, row) is not None for row in range(4)] == [False, True, False, False]

@@ -12,7 +12,14 @@ from opencse.text.english.claims import Claim
 from opencse.text.english.lexicon import indefinite_article, lexicon_rows, names
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.syntax import load_parser
-from opencse.text.views.registry import EntitySwap, Keywords, NumberSwap, Question, SourceRow, TopicQuestion
+from opencse.text.views.registry import (
+    EntitySwap,
+    Keywords,
+    NumberSwap,
+    Question,
+    SourceRow,
+    TopicQuestion,
+)
 
 PARTS = Claim.parts
 
@@ -103,18 +110,31 @@ def test_the_table_has_every_kind_once_and_the_kind_builds_its_four_columns() ->
     kinds = set()
     for kind, _, one, other, *_ in lexicon_rows("claims"):
         kinds.add(kind)
-        assert not {side.lstrip("~") for side in one.split(" / ")} & {side.lstrip("~") for side in other.split(" / ")}
-    assert kinds == set("quantifier comparative condition modality time presence entailment calendar".split())
+        assert not {side.lstrip("~") for side in one.split(" / ")} & {
+            side.lstrip("~") for side in other.split(" / ")
+        }
+    assert kinds == set(
+        "quantifier comparative condition modality time presence entailment calendar".split()
+    )
     spec = Claim()
-    assert spec.columns("claim") == ("claim_reworded", "claim_opposed", "claim_opposed_reworded", "claim_exchanged")
-    views = spec.open(seed=1)([SourceRow(id=0, text="All of the doors are shut."), SourceRow(id=1, text="Yes.")])
+    assert spec.columns("claim") == (
+        "claim_reworded",
+        "claim_opposed",
+        "claim_opposed_reworded",
+        "claim_exchanged",
+    )
+    views = spec.open(seed=1)(
+        [SourceRow(id=0, text="All of the doors are shut."), SourceRow(id=1, text="Yes.")]
+    )
     assert views[0][1].text in ("None of the doors are shut.", "Not one of the doors are shut.")
     assert views[0][1].rule == "quantifier"
     assert [view.text for view in views[1]] == [None] * 4
 
 
 def made(spec, text, rows=30):
-    return [view.text for view in spec.open(seed=3)([SourceRow(id=i, text=text) for i in range(rows)])]
+    return [
+        view.text for view in spec.open(seed=3)([SourceRow(id=i, text=text) for i in range(rows)])
+    ]
 
 
 def test_another_name_of_its_kind():
@@ -122,12 +142,18 @@ def test_another_name_of_its_kind():
         article, name = re.fullmatch(r"(An?) (\w+) painter moved to the house\.", text).groups()
         assert names()[name] == "nationality"
         assert article.lower() == indefinite_article(name)
-    assert {names()[text.split()[-1].rstrip(".")] for text in made(EntitySwap(), "He lives in France.")} == {"country"}
-    assert all("June" not in text for text in made(EntitySwap(), "He left on June 30, and was back before June ended."))
+    assert {
+        names()[text.split()[-1].rstrip(".")] for text in made(EntitySwap(), "He lives in France.")
+    } == {"country"}
+    assert all(
+        "June" not in text
+        for text in made(EntitySwap(), "He left on June 30, and was back before June ended.")
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["He sang.", "He lives in New England.", "She read the Paris Review.", "A French-German film."]
+    "text",
+    ["He sang.", "He lives in New England.", "She read the Paris Review.", "A French-German film."],
 )
 def test_names_that_stay(text):
     assert made(EntitySwap(), text, 3) == [None] * 3
@@ -156,12 +182,15 @@ def test_years_keep_their_order_and_the_article_follows_the_number():
         first, last = map(int, re.findall(r"\d{4}", text))
         assert first < last
     outputs = made(NumberSwap(), "It was an 80 page book.")
-    assert all((" an " in text) == (" 8" in text or " 11 " in text or " 18 " in text) for text in outputs)
+    assert all(
+        (" an " in text) == (" 8" in text or " 11 " in text or " 18 " in text) for text in outputs
+    )
     assert any(" a " in text for text in outputs)
 
 
 @pytest.mark.parametrize(
-    "text", ["They won 3-2.", "It starts at 10:30.", "One man came.", "Apollo 11 landed.", "He sang."]
+    "text",
+    ["They won 3-2.", "It starts at 10:30.", "One man came.", "Apollo 11 landed.", "He sang."],
 )
 def test_numbers_that_stay(text):
     assert made(NumberSwap(), text, 3) == [None] * 3
@@ -220,13 +249,16 @@ TEXT = "The old bridge over the river carries heavy trucks."
 
 def asked_topic_question(text: str, rows: int = 80) -> set[str]:
     opened = TopicQuestion().open()
-    return {str(view.text) for view in opened([SourceRow(id=row, text=text) for row in range(rows)])}
+    return {
+        str(view.text) for view in opened([SourceRow(id=row, text=text) for row in range(rows)])
+    }
 
 
 def test_a_topic_question_asks_about_the_nouns_of_the_sentence() -> None:
     found = asked_topic_question(TEXT)
     assert all(
-        any(topic in question for topic in ("the old bridge", "the river", "heavy trucks")) for question in found
+        any(topic in question for topic in ("the old bridge", "the river", "heavy trucks"))
+        for question in found
     )
     assert all(question.endswith("?") and question[0].isupper() for question in found)
     assert {question.split()[0] for question in found} >= {"What", "How", "Where", "Who", "Why"}
@@ -252,9 +284,20 @@ def drawn_keywords(text):
 def test_keywords_are_content_words_in_order_with_names_and_negations_whole():
     drawn = drawn_keywords("The hotel by the lake allows small dogs in all of its rooms.")
     assert {"hotel lake allows small dogs rooms"} <= drawn
-    assert {text for text in drawn if len(text.split()) == 4} <= {"hotel lake allows dogs", "hotel allows dogs rooms"}
-    assert all("New York" in text for text in drawn_keywords("The train to New York leaves the old station."))
-    assert all("not accept" in text for text in drawn_keywords("The shop in the street does not accept cards."))
-    drawn = drawn_keywords("The museum shows old maps, rare coins, early clocks and many letters of sailors.")
+    assert {text for text in drawn if len(text.split()) == 4} <= {
+        "hotel lake allows dogs",
+        "hotel allows dogs rooms",
+    }
+    assert all(
+        "New York" in text
+        for text in drawn_keywords("The train to New York leaves the old station.")
+    )
+    assert all(
+        "not accept" in text
+        for text in drawn_keywords("The shop in the street does not accept cards.")
+    )
+    drawn = drawn_keywords(
+        "The museum shows old maps, rare coins, early clocks and many letters of sailors."
+    )
     assert len({len(text.split()) for text in drawn}) > 2
     assert drawn_keywords("It is here.") == {None}

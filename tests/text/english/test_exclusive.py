@@ -20,11 +20,23 @@ def rewritten(spec, sentence: str) -> str | None:
     [
         (NUMBER, "The hall has 40 windows.", "The hall has ", "40"),
         (OPPOSITE, "The lock is safe.", "The lock is dangerous.", "safe"),
-        (OPPOSITE, "The offer was rejected by the council.", "The offer was accepted by the council.", "rejected"),
-        (OPPOSITE, "The tool is an unofficial client.", "The tool is an official client.", "unofficial"),
+        (
+            OPPOSITE,
+            "The offer was rejected by the council.",
+            "The offer was accepted by the council.",
+            "rejected",
+        ),
+        (
+            OPPOSITE,
+            "The tool is an unofficial client.",
+            "The tool is an official client.",
+            "unofficial",
+        ),
     ],
 )
-def test_what_cannot_be_true_as_well_is_exchanged(spec, sentence: str, kept: str, changed: str) -> None:
+def test_what_cannot_be_true_as_well_is_exchanged(
+    spec, sentence: str, kept: str, changed: str
+) -> None:
     found = rewritten(spec, sentence)
     assert found.startswith(kept)
     assert changed not in found

@@ -29,7 +29,11 @@ from opencse.text.views.registry import AntonymQuadruple, AntonymSwap, NegatedAn
 
 
 def test_opposites_by_prefix_and_which_are_complementary():
-    for stem, negative in (("possible", "impossible"), ("legal", "illegal"), ("regular", "irregular")):
+    for stem, negative in (
+        ("possible", "impossible"),
+        ("legal", "illegal"),
+        ("regular", "irregular"),
+    ):
         assert lexicon.affixed("in", stem) == (stem, negative)
     assert lexicon.affixed("in", "visible") == ("visible", "invisible")
     assert lexicon.affixed("less", "harm") == ("harmful", "harmless")
@@ -43,7 +47,11 @@ def test_opposites_by_prefix_and_which_are_complementary():
         )
     }
     assert negated == {"priceless"}  # of "worthless", as the list has it
-    for word, wrong in (("famous", "infamous"), ("valuable", "invaluable"), ("flammable", "inflammable")):
+    for word, wrong in (
+        ("famous", "infamous"),
+        ("valuable", "invaluable"),
+        ("flammable", "inflammable"),
+    ):
         assert lexicon.opposites()[word, "ADJ"] != wrong
     assert lexicon.is_complementary("accept", "VERB")
     assert lexicon.is_complementary("unfinished", "ADJ")  # by its prefix
@@ -52,7 +60,14 @@ def test_opposites_by_prefix_and_which_are_complementary():
     assert not lexicon.is_complementary("summer", "NOUN")
 
 
-RULES = ["classes", "contexts", "infinitives", "irregular_verbs", "negative_words", "topic_questions"]
+RULES = [
+    "classes",
+    "contexts",
+    "infinitives",
+    "irregular_verbs",
+    "negative_words",
+    "topic_questions",
+]
 
 
 @pytest.mark.parametrize("table", ["opposites", "affixes", "particles", "collocations", *RULES])
@@ -63,7 +78,11 @@ def test_no_row_is_repeated(table):
 
 
 def test_no_word_or_form_is_its_own_opposite():
-    entries = [(verb, entry) for verb, listed in lexicon.opposed_phrases("collocations").items() for entry in listed]
+    entries = [
+        (verb, entry)
+        for verb, listed in lexicon.opposed_phrases("collocations").items()
+        for entry in listed
+    ]
     assert all(inflect(verb, "VBD") != inflect(entry.opposite, "VBD") for verb, entry in entries)
     for phrase, listed in lexicon.opposed_phrases("particles").items():
         for entry in listed:
@@ -81,7 +100,10 @@ def test_no_word_or_form_is_its_own_opposite():
         ("The road is safe.", {"safe": "dangerous"}),
         ("It was an easy, cheap task.", {"easy": "difficult", "cheap": "expensive"}),
         ("A high-speed train, an old-fashioned one.", {}),
-        ("Safe is its name.", {}),  # as the first word a capital hides it: one sentence more or less
+        (
+            "Safe is its name.",
+            {},
+        ),  # as the first word a capital hides it: one sentence more or less
         ("He is a dentist.", {}),
         ("", {}),
     ],
@@ -121,7 +143,12 @@ open opens opened opened opening|unplug unplugs unplugged unplugged unplugging
 @pytest.mark.parametrize("row", FORMS.split("|"))
 def test_forms_there_and_back(row):
     base, third, simple_past, perfect, ing = row.split()
-    assert (third_person(base), past(base), participle(base), gerund(base)) == (third, simple_past, perfect, ing)
+    assert (third_person(base), past(base), participle(base), gerund(base)) == (
+        third,
+        simple_past,
+        perfect,
+        ing,
+    )
     assert inflect(base, "VB") == base
     assert base_form(third, "VBZ", base) == base
     if base != "lie":  # where only a lemmatizer can tell
@@ -142,7 +169,9 @@ def test_base_and_past_forms_are_guessed_where_they_give_the_form_back():
 def test_on_the_treebank(data_folder: Path):
     """Verb forms of the test set, which no rule here was written against, get their base."""
     wrong, count = [], 0
-    with gzip.open(data_folder / "syntax" / "en_ewt-ud-test.conllu.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        data_folder / "syntax" / "en_ewt-ud-test.conllu.gz", "rt", encoding="utf-8"
+    ) as file:
         for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if (
                 len(row) > 5
@@ -181,7 +210,16 @@ def tokens(text: str, *words: str) -> list[Token]:
         start = text.index(word, start)
         end = start + len(word)
         out.append(
-            Token(text=word, start=start, end=end, lemma=word, tag="NN", pos="NOUN", head=len(out), relation="ROOT")
+            Token(
+                text=word,
+                start=start,
+                end=end,
+                lemma=word,
+                tag="NN",
+                pos="NOUN",
+                head=len(out),
+                relation="ROOT",
+            )
         )
         start = end
     return out
@@ -199,8 +237,13 @@ def tokens(text: str, *words: str) -> list[Token]:
         ("house", ("house",), "hour", "house"),
     ],
 )
-def test_the_article_before_a_replaced_word(text: str, words: tuple[str, ...], new: str, expected: str) -> None:
-    assert apply_edits(text, article_edits(text, tokens(text, *words), len(words) - 1, new)) == expected
+def test_the_article_before_a_replaced_word(
+    text: str, words: tuple[str, ...], new: str, expected: str
+) -> None:
+    assert (
+        apply_edits(text, article_edits(text, tokens(text, *words), len(words) - 1, new))
+        == expected
+    )
 
 
 class Fixed(random.Random):
@@ -263,7 +306,11 @@ def test_the_opposite_is_negated(case):
 
 def test_a_verb_after_an_article_is_a_parse_not_to_trust():
     text = "He an accepted it."
-    words = [("He", "PRP", "PRON", "nsubj"), ("an", "DT", "DET", "det"), ("accepted", "VBD", "VERB", "ROOT")]
+    words = [
+        ("He", "PRP", "PRON", "nsubj"),
+        ("an", "DT", "DET", "det"),
+        ("accepted", "VBD", "VERB", "ROOT"),
+    ]
     words += [("it", "PRP", "PRON", "obj"), (".", ".", "PUNCT", "punct")]
     tokens = [
         Token(
@@ -291,7 +338,9 @@ def test_half_of_the_sentences_have_contractions():
 
 def test_several_predicates_of_a_long_sentence_are_rewritten():
     text = "The plan was accepted because the bridge is safe, and the road is open."
-    all_three = "The plan wasn't rejected because the bridge isn't dangerous, and the road isn't closed."
+    all_three = (
+        "The plan wasn't rejected because the bridge isn't dangerous, and the road isn't closed."
+    )
     assert rewritten(NegatedAntonym(), text, 0.0)[0] == all_three
     rows = [SourceRow(id=i, text=text) for i in range(30)]
     assert len({view.text.replace("n't", " not") for view in NegatedAntonym().open()(rows)}) > 3
@@ -321,7 +370,10 @@ def test_all_turn_on_the_same_word(case):
 
 def test_other_predicates_are_rewritten_alike_in_all_views():
     texts = [
-        text for text, _ in rewritten(AntonymQuadruple(), "The lake is deep and, as he says, the ice is thin.", 0.0)
+        text
+        for text, _ in rewritten(
+            AntonymQuadruple(), "The lake is deep and, as he says, the ice is thin.", 0.0
+        )
     ]
     shared = [word for word in ("not shallow", "not thick") if all(word in text for text in texts)]
     assert len(shared) == 1, texts

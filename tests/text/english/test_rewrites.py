@@ -160,7 +160,9 @@ def opened():
     return {kind: CONSTRUCTORS[kind]().open() for kind in CASES}
 
 
-@pytest.mark.parametrize(("kind", "case"), [(kind, case) for kind in CASES for case in CASES[kind].strip().split("\n")])
+@pytest.mark.parametrize(
+    ("kind", "case"), [(kind, case) for kind in CASES for case in CASES[kind].strip().split("\n")]
+)
 def test_a_sentence_is_rewritten_or_refused(opened, kind, case):
     sentence, *rewritten = case.split("|")
     assert (opened[kind]([SourceRow(id=0, text=sentence)])[0].text or "") in rewritten
@@ -172,15 +174,24 @@ def negator():
 
 
 def negate(negator, *texts):
-    return [view.text for view in negator([SourceRow(id=i, text=text) for i, text in enumerate(texts)])]
+    return [
+        view.text for view in negator([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
+    ]
 
 
 def test_negations_keep_spacing_have_scores_and_depend_on_the_sentence_alone(negator):
-    assert negate(negator, '  The "old"  cat\tis  here .\n') == ['  The "old"  cat\tis not  here .\n']
-    view, null = negator([SourceRow(id=0, text="The drug is safe."), SourceRow(id=1, text="There is no evidence.")])
+    assert negate(negator, '  The "old"  cat\tis  here .\n') == [
+        '  The "old"  cat\tis not  here .\n'
+    ]
+    view, null = negator(
+        [SourceRow(id=0, text="The drug is safe."), SourceRow(id=1, text="There is no evidence.")]
+    )
     assert (view.rule, view.scores["mer"]) == ("copula", pytest.approx(1 / 5))
     assert (null.text, null.rule, null.scores["mer"]) == (None, "negative words", None)
-    assert negate(negator, "Not all birds can fly.", "How tall is the tower?", "Is there a way?") == [None] * 3
+    assert (
+        negate(negator, "Not all birds can fly.", "How tall is the tower?", "Is there a way?")
+        == [None] * 3
+    )
     texts = ["The drug is safe.", "He sang and danced.", "Ann (a singer) left."]
     assert negate(negator, *texts) == [negate(negator, text)[0] for text in texts]
 
@@ -190,9 +201,16 @@ def test_without_removal_words_are_only_inserted_and_and_stays():
         None,
         "They do not like fish.",
     ]
-    texts = ["He sang and danced.", "The museum was built in 1990 and renovated in 2000.", "Open the door and run."]
+    texts = [
+        "He sang and danced.",
+        "The museum was built in 1990 and renovated in 2000.",
+        "Open the door and run.",
+    ]
     inserted = negate(Negation(remove=False).open(), *texts)
-    assert inserted[:2] == ["He did not sing and dance.", "The museum was not built in 1990 and renovated in 2000."]
+    assert inserted[:2] == [
+        "He did not sing and dance.",
+        "The museum was not built in 1990 and renovated in 2000.",
+    ]
     assert not any(" or " in (text or "") for text in inserted)
 
 
@@ -317,7 +335,9 @@ def parser():
 def test_all_that_can_be_done(parser, case) -> None:
     sentence, *expected = case.split("|")
     (tokens,) = parse_without_asides(parser, [sentence])
-    assert [apply_edits(sentence, edits) for edits, _ in possible_edits(sentence, tokens)] == expected
+    assert [
+        apply_edits(sentence, edits) for edits, _ in possible_edits(sentence, tokens)
+    ] == expected
 
 
 def test_one_of_the_ways_is_drawn_by_the_seed() -> None:
@@ -355,7 +375,9 @@ def test_what_is_said_in_passing(parser, text, word, expected) -> None:
     assert attribute_clause(text, tokens, word) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [("The water is dirty.", True), ("The dirty water is cold.", False)])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("The water is dirty.", True), ("The dirty water is cold.", False)]
+)
 def test_what_is_said_outright(parser, text, expected) -> None:
     (tokens,) = parse_without_asides(parser, [text])
     assert (ENGLISH.statement(text, tokens, "dirty") == text) is expected

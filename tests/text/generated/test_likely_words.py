@@ -7,12 +7,21 @@ from opencse.text.generated import likely_words
 from opencse.text.generated.likely_words import passes_filter
 from opencse.text.views.registry import Insertion, SourceRow, Substitution, WordSubstitution
 
-TEXTS = ["The old dog sits in the garden.", "a man", " ".join(["the green house"] * 10), "🙂", "", "   "]
+TEXTS = [
+    "The old dog sits in the garden.",
+    "a man",
+    " ".join(["the green house"] * 10),
+    "🙂",
+    "",
+    "   ",
+]
 
 
 @pytest.mark.parametrize("model", ["bert", "roberta"])
 def test_insertion_adds_words_and_keeps_the_rest(model, request, rows):
-    for text, view in zip(TEXTS, Insertion(model=request.getfixturevalue(model)).open()(rows(*TEXTS)), strict=True):
+    for text, view in zip(
+        TEXTS, Insertion(model=request.getfixturevalue(model)).open()(rows(*TEXTS)), strict=True
+    ):
         if view.text is None:
             assert view.rule == "too short"
             continue
@@ -31,7 +40,11 @@ def test_substitution_changes_words_in_place(model, request, rows):
         if view.text is not None:
             before, after = text.split(), view.text.split()
             assert len(before) == len(after)
-            assert 1 <= sum(x != y for x, y in zip(before, after, strict=True)) <= max(1, len(before) // 10)
+            assert (
+                1
+                <= sum(x != y for x, y in zip(before, after, strict=True))
+                <= max(1, len(before) // 10)
+            )
 
 
 def test_alone_as_among_others(bert, rows, monkeypatch):
@@ -63,7 +76,8 @@ def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
         likely_words,
         "static_lexicon",
         lambda tokenizer, parser: [
-            "" if i in tokenizer.all_special_ids else tags[i % len(tags)] for i in range(len(tokenizer))
+            "" if i in tokenizer.all_special_ids else tags[i % len(tags)]
+            for i in range(len(tokenizer))
         ],
     )
     opened = Substitution(model=bert, fallback="").open().build
@@ -74,7 +88,10 @@ def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
     for ids, found in zip(encoded["input_ids"], opened.mask_probabilities(encoded), strict=True):
         for index, probability in zip(ids, found, strict=True):
             tag = "X" if pieces(index).startswith("##") else tags[index % len(tags)]
-            assert probability == pytest.approx(0 if index in special else MASKED[tag]), (index, tag)
+            assert probability == pytest.approx(0 if index in special else MASKED[tag]), (
+                index,
+                tag,
+            )
             seen.add(tag)
     assert len(seen) > 8
 
@@ -90,7 +107,10 @@ def test_the_same_alone_as_among_others(model, request, rows, monkeypatch):
 
 def test_fallback_and_overlap(bert):
     opened = Substitution(model=bert).open().build
-    rows = [SourceRow(id=0, text="?", views={"negation": "not ?"}), SourceRow(id=1, text=" ", views={"negation": None})]
+    rows = [
+        SourceRow(id=0, text="?", views={"negation": "not ?"}),
+        SourceRow(id=1, text=" ", views={"negation": None}),
+    ]
     rejected, blank = opened(rows)
     assert (rejected.text, rejected.rule) == ("not ?", "rejected, negation")
     assert rejected.scores["overlap"] == 0.5

@@ -41,9 +41,13 @@ def test_candidates_are_chosen_by_window_and_pick(rows, table):
     assert view.scores == {"mer": pytest.approx(3 / 8), "candidates": 5}
     assert (unknown.text, unknown.rule) == (None, "no candidate")
     assert chosen(rows, CandidateTable(path=table, window=(0.1, 0.3)))[0].text == FEW[1]
-    assert chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="highest"))[0].text == FEW[3]
+    assert (
+        chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="highest"))[0].text
+        == FEW[3]
+    )
     picks = {
-        chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="random"), seed=s)[0].text for s in range(30)
+        chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="random"), seed=s)[0].text
+        for s in range(30)
     }
     assert picks == set(FEW[1:4])
     assert chosen(rows, CandidateTable(path=table, window=(0.0, 0.05)))[0].rule == "none in window"
@@ -73,7 +77,13 @@ def test_digest_follows_the_file(tmp_path, table):
     assert CandidateTable(path=table).open().digest != before
 
 
-TEXTS = ["The old dog sits in the garden.", "a man", "A happy child reads a green book today.", " ", "x" * 2000]
+TEXTS = [
+    "The old dog sits in the garden.",
+    "a man",
+    "A happy child reads a green book today.",
+    " ",
+    "x" * 2000,
+]
 SHAPE = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
 WIDE = {"window": (0.0, 1.0)}
 
@@ -90,14 +100,18 @@ def test_there_and_back_within_the_window(marian, rows):
     assert views[0].rule == marian
     assert 0 <= views[0].scores["mer"] <= 1
     assert [view.rule for view in views[3:]] == ["no candidate", "no candidate"]
-    assert [view.text for view in views[:3]] == [spec.open()([row])[0].text for row in rows(*TEXTS[:3])]
+    assert [view.text for view in views[:3]] == [
+        spec.open()([row])[0].text for row in rows(*TEXTS[:3])
+    ]
     spec = BackTranslation(models=((marian, marian),), beams=1, **{**WIDE, "window": (0.0, 0.01)})
     assert spec.open()(rows(TEXTS[0]))[0].rule == "none in window"
 
 
 @pytest.mark.slow
 def test_pivots_and_variants_are_candidates(marian, rows):
-    spec = BackTranslation(models=((marian, marian),) * 2, variants=2, noise="insert_or_mask", **WIDE)
+    spec = BackTranslation(
+        models=((marian, marian),) * 2, variants=2, noise="insert_or_mask", **WIDE
+    )
     views = spec.open(seed=1)(rows(*TEXTS[:3]))
     assert {view.scores["candidates"] for view in views} == {4}
     assert views == spec.open(seed=1)(rows(*TEXTS[:3]))
@@ -107,9 +121,13 @@ def test_pivots_and_variants_are_candidates(marian, rows):
 def test_noise_of_both_kinds_is_one_of_them_by_chance():
     """DebCSE §4.2: one or two frequent words are put in, or one or two words are masked."""
     spec = BackTranslation(models=(("there", "back"),), noise="insert_or_mask")
-    noisy = [spec.noisy("one two three four", "[UNK]", random.Random(seed)).split() for seed in range(60)]
+    noisy = [
+        spec.noisy("one two three four", "[UNK]", random.Random(seed)).split() for seed in range(60)
+    ]
     assert len(FREQUENT) > 90
-    assert all(set(words) - {"[UNK]"} <= {"one", "two", "three", "four", *FREQUENT} for words in noisy)
+    assert all(
+        set(words) - {"[UNK]"} <= {"one", "two", "three", "four", *FREQUENT} for words in noisy
+    )
     assert 15 < sum("[UNK]" in words for words in noisy) < 45
     assert all(("[UNK]" in words) == (len(words) == 4) for words in noisy)
 

@@ -36,7 +36,12 @@ def key(text: str) -> str:
 
 def word_similarity(text: str, pool: list[str]) -> np.ndarray:
     """Return 1 minus the edit distance over words, divided by the longer length (DebCSE, Eq. 1)."""
-    return np.array([Levenshtein.normalized_similarity(text.lower().split(), each.lower().split()) for each in pool])
+    return np.array(
+        [
+            Levenshtein.normalized_similarity(text.lower().split(), each.lower().split())
+            for each in pool
+        ]
+    )
 
 
 @pytest.fixture(scope="session")

@@ -59,8 +59,12 @@ def probabilities(scores: np.ndarray, valid: np.ndarray, temperature: float) -> 
     return _softmax(scores / temperature, valid)
 
 
-def draws(scores: np.ndarray, valid: np.ndarray, count: int, temperature: float, times: int) -> np.ndarray:
-    seeds = np.array([row_seed(0, "test", SourceRow(id=i, text="")) for i in range(times)], dtype=np.uint64)
+def draws(
+    scores: np.ndarray, valid: np.ndarray, count: int, temperature: float, times: int
+) -> np.ndarray:
+    seeds = np.array(
+        [row_seed(0, "test", SourceRow(id=i, text="")) for i in range(times)], dtype=np.uint64
+    )
     ids = np.tile(np.arange(scores.shape[1]) * 7919, (times, 1))
     repeated = (np.repeat(part, times, axis=0) for part in (scores, valid))
     return draw(*repeated, gumbel_noise(seeds, ids), count=count, temperature=temperature)
@@ -108,7 +112,9 @@ def test_drawn_as_often_as_the_formula_says(mode, temperature, role):
     drawn = draws(scores, valid, 2, temperature, 40_000)
     first = probabilities(scores, valid, temperature)[0]
     assert chisquare(np.bincount(drawn[:, 0], minlength=6), 40_000 * first).pvalue > 0.001
-    pairs = list(itertools.permutations(range(6), 2))  # without replacement: the second among those that are left
+    pairs = list(
+        itertools.permutations(range(6), 2)
+    )  # without replacement: the second among those that are left
     expected = [first[a] * first[b] / (1 - first[a]) for a, b in pairs]
     seen = [np.sum((drawn[:, 0] == a) & (drawn[:, 1] == b)) for a, b in pairs]
     kept = [i for i, e in enumerate(expected) if 40_000 * e >= 5]
@@ -130,7 +136,9 @@ def test_small_and_empty_pools():
     valid = np.array([[True, False, True], [False, False, False], [True, True, True]])
     cosine, edits = np.full((3, 3), 0.5), np.full((3, 3), 4)
     for mode in ("sound", "faithful"):
-        scores = selection_scores(cosine, edits, edits, valid, weight=0.8, role="negative", mode=mode)
+        scores = selection_scores(
+            cosine, edits, edits, valid, weight=0.8, role="negative", mode=mode
+        )
         assert np.isfinite(scores).all()
         drawn = draw(scores, valid, np.zeros((3, 3)), count=5, temperature=1.0)
         assert [sorted(row[row >= 0].tolist()) for row in drawn] == [[0, 2], [], [0, 1, 2]]
@@ -146,7 +154,8 @@ def test_noise_belongs_to_row_and_candidate():
     np.testing.assert_array_equal(gumbel_noise(seeds[:1], ids[:1, ::-1]), noise[:1, ::-1])
     assert len(np.unique(noise)) == 6
     many = gumbel_noise(
-        np.arange(100, dtype=np.uint64) * np.uint64(0x632BE59BD9B4E019), np.tile(np.arange(1000), (100, 1))
+        np.arange(100, dtype=np.uint64) * np.uint64(0x632BE59BD9B4E019),
+        np.tile(np.arange(1000), (100, 1)),
     )
     assert many.mean() == pytest.approx(np.euler_gamma, abs=0.02)
     assert many.var() == pytest.approx(np.pi**2 / 6, rel=0.03)
@@ -162,26 +171,38 @@ def mine(corpus: Path, out: Path, model: str, processes: int = 1, **options) -> 
 def test_columns_and_scores(corpus, lines, encoder, tmp_path):
     rows = mine(corpus, tmp_path / "views", encoder, count=3, pool=50)
     assert list(rows[0]) == ["id", "text"] + [
-        f"negative_{k}{end}" for k in (1, 2, 3) for end in ("", ".rule", ".cosine", ".mer", ".overlap", ".candidates")
+        f"negative_{k}{end}"
+        for k in (1, 2, 3)
+        for end in ("", ".rule", ".cosine", ".mer", ".overlap", ".candidates")
     ]
     matrix = vectors(encoder, lines)
-    np.testing.assert_allclose(matrix, load_encoder(encoder).encode(lines, normalize_embeddings=True), atol=1e-3)
+    np.testing.assert_allclose(
+        matrix, load_encoder(encoder).encode(lines, normalize_embeddings=True), atol=1e-3
+    )
     assert [row["text"] for row in rows] == lines
     for row in rows:
         drawn = [row[f"negative_{k}"] for k in (1, 2, 3) if row[f"negative_{k}"] is not None]
         assert len({key(text) for text in [row["text"], *drawn]}) == len(drawn) + 1
         for k in (1, 2, 3):
             if row[f"negative_{k}"] is None:
-                assert row[f"negative_{k}.rule"] == ("pool exhausted" if row["negative_1.candidates"] else "empty pool")
+                assert row[f"negative_{k}.rule"] == (
+                    "pool exhausted" if row["negative_1.candidates"] else "empty pool"
+                )
                 continue
             other = int(row[f"negative_{k}.rule"].removeprefix("row "))
             assert row[f"negative_{k}"] == lines[other]
-            assert row[f"negative_{k}.cosine"] == pytest.approx(matrix[row["id"]] @ matrix[other], abs=1e-5)
+            assert row[f"negative_{k}.cosine"] == pytest.approx(
+                matrix[row["id"]] @ matrix[other], abs=1e-5
+            )
             assert 0.249 <= row[f"negative_{k}.cosine"] <= 1
     pairs = [(row["text"], row["negative_1"], row) for row in rows if row["negative_1"]]
     texts, others = [p[0] for p in pairs], [p[1] for p in pairs]
-    np.testing.assert_allclose([p[2]["negative_1.mer"] for p in pairs], match_error_rate(texts, others), atol=1e-6)
-    np.testing.assert_allclose([p[2]["negative_1.overlap"] for p in pairs], lexical_overlap(texts, others), atol=1e-6)
+    np.testing.assert_allclose(
+        [p[2]["negative_1.mer"] for p in pairs], match_error_rate(texts, others), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        [p[2]["negative_1.overlap"] for p in pairs], lexical_overlap(texts, others), atol=1e-6
+    )
 
 
 def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path, monkeypatch):
@@ -223,7 +244,9 @@ def test_seed_changes_the_draw(corpus, encoder, tmp_path):
     assert np.mean([x == y for x, y in zip(a, b, strict=True)]) < 0.3
 
 
-@pytest.mark.parametrize("text", ["The cat sits.\n", "The cat sits.\nThe cat  SITS.\n", "The cat sits.\nA dog runs.\n"])
+@pytest.mark.parametrize(
+    "text", ["The cat sits.\n", "The cat sits.\nThe cat  SITS.\n", "The cat sits.\nA dog runs.\n"]
+)
 def test_tiny_corpora(text, encoder, tmp_path):
     (tmp_path / "c.txt").write_text(text)
     rows = mine(tmp_path / "c.txt", tmp_path / "v", encoder, window=(-1.0, 1.0))
@@ -267,7 +290,9 @@ def test_killed_while_embedding(corpus, encoder, tmp_path, monkeypatch):
 def test_impossible_options(tmp_path):
     def refused(line: str, match: str) -> None:
         path = tmp_path / "r.toml"
-        path.write_text(f'extends = "simcse"\n[build.negative]\nkind = "debiased_negatives"\nmodel = "m"\n{line}\n')
+        path.write_text(
+            f'extends = "simcse"\n[build.negative]\nkind = "debiased_negatives"\nmodel = "m"\n{line}\n'
+        )
         with pytest.raises(OpencseError, match=match):
             load_recipe(path)
 
@@ -298,7 +323,9 @@ TABLE = {
 @pytest.fixture
 def table(tmp_path) -> Path:
     path = tmp_path / "table.jsonl"
-    path.write_text("".join(json.dumps({"text": text, "candidate": few}) + "\n" for text, few in TABLE.items()))
+    path.write_text(
+        "".join(json.dumps({"text": text, "candidate": few}) + "\n" for text, few in TABLE.items())
+    )
     return path
 
 
@@ -310,7 +337,9 @@ def texts(tmp_path) -> Path:
 
 
 def drawn(texts, table, encoder, out, **options) -> list[dict]:
-    spec = DebiasedPositives(model=encoder, source=CandidateTable(path=str(table)), precision="fp32", **options)
+    spec = DebiasedPositives(
+        model=encoder, source=CandidateTable(path=str(table)), precision="fp32", **options
+    )
     return pq.read_table(build_views(Corpus(texts), {"positive": spec}, out).path).to_pylist()
 
 
@@ -321,7 +350,10 @@ def test_drawn_from_the_rows_own_candidates(texts, table, encoder, tmp_path):
         found = [row[f"positive_{k}"] for k in (1, 2, 3) if row[f"positive_{k}"]]
         assert len(set(found)) == len(found) == min(3, row["positive_1.candidates"])
         assert set(found) <= set(TABLE[row["text"]])
-        a, b = vectors(encoder, [row["text"], *(["x"] * 9)])[0], vectors(encoder, [*found, *(["x"] * 11)])
+        a, b = (
+            vectors(encoder, [row["text"], *(["x"] * 9)])[0],
+            vectors(encoder, [*found, *(["x"] * 11)]),
+        )
         for k, _ in enumerate(found):
             assert row[f"positive_{k + 1}.cosine"] == pytest.approx(a @ b[k], abs=2e-3)
     assert rows[0]["positive_3.rule"] == "pool exhausted"
@@ -354,7 +386,10 @@ def test_in_a_recipe(table, tmp_path):
     for line, match in (
         ("", "the key 'source' is missing"),
         ('source = { kind = "deletion" }', "source must be a back_translation"),
-        ('source = { kind = "candidate_table", wrong = 1 }', "build.positive.source: unknown key 'wrong'"),
+        (
+            'source = { kind = "candidate_table", wrong = 1 }',
+            "build.positive.source: unknown key 'wrong'",
+        ),
     ):
         path.write_text(f"{head}{line}\n")
         with pytest.raises(OpencseError, match=match):

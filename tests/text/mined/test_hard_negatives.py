@@ -80,8 +80,12 @@ def mine_below(corpus, lines, encoder, tmp_path, **options) -> list[dict]:
     return pq.read_table(build_views(Corpus(corpus), specs, tmp_path / "views").path).to_pylist()
 
 
-def test_what_is_nearly_as_near_as_the_positive_is_skipped(corpus, lines, encoder, positives, tmp_path) -> None:
-    rows = mine_below(corpus, lines, encoder, tmp_path, max_ratio=0.95, count=3, window=(-1.0, 0.99))
+def test_what_is_nearly_as_near_as_the_positive_is_skipped(
+    corpus, lines, encoder, positives, tmp_path
+) -> None:
+    rows = mine_below(
+        corpus, lines, encoder, tmp_path, max_ratio=0.95, count=3, window=(-1.0, 0.99)
+    )
     matrix = vectors(encoder, lines)
     model, skipped = load_encoder(encoder), 0
     for i in range(0, 700, 9):
@@ -116,13 +120,15 @@ max_ratio = 0.95
 """)
     notes: list[str] = []
     built = build(
-        str(tmp_path / "mined.toml"), str(corpus), backbone=encoder, out=tmp_path / "out", notify=notes.append
+        str(tmp_path / "mined.toml"),
+        str(corpus),
+        backbone=encoder,
+        out=tmp_path / "out",
+        notify=notes.append,
     )
     counts = pq.read_table(built)["negative_1.skipped"].to_numpy()
     assert counts.sum() > 100
-    said = (
-        f"negative: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as likely false negatives"
-    )
+    said = f"negative: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as likely false negatives"
     assert any(said in note for note in notes)
 
 
@@ -169,7 +175,11 @@ def test_first_in_window_in_the_order_given(unit_vectors, keys):
     found = in_window(rows, order, keys, unit_vectors.__getitem__, size=20, window=(0.2, 0.6))
     for k, row in enumerate(rows):
         cosine = unit_vectors[order] @ unit_vectors[row]
-        expected = [i for i, c in zip(order, cosine, strict=True) if 0.2 <= c <= 0.6 and keys[i] != keys[row]][:20]
+        expected = [
+            i
+            for i, c in zip(order, cosine, strict=True)
+            if 0.2 <= c <= 0.6 and keys[i] != keys[row]
+        ][:20]
         assert found.ids[k, : found.sizes[k]].tolist() == expected
         np.testing.assert_allclose(
             found.cosine[k, : found.sizes[k]], unit_vectors[expected] @ unit_vectors[row], atol=1e-6
@@ -179,7 +189,9 @@ def test_first_in_window_in_the_order_given(unit_vectors, keys):
 
 def test_pools_are_unbiased(unit_vectors, keys):
     row, size = np.array([0]), 10
-    inside = np.flatnonzero((np.abs(unit_vectors @ unit_vectors[0] - 0.4) <= 0.2) & (np.arange(N) != 0))
+    inside = np.flatnonzero(
+        (np.abs(unit_vectors @ unit_vectors[0] - 0.4) <= 0.2) & (np.arange(N) != 0)
+    )
     counts = np.zeros(N)
     for seed in range(1500):
         block = random_block(N, 200, seed)
@@ -193,7 +205,9 @@ def test_pools_are_unbiased(unit_vectors, keys):
 def test_nearest_is_the_sorted_answer(unit_vectors, keys, size):
     candidates = without_copies(np.arange(N), keys)
     rows = np.arange(40)
-    found, _ = nearest(rows, candidates, keys, unit_vectors.__getitem__, size=size, window=(0.3, 0.7))
+    found, _ = nearest(
+        rows, candidates, keys, unit_vectors.__getitem__, size=size, window=(0.3, 0.7)
+    )
     for k, row in enumerate(rows):
         cosine = unit_vectors[candidates] @ unit_vectors[row]
         fits = (cosine >= 0.3) & (cosine <= 0.7) & (keys[candidates] != keys[row])

@@ -36,7 +36,10 @@ SPECS = {"shorter": Deletion(), "less": Deletion(share=0.2), "other": RandomSent
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.iterdir())
+    }
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +54,22 @@ def corpus(tmp_path_factory) -> Path:
     return path
 
 
-def build(corpus: Path, out: Path, *, processes: int = 1, rows: int = 2 * UNIT, specs: dict = SPECS, **options) -> Path:
+def build(
+    corpus: Path,
+    out: Path,
+    *,
+    processes: int = 1,
+    rows: int = 2 * UNIT,
+    specs: dict = SPECS,
+    **options,
+) -> Path:
     """Build in files of so many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "PART_ROWS", rows)
         patch.setattr(builder, "_PARTS", 1)
-        return build_views(Corpus(corpus), specs, out, engine=Local(processes=processes), **options).path
+        return build_views(
+            Corpus(corpus), specs, out, engine=Local(processes=processes), **options
+        ).path
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +82,20 @@ def test_rows_columns_and_header(corpus, whole):
     table = pq.read_table(whole)
     assert table["text"].to_pylist() == texts
     assert table["id"].to_pylist() == list(range(len(texts)))
-    assert table.column_names == ["id", "text"] + [f"{c}{s}" for c in SPECS for s in ("", ".rule", ".mer")]
-    assert [file.name for file in sorted(whole.iterdir())] == [f"part-{i:05d}-of-00004.parquet" for i in range(4)]
+    assert table.column_names == ["id", "text"] + [
+        f"{c}{s}" for c in SPECS for s in ("", ".rule", ".mer")
+    ]
+    assert [file.name for file in sorted(whole.iterdir())] == [
+        f"part-{i:05d}-of-00004.parquet" for i in range(4)
+    ]
     head = read_header(whole / "part-00000-of-00004.parquet")
     assert head["rows"] == len(texts)
-    assert head["columns"]["less"] == {"kind": "deletion", "of": "text", "share": 0.2, "weights_sha256": ""}
+    assert head["columns"]["less"] == {
+        "kind": "deletion",
+        "of": "text",
+        "share": 0.2,
+        "weights_sha256": "",
+    }
     one = [text for text in texts if len(text.split()) == 1]
     nulls = table.filter(table["shorter.rule"].to_numpy() == "too short")
     assert nulls["text"].to_pylist() == one
@@ -106,10 +128,14 @@ def test_killed_at_twenty_points(corpus, tmp_path):
         process.join()
         left = set(hashes(out)) if out.exists() else set()
         cut += left != set(expected)
-        finished = {name: (out / name).stat().st_mtime_ns for name in left if not name.startswith(".")}
+        finished = {
+            name: (out / name).stat().st_mtime_ns for name in left if not name.startswith(".")
+        }
         build(corpus, out, rows=UNIT)
         assert hashes(out) == expected
-        assert all((out / name).stat().st_mtime_ns == time_then for name, time_then in finished.items())
+        assert all(
+            (out / name).stat().st_mtime_ns == time_then for name, time_then in finished.items()
+        )
     assert cut >= 5  # or else the kills came too late to mean anything
 
 
@@ -122,7 +148,13 @@ def test_other_views_are_not_mixed_in(corpus, whole, tmp_path):
         build(corpus, out, specs={"shorter": Deletion(share=0.2)})
     assert hashes(out) == hashes(whole)
     build(corpus, out, specs={"shorter": Deletion(share=0.2)}, resume=False)
-    assert pq.read_schema(next(out.iterdir())).names == ["id", "text", "shorter", "shorter.rule", "shorter.mer"]
+    assert pq.read_schema(next(out.iterdir())).names == [
+        "id",
+        "text",
+        "shorter",
+        "shorter.rule",
+        "shorter.mer",
+    ]
 
 
 def test_columns_come_after_what_they_need():
@@ -168,7 +200,11 @@ def test_empty_corpus(tmp_path):
         build_views(Corpus(tmp_path / "corpus.txt"), SPECS, tmp_path / "views")
 
 
-BY_RULES = [name for name, kind in CONSTRUCTORS.items() if kind.__module__.startswith("opencse.text.english")]
+BY_RULES = [
+    name
+    for name, kind in CONSTRUCTORS.items()
+    if kind.__module__.startswith("opencse.text.english")
+]
 
 HOSTILE = [
     "word", "", " ", ".", "not", "'s n't", "Is?", "do do do does did not", "🙂🙃 👩‍👩‍👧 is 🇫🇷",
@@ -188,7 +224,9 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
         "antonym": Negation(by="not-antonym"),
         "faithful": Negation(mode="faithful"),
         "table": CandidateTable(path=str(path), window=(0.0, 1.0)),
-        "translation": BackTranslation(models=((marian, marian),), beams=1, noise="mask", window=(0.0, 1.0)),
+        "translation": BackTranslation(
+            models=((marian, marian),), beams=1, noise="mask", window=(0.0, 1.0)
+        ),
         "san": Substitution(model=bert, iterations=2),
         "substituted": Substitution(model=roberta, iterations=1),
         "insertion": Insertion(model=bert),
@@ -215,7 +253,9 @@ def test_they_survive_a_build(tmp_path):
     path = tmp_path / "corpus.jsonl"
     texts = [text for text in HOSTILE if "\0" not in text]  # a corpus with a NUL is refused
     path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
-    views = build_views(Corpus(path), {"negation": Negation(), "deletion": Deletion()}, tmp_path / "views")
+    views = build_views(
+        Corpus(path), {"negation": Negation(), "deletion": Deletion()}, tmp_path / "views"
+    )
     table = pq.read_table(views.path)
     assert table.num_rows == sum(bool(text.strip()) for text in texts)
     assert table["text"].null_count == 0

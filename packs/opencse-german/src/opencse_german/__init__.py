@@ -10,7 +10,12 @@ from opencse_german.names import GermanEntitySwap
 from opencse_german.negation import GermanNegation
 from opencse_german.negative_word import GermanNegativeWord
 from opencse_german.numbers import GermanNumberSwap
-from opencse_german.opposites import GermanAntonymQuadruple, GermanAntonymSwap, GermanNegatedAntonym, opposed_words
+from opencse_german.opposites import (
+    GermanAntonymQuadruple,
+    GermanAntonymSwap,
+    GermanNegatedAntonym,
+    opposed_words,
+)
 from opencse_german.order import GermanQuestion, GermanReordering
 
 _POSSIBLE = re.compile(

@@ -1,8 +1,9 @@
 """The main clause of a German statement: what stands before the finite verb, the verb, and what follows it.
 
-German puts the finite verb of a main clause into second place, behind exactly one phrase, and the rest of the verb at
-the end. So closed classes of words and the capitals of nouns are enough to divide most plain statements. A sentence
-with a word that fits nowhere has no clause here, and no rule rewrites it.
+German puts the finite verb of a main clause into second place, behind exactly one phrase, and the
+rest of the verb at the end. So closed classes of words and the capitals of nouns are enough to
+divide most plain statements. A sentence with a word that fits nowhere has no clause here, and no
+rule rewrites it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from opencse.text.syntax import Token
 from opencse_german import words as w
 from opencse_german.lexicon import adjectives
 
-Kind = Literal["definite", "indefinite", "bare", "counted", "prepositional", "pronoun", "reflexive", "adverb", "manner"]
+Kind = Literal[
+    "definite",
+    "indefinite",
+    "bare",
+    "counted",
+    "prepositional",
+    "pronoun",
+    "reflexive",
+    "adverb",
+    "manner",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +50,12 @@ class GermanClause:
 
     Attributes:
         tokens: The tokens of the sentence.
-        front: Kind of what stands before the finite verb; "clause" for a subordinate clause, "imperative" for nothing.
+        front: Kind of what stands before the finite verb; "clause" for a subordinate clause,
+            "imperative" for nothing.
         finite: The finite verb.
         phrases: The phrases behind it, up to `edge`.
-        edge: First token of the verb cluster or of the predicate adjective, with its degree adverbs; `end` if there is
-            neither.
+        edge: First token of the verb cluster or of the predicate adjective, with its degree
+            adverbs; `end` if there is neither.
         end: The token behind the clause: its final mark, or the comma before a subordinate clause.
     """
 
@@ -72,7 +84,11 @@ class GermanClause:
 def main_clause(tokens: Sequence[Token]) -> GermanClause | None:
     """Return the main clause of a statement; None if the sentence is no plain statement or a word fits nowhere."""
     last = len(tokens) - 1
-    if last < 2 or tokens[last].text not in (".", "!") or any(t.text in ';:?!…"“”„»«()[]–—-' for t in tokens[:last]):
+    if (
+        last < 2
+        or tokens[last].text not in (".", "!")
+        or any(t.text in ';:?!…"“”„»«()[]–—-' for t in tokens[:last])
+    ):
         return None
     opening = _front(tokens)
     if opening is None:
@@ -94,7 +110,11 @@ def _front(tokens: Sequence[Token]) -> tuple[str, int] | None:
     first = tokens[0].text.lower()
     if first in w.CONDITIONS and tokens[1].text != ",":
         comma = next((i for i, t in enumerate(tokens) if t.text == ","), None)
-        if comma is None or not tokens[comma - 1].text.islower() or not _is_finite(tokens, comma + 1):
+        if (
+            comma is None
+            or not tokens[comma - 1].text.islower()
+            or not _is_finite(tokens, comma + 1)
+        ):
             return None
         return "clause", comma + 1
     if tokens[1].text == "Sie" and w.is_infinitive(first) and tokens[0].text.istitle():
@@ -102,7 +122,11 @@ def _front(tokens: Sequence[Token]) -> tuple[str, int] | None:
     if tokens[0].text == "Bitte" and tokens[1].text.islower() and tokens[2].text == "Sie":
         return None
     phrase = next_phrase(tokens, 0, len(tokens) - 1)
-    if phrase is None or phrase.kind in ("reflexive", "manner") or not _is_finite(tokens, phrase.end):
+    if (
+        phrase is None
+        or phrase.kind in ("reflexive", "manner")
+        or not _is_finite(tokens, phrase.end)
+    ):
         return None
     return phrase.kind, phrase.end
 
@@ -119,7 +143,9 @@ def _subordinate(tokens: Sequence[Token], comma: int, last: int) -> bool:
     word = tokens[comma + 1].text.lower()
     if word in w.CONNECTORS:
         return word != "sondern"
-    relative = word in w.RELATIVE or (word in w.PREPOSITIONS and tokens[comma + 2].text.lower() in w.RELATIVE)
+    relative = word in w.RELATIVE or (
+        word in w.PREPOSITIONS and tokens[comma + 2].text.lower() in w.RELATIVE
+    )
     return relative and tokens[last - 1].text.islower()
 
 
@@ -136,12 +162,16 @@ def _edge(tokens: Sequence[Token], finite: int, start: int, end: int) -> int | N
         return None if tokens[edge - 1].text.lower() in ("und", "oder", "als", "wie") else edge
     if verb in w.AUXILIARIES:
         edge = last
-        while edge > start and tokens[edge].text in w.NON_FINITE and tokens[edge - 1].text.islower():
+        while (
+            edge > start and tokens[edge].text in w.NON_FINITE and tokens[edge - 1].text.islower()
+        ):
             edge -= 1
         infinitive = verb in w.MODALS | w.WERDEN and w.is_infinitive(tokens[edge].text)
         if tokens[edge].text.islower() and (infinitive or w.is_participle(tokens[edge].text)):
             return None if tokens[edge - 1].text in ("und", "oder", "zu") else edge
-        return end if verb in w.COPULAS | w.HABEN and (w.is_noun(word) or w.is_number(word)) else None
+        return (
+            end if verb in w.COPULAS | w.HABEN and (w.is_noun(word) or w.is_number(word)) else None
+        )
     if word in w.PARTICLES:
         return last
     return end if w.is_noun(word) or w.is_number(word) or _closes(word) else None
@@ -150,11 +180,18 @@ def _edge(tokens: Sequence[Token], finite: int, start: int, end: int) -> int | N
 def is_predicate(tokens: Sequence[Token], i: int) -> bool:
     """Whether a token has the form of a predicate adjective, or of a participle that can be one."""
     word = tokens[i].text
-    return word.islower() and (word in adjectives() or w.is_predicate_form(word) or w.is_participle(word))
+    return word.islower() and (
+        word in adjectives() or w.is_predicate_form(word) or w.is_participle(word)
+    )
 
 
 def _closes(word: str) -> bool:
-    return word in w.SENTENCE_ADVERBS or word in w.MANNER_ADVERBS or word == w.REFLEXIVE or word in w.PRONOUNS
+    return (
+        word in w.SENTENCE_ADVERBS
+        or word in w.MANNER_ADVERBS
+        or word == w.REFLEXIVE
+        or word in w.PRONOUNS
+    )
 
 
 def _phrases(tokens: Sequence[Token], start: int, edge: int) -> tuple[Phrase, ...] | None:
@@ -227,7 +264,9 @@ def _nominal(tokens: Sequence[Token], start: int, end: int) -> int | None:
     if i + 1 < end and tokens[i].text in w.GENITIVES:
         i = _nominal(tokens, i, end) or i
     if i + 1 < end and tokens[i].text in w.COORDINATORS:
-        return _nominal(tokens, i + 1, end)  # a coordinator that joins no nouns leaves the sentence unclear
+        return _nominal(
+            tokens, i + 1, end
+        )  # a coordinator that joins no nouns leaves the sentence unclear
     return i
 
 
@@ -242,9 +281,16 @@ def _attributes(tokens: Sequence[Token], i: int, end: int) -> int:
             if not (w.is_attribute(word) and w.is_noun(later)):
                 break  # "Kunden erhalten …" opens with a noun
             i += 1
-        elif (word in w.DEGREE and w.is_attribute(later)) or (w.is_attribute(word) and _opens_nominal(later)):
+        elif (word in w.DEGREE and w.is_attribute(later)) or (
+            w.is_attribute(word) and _opens_nominal(later)
+        ):
             i += 1
-        elif w.is_attribute(word) and later in ("und", "oder") and i + 2 < end and w.is_attribute(tokens[i + 2].text):
+        elif (
+            w.is_attribute(word)
+            and later in ("und", "oder")
+            and i + 2 < end
+            and w.is_attribute(tokens[i + 2].text)
+        ):
             i += 2
         else:
             break

@@ -13,7 +13,16 @@ _DONE_ONCE = frozenset(
     gestartet abgeschafft""".split()
 )
 _AT_ONE_PLACE = frozenset("liegt lag steht stand sitzt".split())
-_SEATS = ("Gerichtsstand", "Erfüllungsort", "Sitz", "Hauptsitz", "Firmensitz", "Hauptstadt", "Standort", "Geburtsort")
+_SEATS = (
+    "Gerichtsstand",
+    "Erfüllungsort",
+    "Sitz",
+    "Hauptsitz",
+    "Firmensitz",
+    "Hauptstadt",
+    "Standort",
+    "Geburtsort",
+)
 
 
 def is_month(word: str) -> bool:
@@ -28,7 +37,9 @@ def in_event(clause: GermanClause | None) -> bool:
     finite, last = clause.word(clause.finite), clause.word(clause.end - 1)
     if finite in _ONCE:
         return True
-    return (finite == "findet" and last == "statt") or (finite in ("wurde", "ist", "wird") and last in _DONE_ONCE)
+    return (finite == "findet" and last == "statt") or (
+        finite in ("wurde", "ist", "wird") and last in _DONE_ONCE
+    )
 
 
 def at_one_place(clause: GermanClause | None, i: int) -> bool:
@@ -51,11 +62,17 @@ def at_one_place(clause: GermanClause | None, i: int) -> bool:
     ):
         return i == clause.end - 2
     seat = finite == "hat" and any(token.text in _SEATS for token in clause.tokens)
-    located = finite in _AT_ONE_PLACE or (finite == "befindet" and any(t.text == "sich" for t in clause.tokens))
+    located = finite in _AT_ONE_PLACE or (
+        finite == "befindet" and any(t.text == "sich" for t in clause.tokens)
+    )
     return i == clause.end - 1 and (seat or located)
 
 
 def _has_one_subject(clause: GermanClause) -> bool:
     first = clause.word(0)
     coordinated = any(token.text in ("und", "oder") for token in clause.tokens[: clause.end])
-    return clause.front in ("definite", "pronoun", "bare") and first not in ("alle", "wir", "jeder") and not coordinated
+    return (
+        clause.front in ("definite", "pronoun", "bare")
+        and first not in ("alle", "wir", "jeder")
+        and not coordinated
+    )

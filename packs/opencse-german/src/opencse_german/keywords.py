@@ -22,7 +22,11 @@ class GermanKeywords(Keywords):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""
-        ranked = sorted((_rank(tokens, i), rng.random(), i) for i in range(len(tokens)) if _is_content(tokens, i))
+        ranked = sorted(
+            (_rank(tokens, i), rng.random(), i)
+            for i in range(len(tokens))
+            if _is_content(tokens, i)
+        )
         if len(ranked) < _FEWEST:
             return None, "few content words"
         wanted = rng.randint(_FEWEST, min(_MOST, len(ranked)))

@@ -27,7 +27,9 @@ class Opposed(NamedTuple):
 
 
 def _of(pos: str) -> list[tuple[str, str, bool]]:
-    pairs = [(a, b, marked == "yes") for a, b, kind, marked in lexicon_rows(OPPOSITES) if kind == pos]
+    pairs = [
+        (a, b, marked == "yes") for a, b, kind, marked in lexicon_rows(OPPOSITES) if kind == pos
+    ]
     return [*pairs, *((b, a, marked) for a, b, marked in pairs)]
 
 
@@ -74,7 +76,9 @@ def verbs() -> dict[str, Opposed]:
 
 def _verb_forms(infinitive: str) -> tuple[str, str]:
     stem = infinitive[:-2] if infinitive.endswith("en") else infinitive[:-1]
-    return infinitive, stem + ("et" if stem.endswith(("t", "d", "n")) and not stem.endswith(("nn", "hn")) else "t")
+    return infinitive, stem + (
+        "et" if stem.endswith(("t", "d", "n")) and not stem.endswith(("nn", "hn")) else "t"
+    )
 
 
 @cache

@@ -41,15 +41,23 @@ class GermanEntitySwap(EntitySwap):
             if kind in ("city", "country") and i and at_one_place(clause, i):
                 places.append((i, kind))
             elif kind in ("month", "weekday") and i and in_event(clause):
-                dated = tokens[i - 1].text[:-1].isdigit() if kind == "month" else tokens[i - 1].text == "am"
+                dated = (
+                    tokens[i - 1].text[:-1].isdigit()
+                    if kind == "month"
+                    else tokens[i - 1].text == "am"
+                )
                 places += [(i, kind)] if dated else []
         return places
 
     def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
         """Return the other names of a kind that the sentence does not have."""
-        others = [name for name, other in german_names().items() if other == kind and name not in text]
+        others = [
+            name for name, other in german_names().items() if other == kind and name not in text
+        ]
         if kind == "month" and tokens[place - 1].text in _LATE:
             return [
-                name for name in others if name in ("Januar", "März", "Mai", "Juli", "August", "Oktober", "Dezember")
+                name
+                for name in others
+                if name in ("Januar", "März", "Mai", "Juli", "August", "Oktober", "Dezember")
             ]
         return others

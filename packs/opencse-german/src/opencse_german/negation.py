@@ -64,7 +64,11 @@ def negation_edits(tokens: Sequence[Token], *, remove: bool = True) -> Edits:
 def _focus(clause: GermanClause, focus: Sequence[int]) -> Edits:
     """Turn "bereits" before the verb cluster into "noch nicht"."""
     i = focus[0]
-    if len(focus) == 1 and clause.word(i) in ("bereits", "schon") and clause.finite < i == clause.edge - 1:
+    if (
+        len(focus) == 1
+        and clause.word(i) in ("bereits", "schon")
+        and clause.finite < i == clause.edge - 1
+    ):
         return [(clause.tokens[i].start, clause.tokens[i].end, "noch nicht")], "bereits"
     return None, "focus"
 
@@ -77,7 +81,11 @@ def _insert(clause: GermanClause) -> Edits:
     if objects:
         first = tokens[objects[0].start]
         after = tokens[objects[0].start + 1].text
-        if len(objects) > 1 or after in ("paar", "bisschen", "Paar") or after.lower() in w.DETERMINERS:
+        if (
+            len(objects) > 1
+            or after in ("paar", "bisschen", "Paar")
+            or after.lower() in w.DETERMINERS
+        ):
             return None, "indefinite objects"
         if is_time(tokens, objects[0]):
             return None, "counted object"
@@ -217,7 +225,9 @@ def _without_kein(tokens: Sequence[Token], i: int) -> Edits:
 def _left_out(tokens: Sequence[Token], i: int, noun: int) -> Edits:
     """Leave out "keine"; adjectives before the noun end in -e then."""
     following = tokens[i + 1]
-    edits: list[Edit] = [(tokens[i].start, following.end, match_case(following.text, tokens[i].text))]
+    edits: list[Edit] = [
+        (tokens[i].start, following.end, match_case(following.text, tokens[i].text))
+    ]
     if noun > i + 1:
         if any(not t.text.endswith("en") for t in tokens[i + 1 : noun]):
             return None, "adjective"

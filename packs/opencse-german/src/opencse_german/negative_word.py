@@ -30,10 +30,16 @@ class GermanNegativeWord(NegativeWord):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Deny one sentence."""
         clause = main_clause(tokens)
-        if clause is None or any(token.text.lower() in w.VAGUE | w.FOCUS for token in tokens[: clause.end]):
+        if clause is None or any(
+            token.text.lower() in w.VAGUE | w.FOCUS for token in tokens[: clause.end]
+        ):
             return None, "unclear clause"
         negatives = [i for i in range(len(tokens)) if clause.word(i) in w.NEGATIVES]
-        edits = [(edit, rule) for i, edit, rule in (*_subjects(clause), *_adverbs(clause)) if negatives in ([], [i])]
+        edits = [
+            (edit, rule)
+            for i, edit, rule in (*_subjects(clause), *_adverbs(clause))
+            if negatives in ([], [i])
+        ]
         if not edits:
             return None, "no negative word"
         edit, rule = rng.choice(edits)

@@ -27,7 +27,9 @@ _INEXACT = frozenset(
     innerhalb binnen spätestens frühestens gut durchschnittlich je von alle nach vor""".split()
 )
 """Words before a number that leave room for another."""
-_LIMITS = frozenset("bis zwischen innerhalb binnen spätestens frühestens mindestens höchstens maximal erst".split())
+_LIMITS = frozenset(
+    "bis zwischen innerhalb binnen spätestens frühestens mindestens höchstens maximal erst".split()
+)
 """Words anywhere in the sentence that make a number a limit."""
 
 
@@ -41,11 +43,15 @@ class GermanNumberSwap(NumberSwap):
         words = {token.text.lower() for token in tokens}
         if words & (w.NEGATIVES | w.VAGUE | _LIMITS) or tokens[-1].text not in (".", "!"):
             return None, "no exact number"
-        numbers = [(i, new) for i in range(len(tokens) - 1) if (new := _other(tokens, i, rng)) is not None]
+        numbers = [
+            (i, new) for i in range(len(tokens) - 1) if (new := _other(tokens, i, rng)) is not None
+        ]
         if not numbers:
             return None, "no number"
         i, new = rng.choice(numbers)
-        return apply_edits(text, [(tokens[i].start, tokens[i].end, match_case(new, tokens[i].text))]), "number"
+        return apply_edits(
+            text, [(tokens[i].start, tokens[i].end, match_case(new, tokens[i].text))]
+        ), "number"
 
 
 def _other(tokens: Sequence[Token], i: int, rng: random.Random) -> str | None:
@@ -54,9 +60,17 @@ def _other(tokens: Sequence[Token], i: int, rng: random.Random) -> str | None:
     before = [token.text.lower() for token in tokens[max(0, i - 2) : i]]
     if _DAY.fullmatch(word) and is_month(later):
         day = int(word[:-1])
-        return f"{_drawn(day, 1, 28, rng)}." if day <= 28 and in_event(main_clause(tokens)) else None
-    if _YEAR.fullmatch(word) and (not w.is_noun(later) or is_month(before[-1].title() if before else "")):
-        return str(_drawn(int(word), int(word) - 20, min(int(word) + 9, 2025), rng)) if _dated(tokens, i) else None
+        return (
+            f"{_drawn(day, 1, 28, rng)}." if day <= 28 and in_event(main_clause(tokens)) else None
+        )
+    if _YEAR.fullmatch(word) and (
+        not w.is_noun(later) or is_month(before[-1].title() if before else "")
+    ):
+        return (
+            str(_drawn(int(word), int(word) - 20, min(int(word) + 9, 2025), rng))
+            if _dated(tokens, i)
+            else None
+        )
     if _INEXACT & set(before[-1:]) or (len(before) > 1 and before[-2:] == ["bis", "zu"]):
         return None
     if i and (w.is_noun(tokens[i - 1].text) or tokens[i - 1].text in ("–", "-", "/", "x", "§")):

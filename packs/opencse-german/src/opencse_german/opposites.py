@@ -21,7 +21,9 @@ _WORDS_AFTER = {"mehr": ("als",), "weniger": ("als",)}
 """Words of which one must follow a word so that it has its opposite."""
 _POSSIBLE = frozenset("kann können konnte konnten darf dürfen durfte durften".split())
 """Modals of what is possible or permitted: its opposite can be possible as well."""
-_NO_OPPOSITE_BEFORE = frozenset("allem dem der die das ein sich wie so noch wieder nur mehr zu".split())
+_NO_OPPOSITE_BEFORE = frozenset(
+    "allem dem der die das ein sich wie so noch wieder nur mehr zu".split()
+)
 """Behind "vor", "mit", "immer" these begin another meaning: "vor allem", "immer noch"."""
 
 
@@ -32,9 +34,14 @@ class GermanAntonymSwap(AntonymSwap):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Replace one word."""
-        if any(token.text.lower() in (w.NEGATIVES | w.VAGUE) - {"ohne", "selten", "nie"} for token in tokens):
+        if any(
+            token.text.lower() in (w.NEGATIVES | w.VAGUE) - {"ohne", "selten", "nie"}
+            for token in tokens
+        ):
             return None, "negative words"
-        predicates = [(edits, "antonym predicate") for edits, *_ in _predicates(main_clause(tokens))]
+        predicates = [
+            (edits, "antonym predicate") for edits, *_ in _predicates(main_clause(tokens))
+        ]
         others = list(_words(tokens))
         opposites = predicates if predicates and self.predicate_first else [*predicates, *others]
         if not opposites:
@@ -111,7 +118,9 @@ def _predicates(clause: GermanClause | None) -> Iterator[tuple[list[Edit], Oppos
         clause.tokens[i].text in w.DEGREE for i in range(clause.edge, clause.predicate)
     )
     entry = lexicon.adjectives().get(token.text) if finite in w.COPULAS | w.WERDEN else None
-    entry = entry or (lexicon.verbs().get(token.text) if finite in w.AUXILIARIES - _POSSIBLE else None)
+    entry = entry or (
+        lexicon.verbs().get(token.text) if finite in w.AUXILIARIES - _POSSIBLE else None
+    )
     if entry is None or not single or not _fits(clause, entry):
         return
     yield [(token.start, token.end, entry.opposite)], entry, clause
@@ -124,7 +133,8 @@ def _fits(clause: GermanClause, entry: Opposed) -> bool:
         return False
     first = [(phrase, clause.word(phrase.start)) for phrase in clause.phrases]
     return not any(
-        word == "auf" or (phrase.kind in ("indefinite", "counted") and is_time(clause.tokens, phrase))
+        word == "auf"
+        or (phrase.kind in ("indefinite", "counted") and is_time(clause.tokens, phrase))
         for phrase, word in first
     )
 
@@ -146,15 +156,24 @@ def _words(tokens: Sequence[Token]) -> Iterator[tuple[list[Edit], str]]:
     other = lexicon.particles().get((finite.text.lower(), last.text))
     if other is not None:
         yield [(last.start, last.end, other)], "antonym prefix"
-    elif clause.edge == clause.end and finite.text in lexicon.verbs() and clause.front != "imperative":
+    elif (
+        clause.edge == clause.end
+        and finite.text in lexicon.verbs()
+        and clause.front != "imperative"
+    ):
         yield [(finite.start, finite.end, lexicon.verbs()[finite.text].opposite)], "antonym verb"
 
 
 def _has_opposite(tokens: Sequence[Token], i: int) -> bool:
     word, later = tokens[i].text.lower(), tokens[i + 1].text.lower()
     if word in _WORDS_AFTER:
-        return later in _WORDS_AFTER[word] and not (i and tokens[i - 1].text.lower() in ("nicht", "immer", "noch"))
-    if word in ("mit", "ohne"):  # "mit" takes the dative and "ohne" the accusative: only without an article
+        return later in _WORDS_AFTER[word] and not (
+            i and tokens[i - 1].text.lower() in ("nicht", "immer", "noch")
+        )
+    if word in (
+        "mit",
+        "ohne",
+    ):  # "mit" takes the dative and "ohne" the accusative: only without an article
         return w.is_noun(tokens[i + 1].text) and tokens[-2].text != word
     if word in ("vor", "nach"):  # both take the dative of time
         return later in ("dem", "der", "jeder", "jedem") and any(
@@ -164,4 +183,8 @@ def _has_opposite(tokens: Sequence[Token], i: int) -> bool:
         return later in ("der", "des") if word not in ("über", "unter") else w.is_number(later)
     if word in ("mindestens", "höchstens"):
         return w.is_number(later)
-    return i > 0 and later not in _NO_OPPOSITE_BEFORE and tokens[i - 1].text.lower() not in _NO_OPPOSITE_BEFORE
+    return (
+        i > 0
+        and later not in _NO_OPPOSITE_BEFORE
+        and tokens[i - 1].text.lower() not in _NO_OPPOSITE_BEFORE
+    )

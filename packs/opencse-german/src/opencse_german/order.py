@@ -13,7 +13,9 @@ from opencse_german import words as w
 from opencse_german.clause import GermanClause, Phrase, main_clause
 from opencse_german.negation import is_temporal
 
-_NOMINATIVE = frozenset("der die das ein eine dieser diese dieses jeder jede jedes alle unser unsere ihr ihre".split())
+_NOMINATIVE = frozenset(
+    "der die das ein eine dieser diese dieses jeder jede jedes alle unser unsere ihr ihre".split()
+)
 _SUBJECT_PRONOUNS = frozenset("ich er wir man es sie".split())
 _UNCLEAR = frozenset("er sie es das dies dieses diese dieser wir ich man ihr".split())
 _NAMED = ("definite", "indefinite", "bare")
@@ -27,7 +29,11 @@ class GermanReordering(Reordering):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Apply one of the possible moves, drawn at random."""
         clause = main_clause(tokens)
-        if clause is None or clause.front == "imperative" or any(t.text.lower() in w.FOCUS for t in tokens):
+        if (
+            clause is None
+            or clause.front == "imperative"
+            or any(t.text.lower() in w.FOCUS for t in tokens)
+        ):
             return None, "unclear clause"
         orders = [*_moved(text, clause), *_exchanged(text, clause)]
         return rng.choice(orders) if orders else (None, "nothing to move")
@@ -85,7 +91,9 @@ def _is_subject(clause: GermanClause, phrase: Phrase) -> bool:
     word = clause.word(phrase.start)
     if phrase.kind == "pronoun":
         return word in _SUBJECT_PRONOUNS
-    return phrase.kind == "bare" or (phrase.kind in ("definite", "indefinite") and word in _NOMINATIVE)
+    return phrase.kind == "bare" or (
+        phrase.kind in ("definite", "indefinite") and word in _NOMINATIVE
+    )
 
 
 def _moved(text: str, clause: GermanClause) -> Iterator[Rewrite]:
@@ -93,7 +101,13 @@ def _moved(text: str, clause: GermanClause) -> Iterator[Rewrite]:
     commas = sum(token.text == "," for token in tokens)
     mark = tokens[last].text
     first = clause.phrases[0] if clause.phrases else None
-    if clause.front == "clause" and commas == 1 and clause.end == last and first and _is_subject(clause, first):
+    if (
+        clause.front == "clause"
+        and commas == 1
+        and clause.end == last
+        and first
+        and _is_subject(clause, first)
+    ):
         subject = _raised(_text(text, tokens, first.start, first.end))
         rest = _text(text, tokens, first.end, clause.end)
         condition = _text(text, tokens, 0, clause.finite - 1)
@@ -103,19 +117,34 @@ def _moved(text: str, clause: GermanClause) -> Iterator[Rewrite]:
     if clause.front not in (*_NAMED, "prepositional", "pronoun"):
         return
     front, finite, rest = _parts(text, clause)
-    named = clause.front in _NAMED or (clause.front == "pronoun" and clause.word(0) in ("wir", "sie", "man"))
+    named = clause.front in _NAMED or (
+        clause.front == "pronoun" and clause.word(0) in ("wir", "sie", "man")
+    )
     if named and commas == 1 and clause.end < last and clause.word(clause.end + 1) in w.CONDITIONS:
         condition = _raised(_text(text, tokens, clause.end + 1, last))
-        yield f"{condition}, {finite} {front}{' ' + rest if rest else ''}{mark}", "clause to the front"
+        yield (
+            f"{condition}, {finite} {front}{' ' + rest if rest else ''}{mark}",
+            "clause to the front",
+        )
     if commas or first is None:
         return
     rest = _text(text, tokens, first.end, clause.end)
     time = _text(text, tokens, first.start, first.end)
     if named and first.kind == "prepositional" and is_temporal(tokens, first):
-        yield f"{_raised(time)} {finite} {front}{' ' + rest if rest else ''}{mark}", "time to the front"
+        yield (
+            f"{_raised(time)} {finite} {front}{' ' + rest if rest else ''}{mark}",
+            "time to the front",
+        )
     whole = Phrase("prepositional", 0, clause.finite)
-    if clause.front == "prepositional" and is_temporal(tokens, whole) and _is_subject(clause, first):
-        yield f"{_raised(time)} {finite} {front}{' ' + rest if rest else ''}{mark}", "time behind the verb"
+    if (
+        clause.front == "prepositional"
+        and is_temporal(tokens, whole)
+        and _is_subject(clause, first)
+    ):
+        yield (
+            f"{_raised(time)} {finite} {front}{' ' + rest if rest else ''}{mark}",
+            "time behind the verb",
+        )
 
 
 def _exchanged(text: str, clause: GermanClause) -> Iterator[Rewrite]:
@@ -127,6 +156,17 @@ def _exchanged(text: str, clause: GermanClause) -> Iterator[Rewrite]:
         left, right, after = tokens[i - 1], tokens[i + 1], tokens[i + 2].text
         before = tokens[i - 2].text.lower() if i > 1 else ""
         opens = i == 1 or (before in w.PREPOSITIONS and before not in w.CONTRACTED)
-        closes = after == "." or (after.islower() and after not in w.GENITIVES | w.PREPOSITIONS | w.RELATIVE)
-        if opens and closes and w.is_noun(left.text) and w.is_noun(right.text) and left.text.lower() not in w.ORDINARY:
-            yield f"{text[: left.start]}{right.text} {tokens[i].text} {left.text}{text[right.end :]}", "turned"
+        closes = after == "." or (
+            after.islower() and after not in w.GENITIVES | w.PREPOSITIONS | w.RELATIVE
+        )
+        if (
+            opens
+            and closes
+            and w.is_noun(left.text)
+            and w.is_noun(right.text)
+            and left.text.lower() not in w.ORDINARY
+        ):
+            yield (
+                f"{text[: left.start]}{right.text} {tokens[i].text} {left.text}{text[right.end :]}",
+                "turned",
+            )

@@ -56,7 +56,9 @@ DETERMINERS = (
         jenen jenem sämtliche sämtlichen sämtlicher solche solchen solcher welche beiden"""
     )
 )
-GENITIVES = _words("des der dieses dieser eines einer aller jedes jeder unseres unserer ihres ihrer seines seiner")
+GENITIVES = _words(
+    "des der dieses dieser eines einer aller jedes jeder unseres unserer ihres ihrer seines seiner"
+)
 PREPOSITIONS = _words(
     """in an auf aus bei mit von zu nach vor über unter durch für gegen um bis seit während wegen trotz innerhalb
     außerhalb binnen zwischen neben hinter gegenüber gemäß laut per pro ab im am zum zur beim vom ins ans durchs fürs
@@ -91,7 +93,9 @@ MANNER_ADVERBS = _words(
     unbegrenzt zuverlässig lokal zentral öffentlich verschlüsselt ausreichend einfach leicht problemlos gesondert
     zwingend unbedingt wieder"""
 )
-DEGREE = _words("sehr besonders ganz völlig vollkommen äußerst ziemlich relativ so zu recht absolut extrem wirklich")
+DEGREE = _words(
+    "sehr besonders ganz völlig vollkommen äußerst ziemlich relativ so zu recht absolut extrem wirklich"
+)
 SUBORDINATORS = _words(
     """wenn falls sobald sofern solange nachdem bevor ehe weil da obwohl während dass damit sodass ob wie als wo wobei
     indem bis seitdem soweit"""
@@ -193,7 +197,8 @@ _SINGULAR_EN = re.compile(
 )
 _ALWAYS_PLURAL = re.compile(r".*(?:[Dd]aten|[Kk]osten|[Ff]erien|[Ll]eute|[Aa]ugen)")
 _FEMININE = re.compile(
-    r".*(?:ung|heit|keit|schaft|tion|tät|ik|anz|enz|[^b]ei|frist|pflicht|gewähr|gebühr|nummer|steuer)", re.IGNORECASE
+    r".*(?:ung|heit|keit|schaft|tion|tät|ik|anz|enz|[^b]ei|frist|pflicht|gewähr|gebühr|nummer|steuer)",
+    re.IGNORECASE,
 )
 
 
@@ -201,7 +206,9 @@ def is_plural(noun: str) -> bool:
     """Whether a noun has the form of a plural that is no singular; many plurals have none."""
     if _ALWAYS_PLURAL.fullmatch(noun):
         return True
-    return noun.endswith("en") and bool(_PLURAL.search(noun[-6:])) and not _SINGULAR_EN.fullmatch(noun)
+    return (
+        noun.endswith("en") and bool(_PLURAL.search(noun[-6:])) and not _SINGULAR_EN.fullmatch(noun)
+    )
 
 
 def is_feminine(noun: str) -> bool:

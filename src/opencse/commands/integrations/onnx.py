@@ -47,32 +47,46 @@ _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow 
 def export_onnx(options: ExportOptions) -> tuple[float, float]:
     """Export an encoder.
 
-    The graph takes int64 `input_ids`, `attention_mask` and, where the model has them, `token_type_ids`, each (B, L) for
-    any B and L, and gives float32 `sentence_embedding` (B, d). The tokenizer truncates and pads by itself.
+    The graph takes int64 `input_ids`, `attention_mask` and, where the model has them,
+    `token_type_ids`, each (B, L) for any B and L, and gives float32 `sentence_embedding` (B, d).
+    The tokenizer truncates and pads by itself.
 
     Returns:
-        Largest absolute difference of a coordinate between onnxruntime's and PyTorch's vectors, and the least cosine.
+        Largest absolute difference of a coordinate between onnxruntime's and PyTorch's vectors, and
+        the least cosine.
 
     Raises:
-        OpencseError: A package is missing, `out` is occupied, the model has a part that is not exported, or the vectors
-            differ by more than `TOLERANCE` (fp32) or have a cosine below `MIN_COSINE` (int8). Nothing is written then.
+        OpencseError: A package is missing, `out` is occupied, the model has a part that is not
+            exported, or the vectors differ by more than `TOLERANCE` (fp32) or have a cosine below
+            `MIN_COSINE` (int8). Nothing is written then.
     """
     out, name, precision = Path(options.out).resolve(), str(options.model), options.precision
     if precision not in PRECISIONS:
-        raise OpencseError(f"there is no precision {precision!r} for ONNX", f"Choose one of {', '.join(PRECISIONS)}.")
+        raise OpencseError(
+            f"there is no precision {precision!r} for ONNX",
+            f"Choose one of {', '.join(PRECISIONS)}.",
+        )
     for package in ("onnx", "onnxscript", "onnxruntime"):
         if importlib.util.find_spec(package) is None:
-            raise OpencseError(f"the package {package} is not installed", 'pip install "opencse[onnx]"')
+            raise OpencseError(
+                f"the package {package} is not installed", 'pip install "opencse[onnx]"'
+            )
     held = {path.name for path in output_folder(out).iterdir()} if out.exists() else set()
     if others := sorted(held - {GRAPH, f"{GRAPH}.data", TOKENIZER, SETTINGS}):
-        raise OpencseError(f"{out}: already holds other files ({others[0]})", "Choose another output folder.")
+        raise OpencseError(
+            f"{out}: already holds other files ({others[0]})", "Choose another output folder."
+        )
     if held and not options.overwrite:
-        raise OpencseError(f"{out}: already holds an export", "Use --overwrite to replace it, or another folder.")
+        raise OpencseError(
+            f"{out}: already holds an export", "Use --overwrite to replace it, or another folder."
+        )
     encoder = load_encoder(name, device="cpu").eval()
     inputs = _check_model(encoder, name)
     with replaced(out, folder=True) as temporary:
         _write_graph(encoder, inputs, temporary / GRAPH, name, int8=precision == "int8")
-        encoder.tokenizer.backend_tokenizer.save(str(temporary / TOKENIZER))  # it truncates and pads since it was used
+        encoder.tokenizer.backend_tokenizer.save(
+            str(temporary / TOKENIZER)
+        )  # it truncates and pads since it was used
         maximum = encoder.max_seq_length or _NO_MAXIMUM
         settings = {
             "inputs": inputs,
@@ -91,7 +105,8 @@ def export_onnx(options: ExportOptions) -> tuple[float, float]:
             far = f"differ from PyTorch's by {difference:.1e}, and the least cosine is {cosine:.3f}"
             raise OpencseError(
                 f"{name}: in {precision}, onnxruntime's vectors {far}",
-                "Nothing was written" + ("; export this model in fp32." if precision == "int8" else "."),
+                "Nothing was written"
+                + ("; export this model in fp32." if precision == "int8" else "."),
             )
     return difference, cosine
 
@@ -121,17 +136,26 @@ class OnnxEncoder:
         folder = Path(folder)
         self.settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-        self._session = onnxruntime.InferenceSession(folder / GRAPH, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            folder / GRAPH, options, providers=["CPUExecutionProvider"]
+        )
 
-    def encode(self, texts: Sequence[str], prompt: str | None = None, batch_size: int = 32) -> np.ndarray:
+    def encode(
+        self, texts: Sequence[str], prompt: str | None = None, batch_size: int = 32
+    ) -> np.ndarray:
         """Return vectors (n, d), row i for text i; `prompt` stands before every text, by default the model's own."""
         prompt = self.settings["default_prompt"] if prompt is None else prompt
         vectors = np.empty((len(texts), self.settings["dimension"]), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # alike lengths together: little padding
+        order = sorted(
+            range(len(texts)), key=lambda row: len(texts[row])
+        )  # alike lengths together: little padding
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             tokens = self._tokenizer.encode_batch([prompt + texts[row] for row in rows])
-            feed = {name: np.array([getattr(t, INPUTS[name]) for t in tokens]) for name in self.settings["inputs"]}
+            feed = {
+                name: np.array([getattr(t, INPUTS[name]) for t in tokens])
+                for name in self.settings["inputs"]
+            }
             vectors[rows] = self._session.run(["sentence_embedding"], feed)[0]
         return vectors
 
@@ -144,8 +168,14 @@ class _Graph(nn.Module):
         self.parts = nn.ModuleList(encoder)
         self.dimension = encoder.truncate_dim
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
-        given = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        given = {
+            "input_ids": input_ids,
+            "attention_mask": attention_mask,
+            "token_type_ids": token_type_ids,
+        }
         features = {name: values for name, values in given.items() if values is not None}
         for part in self.parts:
             features = part(features)
@@ -155,27 +185,43 @@ class _Graph(nn.Module):
 def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
     """Return the names of the model's inputs, after checking that it begins with a transformer of plain text."""
     first: Any = encoder[0]
-    if not isinstance(first, Transformer) or first.modalities != ["text"] or not first.tokenizer.is_fast:
+    if (
+        not isinstance(first, Transformer)
+        or first.modalities != ["text"]
+        or not first.tokenizer.is_fast
+    ):
         problem = f"{name}: begins with a {type(first).__name__} that cannot be exported"
-        raise OpencseError(problem, "ONNX export is for transformers of plain text with a fast tokenizer.")
-    if any(encoder.prompts.values()) and not all(getattr(module, "include_prompt", True) for module in encoder):
-        problem = f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot"
+        raise OpencseError(
+            problem, "ONNX export is for transformers of plain text with a fast tokenizer."
+        )
+    if any(encoder.prompts.values()) and not all(
+        getattr(module, "include_prompt", True) for module in encoder
+    ):
+        problem = (
+            f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot"
+        )
         raise OpencseError(problem, "Use this model with sentence-transformers.")
     if (block := block_of(encoder)) is not None and block.tokenizers is not None:
         problem = f"{name}: its meaning block reads text that is cut into other tokens, which a graph cannot do"
         raise OpencseError(problem, "Use this model with sentence-transformers.")
     inputs = [key for key, value in encoder.preprocess(["a"]).items() if isinstance(value, Tensor)]
     if unknown := sorted({*inputs} - {*INPUTS}):
-        raise OpencseError(f"{name}: takes {unknown[0]}, which is not exported", f"Known inputs: {', '.join(INPUTS)}.")
+        raise OpencseError(
+            f"{name}: takes {unknown[0]}, which is not exported",
+            f"Known inputs: {', '.join(INPUTS)}.",
+        )
     return [key for key in INPUTS if key in inputs]
 
 
-def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, name: str, *, int8: bool) -> None:
+def _write_graph(
+    encoder: SentenceTransformer, inputs: list[str], path: Path, name: str, *, int8: bool
+) -> None:
     """Export in fp32 with both sizes of the inputs left open, and quantise the graph if `int8`.
 
-    Then the matrices are 8-bit integers with a scale for each output channel, and activations are quantised while the
-    graph runs (dynamic quantisation). Weights use 7 of the 8 bits, because 8 overflow on processors without VNNI.
-    All that goes into a product gets one scale, but in feed-forward layers some tokens have a hundred times as much.
+    Then the matrices are 8-bit integers with a scale for each output channel, and activations are
+    quantised while the graph runs (dynamic quantisation). Weights use 7 of the 8 bits, because 8
+    overflow on processors without VNNI. All that goes into a product gets one scale, but in
+    feed-forward layers some tokens have a hundred times as much.
     """
     for layer in encoder.modules() if int8 else ():
         if isinstance(layer, nn.Linear) and layer.in_features != layer.out_features:
@@ -198,14 +244,20 @@ def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, na
                     dynamic_shapes={key: {0: "batch", 1: "length"} for key in inputs},
                 )
         except torch.onnx.OnnxExporterError as error:
-            reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-            raise OpencseError(f"{name}: PyTorch cannot export this model ({reason[:200]})") from error
+            reason = next(
+                (line for line in str(error).splitlines() if line.strip()), type(error).__name__
+            )
+            raise OpencseError(
+                f"{name}: PyTorch cannot export this model ({reason[:200]})"
+            ) from error
         if int8:
             import onnx
             from onnxruntime.quantization import QuantType, quantize_dynamic
 
             written = onnx.load(graph)
-            del written.graph.value_info[:]  # quantisation transposes matrices, and then stumbles over their old shapes
+            del written.graph.value_info[
+                :
+            ]  # quantisation transposes matrices, and then stumbles over their old shapes
             onnx.save(written, graph, save_as_external_data=large)
             kinds = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
             quantize_dynamic(graph, path, **kinds, use_external_data_format=large)

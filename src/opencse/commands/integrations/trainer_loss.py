@@ -1,7 +1,7 @@
 """Recipes as the `loss` of a `SentenceTransformerTrainer`, for existing training scripts.
 
-The trainer has columns of text instead of views, and its checkpoints do not contain the weights of a loss. The
-consequences are listed in docs/guides/sentence-transformers.md.
+The trainer has columns of text instead of views, and its checkpoints do not contain the weights of
+a loss. The consequences are listed in docs/guides/sentence-transformers.md.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def sentence_transformers_loss(
 ) -> RecipeLoss:
     """Return the objective of a recipe as a loss for `SentenceTransformerTrainer`.
 
-    Only the views, terms, teachers and projector of the recipe are used; optimiser, schedule, batch size and maximum
-    length are the trainer's. Example:
+    Only the views, terms, teachers and projector of the recipe are used; optimiser, schedule, batch
+    size and maximum length are the trainer's. Example:
 
     ```python
     loss = opencse.sentence_transformers_loss("hince", model)
@@ -53,11 +53,13 @@ def sentence_transformers_loss(
     ```
 
     Args:
-        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are ignored).
+        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are
+            ignored).
         model: The encoder to train; its own pooling is kept.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
-        backbone: Path or name of the model, for terms that load it again (a generator called `backbone`).
+        backbone: Path or name of the model, for terms that load it again (a generator called
+            `backbone`).
 
     Raises:
         OpencseError: The recipe is invalid, or needs something that the trainer does not have.
@@ -75,7 +77,8 @@ class RecipeLoss(nn.Module):
     Attributes:
         model: The encoder, which the trainer replaces by its wrapper.
         recipe: The resolved recipe.
-        columns: Text columns that the dataset must have, in this order: the trainer passes them on without names.
+        columns: Text columns that the dataset must have, in this order: the trainer passes them on
+            without names.
         reports: Values that the terms reported in the last step.
     """
 
@@ -90,24 +93,33 @@ class RecipeLoss(nn.Module):
         if isinstance(pooler, nn.Module):  # unused: several processes would wait for its gradients
             pooler.requires_grad_(False)
         self._step = 0
-        empty = {view: (view.prompt or "{}").replace("{}", "") for view in recipe.used_views.values()}
+        empty = {
+            view: (view.prompt or "{}").replace("{}", "") for view in recipe.used_views.values()
+        }
         self._bare = {view: len(model.tokenizer(text)["input_ids"]) for view, text in empty.items()}
-        self._teachers = {name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers}
+        self._teachers = {
+            name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers
+        }
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
             width = model.get_embedding_dimension() or 0
             projector = build_projector(recipe.encoder.projector, width)
             seed, device = recipe.training.seed, model.device
-            modules = term_modules(recipe.terms, model, projector, model.tokenizer, str(backbone), seed, device)
-        self.head = LossHead(projector, Objective(recipe.terms), modules, recipe.dimensions_within(width)).to(
-            model.device
-        )
+            modules = term_modules(
+                recipe.terms, model, projector, model.tokenizer, str(backbone), seed, device
+            )
+        self.head = LossHead(
+            projector, Objective(recipe.terms), modules, recipe.dimensions_within(width)
+        ).to(model.device)
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
+    def forward(
+        self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
+    ) -> Tensor:
         """Return the weighted sum of the recipe's terms over the global batch.
 
         Args:
-            sentence_features: Token ids and attention mask of each column, in the order of `columns`.
+            sentence_features: Token ids and attention mask of each column, in the order of
+                `columns`.
             labels: Not used.
         """
         columns = list(sentence_features)
@@ -117,7 +129,9 @@ class RecipeLoss(nn.Module):
                 f"{len(self.columns)} ({', '.join(self.columns)})",
                 "Pass dataset.select_columns(loss.columns).",
             )
-        self.head.train(self.model.training)  # the trainer leaves it in training mode while it evaluates
+        self.head.train(
+            self.model.training
+        )  # the trainer leaves it in training mode while it evaluates
         batch = self._batch(dict(zip(self.columns, columns, strict=True)))
         loss, values, reports = self.head(encode(self.model, batch), batch, self._step)
         self._step += self.model.training
@@ -141,8 +155,12 @@ class RecipeLoss(nn.Module):
                 if not state.global_step:
                     return
                 if not (file := _checkpoint(args, state) / _FILE).is_file():
-                    problem = f"{file} does not exist, so that the weights of the loss would start anew"
-                    raise OpencseError(problem, "Train with loss.callback() from the start, in one output folder.")
+                    problem = (
+                        f"{file} does not exist, so that the weights of the loss would start anew"
+                    )
+                    raise OpencseError(
+                        problem, "Train with loss.callback() from the start, in one output folder."
+                    )
                 load_weights(loss.head, file)
 
             def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -162,7 +180,9 @@ class RecipeLoss(nn.Module):
         for v, (name, view) in enumerate(views.items()):
             ids, mask = columns[view.text]["input_ids"], columns[view.text]["attention_mask"]
             lengths = mask.sum(1).cpu()
-            present[name] = valid = lengths > self._bare[view] if view.optional else torch.ones(rows) > 0
+            present[name] = valid = (
+                lengths > self._bare[view] if view.optional else torch.ones(rows) > 0
+            )
             at = valid.nonzero().squeeze(1)
             if len(at):
                 group = ids[at.to(ids.device)], mask[at.to(ids.device)], None

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 
 _EXAMPLES = 6
-_RIGHT = (
-    "Right are 100 % paraphrases above negations and no negation first; below 50 %, wording counts more than meaning."
-)
+_RIGHT = "Right are 100 % paraphrases above negations and no negation first; below 50 %, wording counts more than meaning."
 
 
 def render_template(name: str, **values: Any) -> str:
@@ -66,7 +64,9 @@ def output_folder(out: str | Path) -> Path:
     return out
 
 
-def write_page(out: str | Path, name: str, page: str, data: Mapping[str, Any], file: str = "") -> Path:
+def write_page(
+    out: str | Path, name: str, page: str, data: Mapping[str, Any], file: str = ""
+) -> Path:
     """Write the data and the version as `NAME.json`, or as `file`, then `NAME.html`; return the path of the page.
 
     Raises:
@@ -102,7 +102,10 @@ def write_report(
         OpencseError: `out` is a file.
     """
     plain = {name: asdict(probed) for name, probed in models.items()}
-    scores = {name: {"settings": result.pop("settings"), "scores": result} for name, result in plain.items()}
+    scores = {
+        name: {"settings": result.pop("settings"), "scores": result}
+        for name, result in plain.items()
+    }
     data: dict[str, Any] = {"notes": notes, "models": scores}
     data |= {} if outcome is None else {"outcome": asdict(outcome)}
     data |= {} if curve is None else {"strength": asdict(curve)}
@@ -125,18 +128,25 @@ def write_report(
     return write_page(out, "report", page, data, file="probe.json")
 
 
-def _examples(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, list[tuple[str, Sequence[RetrievedText]]]]]:
+def _examples(
+    models: Mapping[str, ProbeScores],
+) -> Iterator[tuple[str, list[tuple[str, Sequence[RetrievedText]]]]]:
     """Yield a few queries with the hits of each model.
 
-    First come those on which the models differ; of these, then of the others, those for which the first model finds the
-    negation first (as in DiffCSE Table 9).
+    First come those on which the models differ; of these, then of the others, those for which the
+    first model finds the negation first (as in DiffCSE Table 9).
     """
     results = {name: probed.retrieval for name, probed in models.items() if probed.retrieval}
     if not results:
         return
     queries = next(iter(results.values())).queries
-    first = [[result.hits[row][0].relation for result in results.values()] for row in range(len(queries))]
-    order = sorted(range(len(queries)), key=lambda row: (len(set(first[row])) == 1, first[row][0] != "negation"))
+    first = [
+        [result.hits[row][0].relation for result in results.values()] for row in range(len(queries))
+    ]
+    order = sorted(
+        range(len(queries)),
+        key=lambda row: (len(set(first[row])) == 1, first[row][0] != "negation"),
+    )
     for row in order[:_EXAMPLES]:
         yield queries[row], [(name, result.hits[row]) for name, result in results.items()]
 
@@ -168,7 +178,9 @@ def save(draw: Draw, target: Path | io.BytesIO) -> None:
     from matplotlib import rc_context
 
     with rc_context(fname=_STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in another script
+        warnings.filterwarnings(
+            "ignore", message="Glyph .* missing from"
+        )  # a name in another script
         draw().savefig(target, format="svg", metadata={"Date": None}, facecolor="white")
 
 
@@ -195,7 +207,11 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]
 
     The most informative comes first. Without matplotlib there are none.
     """
-    results = {name: probed.transformations for name, probed in models.items() if probed.transformations is not None}
+    results = {
+        name: probed.transformations
+        for name, probed in models.items()
+        if probed.transformations is not None
+    }
     if not results or not can_draw():
         return
     yield (
@@ -208,7 +224,9 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]
         name: {k.kind: (k.cosines, k.error_rates) for k in result.kinds if k.kind in _COLOURS}
         for name, result in results.items()
     }
-    lowest = min((min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0)
+    lowest = min(
+        (min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0
+    )
     for name, kinds in clouds.items():
         if kinds:
             yield (
@@ -234,7 +252,9 @@ def _draw_means(results: Mapping[str, Transformations]) -> Figure:
         values = [(e.value, e.low, e.high) for e in (kind.cosine for kind in result.kinds)]
         middle, low, high = np.array(values, dtype=np.float64).T
         spread, rows = np.abs((low - middle, high - middle)), np.arange(len(kinds)) + offsets[index]
-        axes.errorbar(middle, rows, xerr=spread, fmt="osD^vP"[index % 6], markersize=5, label=short(name, 26))
+        axes.errorbar(
+            middle, rows, xerr=spread, fmt="osD^vP"[index % 6], markersize=5, label=short(name, 26)
+        )
     axes.set_yticks(range(len(kinds)), kinds)
     axes.invert_yaxis()
     axes.set_xlim(right=1.02)
@@ -253,8 +273,15 @@ def draw_scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float) -> 
     plot, axes = empty_figure(3.0 + LEGEND_ROW * len(clouds))
     for index, (label, values) in enumerate(clouds.items()):
         colour, marker = _COLOURS.get(label, f"C{index}"), "oxs^D+"[index % 6]
-        axes.scatter(*values, s=12, color=colour, marker=marker, alpha=0.65, linewidths=1, label=short(label))
-    axes.set(xlim=(lowest - 0.02, 1.02), ylim=(-0.03, 1.03), xlabel="cosine of the pair", ylabel="match error rate")
+        axes.scatter(
+            *values, s=12, color=colour, marker=marker, alpha=0.65, linewidths=1, label=short(label)
+        )
+    axes.set(
+        xlim=(lowest - 0.02, 1.02),
+        ylim=(-0.03, 1.03),
+        xlabel="cosine of the pair",
+        ylabel="match error rate",
+    )
     legend(axes)
     return plot
 
@@ -280,7 +307,8 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str) -> Figure:
     """Draw the mean over the curves of each group, in a band from the lowest to the highest.
 
     Args:
-        groups: By label, the curves of the group, one for each seed; a group without curves is left out.
+        groups: By label, the curves of the group, one for each seed; a group without curves is left
+            out.
         quantity: What the curves show, for the axis.
     """
     plot, axes = empty_figure(2.6 + LEGEND_ROW * len(groups))

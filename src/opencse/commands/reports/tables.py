@@ -17,7 +17,11 @@ from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.probe_suite import TripletResult
-from opencse.evaluation.probes.probes import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED, mean_estimate
+from opencse.evaluation.probes.probes import (
+    WEIGHTED_SUPERVISED,
+    WEIGHTED_UNSUPERVISED,
+    mean_estimate,
+)
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.result_table import Cell, Number, Table
 
@@ -33,7 +37,10 @@ def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
 
 def _headlines(scores: ProbeScores) -> Iterator[tuple[str, Number]]:
     if scores.transformations is not None:
-        yield "Paraphrase above negation", scores.transformations.paraphrase_above_negation.percent()
+        yield (
+            "Paraphrase above negation",
+            scores.transformations.paraphrase_above_negation.percent(),
+        )
     if scores.retrieval is not None:
         yield "Search finds the negation first", scores.retrieval.negation_first.percent()
     if scores.splits:
@@ -45,13 +52,19 @@ def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
     """Return the tables for which there is data."""
     filled = []
     for name, make in _MAKERS.items():
-        parts = {shown(label, 40): part for label, scores in models.items() if (part := getattr(scores, name))}
+        parts = {
+            shown(label, 40): part
+            for label, scores in models.items()
+            if (part := getattr(scores, name))
+        }
         if parts and (table := make([*parts], [*parts.values()])).rows:
             filled.append(table)
     return filled
 
 
-def triplet_rows(parts: Sequence[Sequence[TripletResult]], columns: Sequence[str] | None = None) -> list[Row]:
+def triplet_rows(
+    parts: Sequence[Sequence[TripletResult]], columns: Sequence[str] | None = None
+) -> list[Row]:
     """Return the accuracy on each set of triplets and its groups: a label, the count, and a cell for each model.
 
     Args:
@@ -61,11 +74,23 @@ def triplet_rows(parts: Sequence[Sequence[TripletResult]], columns: Sequence[str
     rows: list[Row] = []
     for sets in zip(*parts, strict=True):
         name = sets[0].name
-        rows.append((shown(name, 40), sets[0].accuracy.rows, *(result.accuracy.percent() for result in sets)))
+        rows.append(
+            (
+                shown(name, 40),
+                sets[0].accuracy.rows,
+                *(result.accuracy.percent() for result in sets),
+            )
+        )
         for group in sets[0].groups:
             if columns is None or group.partition(":")[0] in columns:
                 rates = [result.groups[group] for result in sets]
-                rows.append((shown(f"{name}, {group}", 60), rates[0].rows, *(rate.percent() for rate in rates)))
+                rows.append(
+                    (
+                        shown(f"{name}, {group}", 60),
+                        rates[0].rows,
+                        *(rate.percent() for rate in rates),
+                    )
+                )
     return rows
 
 
@@ -77,9 +102,17 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
     scores = [[task.score for task in part if task.task in STS_TASKS] for part in parts]
     averaged = len(scores[0]) > 1
     if averaged:
-        rows.append(("average of the STS tasks", "", *(Number(None if None in s else fmean(s)) for s in scores)))
+        rows.append(
+            (
+                "average of the STS tasks",
+                "",
+                *(Number(None if None in s else fmean(s)) for s in scores),
+            )
+        )
     note = "Spearman × 100 over all pairs of a set: the figures of opencse evaluate."
-    return Table(("set", "pairs", *labels), rows, "Agreement with people, whole sets", [note], int(averaged))
+    return Table(
+        ("set", "pairs", *labels), rows, "Agreement with people, whole sets", [note], int(averaged)
+    )
 
 
 def _splits(labels: list[str], parts: list[Any]) -> Table:
@@ -105,9 +138,13 @@ def _transformations(labels: list[str], parts: list[Any]) -> Table:
     rows: list[Row] = []
     for same in zip(*(part.kinds for part in parts), strict=True):
         cosines = (kind.cosine.number() for kind in same)
-        rows.append((same[0].kind, same[0].cosine.rows, Number(fmean(same[0].error_rates)), *cosines))
+        rows.append(
+            (same[0].kind, same[0].cosine.rows, Number(fmean(same[0].error_rates)), *cosines)
+        )
     rates = [part.paraphrase_above_negation for part in parts]
-    rows.append(("paraphrase above negation", rates[0].rows, "", *(rate.percent() for rate in rates)))
+    rows.append(
+        ("paraphrase above negation", rates[0].rows, "", *(rate.percent() for rate in rates))
+    )
     note = (
         "Mean cosine with the sentence, 95 % bootstrap interval over sentences. MER: match error rate, the share of "
         "words that changed. Only the negation and the random sentence have another meaning."
@@ -134,7 +171,10 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
         "(“isn't cold” for “is hot”) must be nearer than the negation and the antonym."
     )
     return Table(
-        ("set", "triplets", *labels), triplet_rows(parts), "Paraphrase or contradiction: written triplets", [note]
+        ("set", "triplets", *labels),
+        triplet_rows(parts),
+        "Paraphrase or contradiction: written triplets",
+        [note],
     )
 
 
@@ -154,8 +194,9 @@ _JOINERS = "\u200c\u200d"  # some scripts and emoji need these
 def shown(text: object, limit: int = 240) -> str:
     """Return a text as a page can show it; the template escapes it.
 
-    Longer texts are cut at `limit` characters, with their length noted. Line breaks and tabs become spaces. Control
-    characters, overrides of the reading direction, lone surrogates and the like are spelled out, as ⟨U+202E⟩.
+    Longer texts are cut at `limit` characters, with their length noted. Line breaks and tabs become
+    spaces. Control characters, overrides of the reading direction, lone surrogates and the like are
+    spelled out, as ⟨U+202E⟩.
 
     Args:
         text: Any value.
@@ -169,7 +210,13 @@ def shown(text: object, limit: int = 240) -> str:
 def _visible(character: str) -> str:
     if character in "\t\n\r\v\f\x85\u2028\u2029":
         return " "
-    if character not in _JOINERS and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn"):
+    if character not in _JOINERS and unicodedata.category(character) in (
+        "Cc",
+        "Cf",
+        "Cs",
+        "Co",
+        "Cn",
+    ):
         return f"⟨U+{ord(character):04X}⟩"
     return character
 
@@ -189,10 +236,11 @@ class Change:
         before: Score of the untouched model.
         after: Score of the trained model.
         spread: 95 % interval of the difference as text; empty if the score has none.
-        changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more, and a
-            guard lost more than the strength may cost.
+        changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1
+            points or more, and a guard lost more than the strength may cost.
         few: Number of rows, if they are too few for a claim (`opencse.foundation.numbers`).
-        allowed: Points that a guard may lose; what it loses within them is shown, but does not count as changed.
+        allowed: Points that a guard may lose; what it loses within them is shown, but does not
+            count as changed.
     """
 
     measure: str
@@ -237,7 +285,9 @@ class Outcome:
             most: Number of changes in an answer, each without its interval; None for all in full.
         """
         gains, losses = self._changed(1), self._changed(-1)
-        spent = [c for c in self.changes if not c.changed and c.allowed and c.before - c.after >= _LEAST]
+        spent = [
+            c for c in self.changes if not c.changed and c.allowed and c.before - c.after >= _LEAST
+        ]
         unharmed = "Nothing that was measured."
         if spent:
             shown_losses = "; ".join(change.short() for change in spent)
@@ -252,10 +302,18 @@ class Outcome:
 
     def table(self, most: int = 3) -> Table:
         """Return the questions with short answers, and the remarks below."""
-        return Table(("", ""), [(title, "; ".join(lines)) for title, lines in self.answers(most)], notes=self.remarks)
+        return Table(
+            ("", ""),
+            [(title, "; ".join(lines)) for title, lines in self.answers(most)],
+            notes=self.remarks,
+        )
 
     def _changed(self, sign: int) -> list[Change]:
-        changes = [change for change in self.changes if change.changed and sign * (change.after - change.before) > 0]
+        changes = [
+            change
+            for change in self.changes
+            if change.changed and sign * (change.after - change.before) > 0
+        ]
         return sorted(changes, key=lambda change: sign * (change.before - change.after))
 
     def _verdict(self, gains: int, losses: int) -> str:
@@ -271,12 +329,15 @@ class Outcome:
 
 
 def compare_outcome(
-    models: Mapping[str, ProbeScores], curve: StrengthCurve | None = None, remarks: Sequence[str] = ()
+    models: Mapping[str, ProbeScores],
+    curve: StrengthCurve | None = None,
+    remarks: Sequence[str] = (),
 ) -> Outcome:
     """Compare the scores before and after training.
 
-    A rate counts as changed if the 95 % bootstrap interval of the paired difference excludes 0; a correlation or a
-    guard, for which there is no interval, if it differs by 0.1 points. A guard may lose what the strength may cost.
+    A rate counts as changed if the 95 % bootstrap interval of the paired difference excludes 0; a
+    correlation or a guard, for which there is no interval, if it differs by 0.1 points. A guard may
+    lose what the strength may cost.
 
     Args:
         models: Scores of the untouched and of the trained model, by name.
@@ -292,11 +353,16 @@ def compare_outcome(
     ]
     if curve is not None:
         meaning = {} if first.triplets else curve.meaning  # the same sets
-        for scores, prefix, tolerance in ((curve.guards, "guard ", curve.tolerance), (meaning, "", 0.0)):
+        for scores, prefix, tolerance in (
+            (curve.guards, "guard ", curve.tolerance),
+            (meaning, "", 0.0),
+        ):
             for name, values in curve.before_and_after(scores).items():
                 plain = shown(name.removeprefix("guard-").removeprefix("dev-"), 40)
                 changes.append(_scored(f"{prefix}{plain}", *values, may_lose=tolerance))
-    few = "; ".join(f"{change.short()} ({change.few} rows)" for change in changes if change.few is not None)
+    few = "; ".join(
+        f"{change.short()} ({change.few} rows)" for change in changes if change.few is not None
+    )
     too_few = [f"Measured on too few rows to say: {few}."] if few else []
     return Outcome(
         before=shown(before, 60),
@@ -310,7 +376,11 @@ def cache_line(models: Mapping[str, ProbeScores]) -> Iterator[str]:
     """Yield what a semantic cache with each model would mistake, if the transformations were measured."""
     lines = []
     for name, scores in models.items():
-        kinds = {} if scores.transformations is None else {kind.kind: kind for kind in scores.transformations.kinds}
+        kinds = (
+            {}
+            if scores.transformations is None
+            else {kind.kind: kind for kind in scores.transformations.kinds}
+        )
         if "paraphrase" in kinds and "negation" in kinds:
             threshold = float(np.quantile(kinds["paraphrase"].cosines, 1 - _HIT))
             false = 100 * float((np.array(kinds["negation"].cosines) >= threshold).mean())
@@ -325,7 +395,9 @@ def cache_line(models: Mapping[str, ProbeScores]) -> Iterator[str]:
 def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
     """Yield the rates that are measured row by row."""
     both = first, second
-    above = [scores.transformations.rows_above for scores in both if scores.transformations is not None]
+    above = [
+        scores.transformations.rows_above for scores in both if scores.transformations is not None
+    ]
     retrieved = [scores.retrieval.hits for scores in both if scores.retrieval is not None]
     right = [[not hits or hits[0].relation != "negation" for hits in lists] for lists in retrieved]
     measured: list[tuple[str, Sequence[Sequence[bool]]]] = [
@@ -333,7 +405,9 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
         ("first hit is not the negation, %", right),
     ]
     for a, b in zip(first.triplets, second.triplets, strict=True):
-        measured.append((f"{shown(a.name, 40)}: paraphrase nearer, %", [a.rows_right, b.rows_right]))
+        measured.append(
+            (f"{shown(a.name, 40)}: paraphrase nearer, %", [a.rows_right, b.rows_right])
+        )
     for measure, rows in measured:
         if len(rows) < 2 or not rows[0] or len(rows[0]) != len(rows[1]):
             continue
@@ -349,7 +423,17 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
         )
 
 
-def _scored(measure: str, before: float, after: float, rows: int = LEAST_PAIRS, *, may_lose: float = 0.0) -> Change:
+def _scored(
+    measure: str, before: float, after: float, rows: int = LEAST_PAIRS, *, may_lose: float = 0.0
+) -> Change:
     few, lost = rows if rows < LEAST_PAIRS else None, before - after
     changed = round(abs(lost), 6) >= _LEAST and not 0 < round(lost, 1) <= may_lose
-    return Change(measure=measure, before=before, after=after, spread="", changed=changed, few=few, allowed=may_lose)
+    return Change(
+        measure=measure,
+        before=before,
+        after=after,
+        spread="",
+        changed=changed,
+        few=few,
+        allowed=may_lose,
+    )

@@ -66,16 +66,23 @@ class SentenceRewriter:
     """
 
     def __init__(self, seed: int = 0, language: ChosenLanguage | None = None) -> None:
-        self.seed, self.language = seed, language or ChosenLanguage(pack=ENGLISH, found=ENGLISH.code, asked=False)
+        self.seed, self.language = (
+            seed,
+            language or ChosenLanguage(pack=ENGLISH, found=ENGLISH.code, asked=False),
+        )
         self.pack = self.language.pack
-        self._constructors = {name: spec.open(seed=seed) for name, spec in self.pack.localise(_SPECS).items()}
+        self._constructors = {
+            name: spec.open(seed=seed) for name, spec in self.pack.localise(_SPECS).items()
+        }
 
     def __call__(self, passages: Sequence[DocumentPassage]) -> Iterator[list[RewrittenSentence]]:
         """Yield the distinct sentences of passages in random order, rewritten in every way that applies, in chunks."""
         places: dict[str, tuple[int, int]] = {}
         for number, passage in enumerate(passages):
             for position, text in enumerate(passage.sentences):
-                if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and self.pack.prose.fullmatch(text):
+                if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and self.pack.prose.fullmatch(
+                    text
+                ):
                     places.setdefault(text, (number, position))
         sentences = list(places)
         random.Random(self.seed).shuffle(sentences)
@@ -83,23 +90,39 @@ class SentenceRewriter:
             rows = [SourceRow(id=i, text=text) for i, text in enumerate(chunk)]
             views = {name: constructor(rows) for name, constructor in self._constructors.items()}
             yield [
-                self._rewritten(text, *places[text], {name: column[i].text for name, column in views.items()})
+                self._rewritten(
+                    text, *places[text], {name: column[i].text for name, column in views.items()}
+                )
                 for i, text in enumerate(chunk)
             ]
 
-    def _rewritten(self, text: str, passage: int, position: int, versions: dict[str, str | None]) -> RewrittenSentence:
+    def _rewritten(
+        self, text: str, passage: int, position: int, versions: dict[str, str | None]
+    ) -> RewrittenSentence:
         if self.pack.opposites_reworded and versions.get("negated opposite") is None:
             versions.pop("opposite", None)
-        fitting = {name: new for name, new in versions.items() if new is not None and self._fits(name, new, text)}
+        fitting = {
+            name: new
+            for name, new in versions.items()
+            if new is not None and self._fits(name, new, text)
+        }
         contradictions, rewordings = (
-            {name: new for name, new in fitting.items() if name in specs} for specs in (CONTRADICTIONS, REWORDINGS)
+            {name: new for name, new in fitting.items() if name in specs}
+            for specs in (CONTRADICTIONS, REWORDINGS)
         )
         return RewrittenSentence(passage, position, text, contradictions, rewordings)
 
     def _fits(self, name: str, new: str, text: str) -> bool:
         """Return whether a rewriting changes a text, and contradicts or rewords it as far as the language knows."""
-        kind, same = _SPECS[name].kind, takewhile(lambda pair: pair[0] == pair[1], zip(new, text, strict=False))
+        kind, same = (
+            _SPECS[name].kind,
+            takewhile(lambda pair: pair[0] == pair[1], zip(new, text, strict=False)),
+        )
         unchanged = "".join(letter for letter, _ in same)
         unfit = any(pattern.search(text) for pattern in self.pack.unfit.get(kind, ()))
-        leaves_open = any(pattern.search(unchanged) for pattern in self.pack.leaves_open.get(kind, ()))
-        return new.split() != text.split() and not (unfit or (leaves_open and name in CONTRADICTIONS))
+        leaves_open = any(
+            pattern.search(unchanged) for pattern in self.pack.leaves_open.get(kind, ())
+        )
+        return new.split() != text.split() and not (
+            unfit or (leaves_open and name in CONTRADICTIONS)
+        )

@@ -1,7 +1,8 @@
 """How often a model ranks a contradiction above a rewording, on the user's own texts.
 
-A sentence of the user's is a query. Two new texts are searched beside the user's other texts: one says the same in
-other words, one contradicts it in nearly the same words. A model that follows meaning ranks the first one higher.
+A sentence of the user's is a query. Two new texts are searched beside the user's other texts: one
+says the same in other words, one contradicts it in nearly the same words. A model that follows
+meaning ranks the first one higher.
 
 The result of `opencse check`: how often a model ranks a contradiction above a rewording.
 """
@@ -19,7 +20,12 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.evaluation import Encode, TextEmbeddings
-from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, RewrittenSentence, SentenceRewriter
+from opencse.evaluation.check.contradictions import (
+    CONTRADICTIONS,
+    REWORDINGS,
+    RewrittenSentence,
+    SentenceRewriter,
+)
 from opencse.evaluation.probes.probes import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS
@@ -72,13 +78,14 @@ class TextCheck(JupyterMixin):
         texts: Number of passages searched.
         sentences: Number of sentences parsed.
         language: Code of the likely language of the texts, None for unknown.
-        contradiction_first: Share of sentences whose contradiction ranks above the rewording, with a 95 % bootstrap
-            interval over sentences: the number to quote.
-        contradiction_first_in_passages: The same with both sentences inside their passages; None if each passage is one
-            sentence.
+        contradiction_first: Share of sentences whose contradiction ranks above the rewording, with
+            a 95 % bootstrap interval over sentences: the number to quote.
+        contradiction_first_in_passages: The same with both sentences inside their passages; None if
+            each passage is one sentence.
         accepted: Share of contradictions above `threshold`: false hits of a semantic cache with it.
         threshold: The cosine that nine of ten rewordings reach.
-        kinds: Share of searches that find the contradiction first, by kind of contradiction; Wilson intervals.
+        kinds: Share of searches that find the contradiction first, by kind of contradiction; Wilson
+            intervals.
         rewordings: The same by kind of rewording.
         examples: Searches, worst first.
         notes: Remarks for the reader.
@@ -103,7 +110,9 @@ class TextCheck(JupyterMixin):
             return f"{self.model}: not measured ({self.contradiction_first.undefined})."
         share = self.contradiction_first
         if share.rows < LEAST_ROWS:
-            return f"{self.model}: can't say, too few sentences ({share.rows}; at least {LEAST_ROWS})."
+            return (
+                f"{self.model}: can't say, too few sentences ({share.rows}; at least {LEAST_ROWS})."
+            )
         return (
             f"{self.model} finds the contradiction of a sentence before its rewording for {share.percent().figure} "
             f"of {share.rows:,} sentences (95 % interval {share.interval(0, scale=100)} %)."
@@ -117,7 +126,9 @@ class TextCheck(JupyterMixin):
         for example in self.examples[:3]:
             lines.append(Text(example.sentence, style="bold"))
             texts = (("contradiction", example.contradiction), ("rewording", example.reworded))
-            for cosine, (relation, text) in sorted(zip(example.cosines, texts, strict=True), reverse=True):
+            for cosine, (relation, text) in sorted(
+                zip(example.cosines, texts, strict=True), reverse=True
+            ):
                 lines.append(Text(f"  {cosine:.2f}  {relation:<13}  {text}"))
         said = map(Text, (*self._lines(), *self.notes))
         return Group(*lines, *self.tables(), *said, Text(self.headline(), style="bold"))
@@ -129,7 +140,9 @@ class TextCheck(JupyterMixin):
             for shares in (self.kinds, self.rewordings)
         )
         heads = ("searches", "contradiction first")
-        return Table(("contradiction by", *heads), contradicted), Table(("reworded by", *heads), reworded)
+        return Table(("contradiction by", *heads), contradicted), Table(
+            ("reworded by", *heads), reworded
+        )
 
     def _lines(self) -> Iterator[str]:
         if self.threshold is not None and self.accepted.value is not None:
@@ -156,7 +169,8 @@ def check_texts(
     Args:
         encode: From n texts to a matrix of shape (n, dim).
         passages: The user's texts.
-        rewriter: Contradicts and rewords sentences of their language; its seed is that of all sampling.
+        rewriter: Contradicts and rewords sentences of their language; its seed is that of all
+            sampling.
         limit: Maximum number of sentences with both a contradiction and a rewording.
         documents: Maximum number of passages searched; more are sampled at random.
         deadline: `time.perf_counter()` after which no more sentences are rewritten.
@@ -165,7 +179,9 @@ def check_texts(
         OpencseError: There is no text, or no sentence could be contradicted.
     """
     if not passages:
-        raise OpencseError("there is no text to check", "Give documents with at least one sentence.")
+        raise OpencseError(
+            "there is no text to check", "Give documents with at least one sentence."
+        )
     rng = np.random.default_rng(rewriter.seed)
     searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
     both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline)
@@ -176,14 +192,27 @@ def check_texts(
     ]
     texts = [passage.text for passage in searched]
     versions = [
-        text for s in (*both, *contradicted) for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
+        text
+        for s in (*both, *contradicted)
+        for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
     ]
-    inside = [_in_passage(case, searched) for case in cases if len(searched[case[0].passage].sentences) > 1]
-    distinct = list(dict.fromkeys([*texts, *versions, *(text for triple in inside for text in triple[1:])]))
+    inside = [
+        _in_passage(case, searched)
+        for case in cases
+        if len(searched[case[0].passage].sentences) > 1
+    ]
+    distinct = list(
+        dict.fromkeys([*texts, *versions, *(text for triple in inside for text in triple[1:])])
+    )
     vectors = TextEmbeddings(distinct, np.asarray(encode(distinct)))
     examples = _searches(cases, searched, vectors)
-    reworded = {kind: [(s.text, s.rewordings[kind]) for s in both if kind in s.rewordings] for kind in REWORDINGS}
-    same = {kind: vectors.paired(*zip(*pairs, strict=True)) for kind, pairs in reworded.items() if pairs}
+    reworded = {
+        kind: [(s.text, s.rewordings[kind]) for s in both if kind in s.rewordings]
+        for kind in REWORDINGS
+    }
+    same = {
+        kind: vectors.paired(*zip(*pairs, strict=True)) for kind, pairs in reworded.items() if pairs
+    }
     opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
     threshold = _threshold(same)
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
@@ -191,9 +220,13 @@ def check_texts(
         cosines = vectors.paired(*zip(*opposed, strict=True))
         accepted = rate_estimate(int((cosines >= threshold).sum()), len(cosines))
     in_passages = None
-    if any(len(passage.sentences) > 1 for passage in searched):  # with one version of its passage, or with the other
+    if any(
+        len(passage.sentences) > 1 for passage in searched
+    ):  # with one version of its passage, or with the other
         sentences, *passages_of = ([triple[side] for triple in inside] for side in range(3))
-        contradicted_first, reworded_first = (vectors.paired(sentences, variants) for variants in passages_of)
+        contradicted_first, reworded_first = (
+            vectors.paired(sentences, variants) for variants in passages_of
+        )
         in_passages = _per_sentence(sentences, (contradicted_first >= reworded_first).tolist())
     first = [example.contradiction_first for example in examples]
     return TextCheck(
@@ -212,12 +245,16 @@ def check_texts(
 
 
 def _rewrite(
-    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, limit: int, deadline: float | None
+    passages: Sequence[DocumentPassage],
+    rewriter: SentenceRewriter,
+    limit: int,
+    deadline: float | None,
 ) -> tuple[list[RewrittenSentence], list[RewrittenSentence], int]:
     """Rewrite sentences until `limit` of them have both versions, or until the deadline.
 
     Returns:
-        Sentences with both a contradiction and a rewording, those with contradictions only, and how many were parsed.
+        Sentences with both a contradiction and a rewording, those with contradictions only, and how
+        many were parsed.
 
     Raises:
         OpencseError: No sentence could be contradicted.
@@ -260,9 +297,14 @@ def _searches(
     rewordings = [sentence.rewordings[rewording] for sentence, _, rewording in cases]
     similarity = vectors.compared(sentences, [passage.text for passage in searched])
     similarity[np.arange(len(cases)), [sentence.passage for sentence, *_ in cases]] = -np.inf
-    contradiction, reworded = (vectors.paired(sentences, variants) for variants in (contradictions, rewordings))
+    contradiction, reworded = (
+        vectors.paired(sentences, variants) for variants in (contradictions, rewordings)
+    )
     nearer = [(similarity > cosines[:, None]).sum(axis=1) for cosines in (contradiction, reworded)]
-    ranks = (nearer[0] + 1 + (reworded > contradiction), nearer[1] + 1 + (contradiction >= reworded))
+    ranks = (
+        nearer[0] + 1 + (reworded > contradiction),
+        nearer[1] + 1 + (contradiction >= reworded),
+    )
     return [
         SearchExample(
             kind=kind,
@@ -289,7 +331,9 @@ def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool])
 
 def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[str, Estimate]:
     """Return how often the contradiction ranks first, for each kind of contradiction or rewording that occurs."""
-    outcomes: dict[str, list[bool]] = {kind: [] for kind in (*CONTRADICTIONS, *REWORDINGS) if kind in kinds}
+    outcomes: dict[str, list[bool]] = {
+        kind: [] for kind in (*CONTRADICTIONS, *REWORDINGS) if kind in kinds
+    }
     for kind, first in zip(kinds, contradiction_first, strict=True):
         outcomes[kind].append(first)
     return {kind: rate_estimate(sum(values), len(values)) for kind, values in outcomes.items()}

@@ -8,8 +8,19 @@
 | `TripletSet` | written for opencse (docs/data/development-sets.md) |
 """
 
-from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, load_probe_data, run_probes
-from opencse.evaluation.probes.probes import ProbeSentences, Retrieval, Transformations, load_probe_sts, read_sentences
+from opencse.evaluation.probes.probe_suite import (
+    ProbeData,
+    ProbeScores,
+    load_probe_data,
+    run_probes,
+)
+from opencse.evaluation.probes.probes import (
+    ProbeSentences,
+    Retrieval,
+    Transformations,
+    load_probe_sts,
+    read_sentences,
+)
 
 __all__ = [
     "ProbeData",

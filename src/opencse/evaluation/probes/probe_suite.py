@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from opencse.evaluation import Encode, ScoredPairs, TaskResult, TextEmbeddings, distinct_texts, read_pairs
+from opencse.evaluation import (
+    Encode,
+    ScoredPairs,
+    TaskResult,
+    TextEmbeddings,
+    distinct_texts,
+    read_pairs,
+)
 from opencse.evaluation.probes.probes import (
     SPLITS,
     Estimate,
@@ -54,7 +61,10 @@ class ProbeData:
 
 
 def load_probe_data(
-    *, data: str | Path | None = None, pairs: Sequence[str | Path] = (), sentences: str | Path | None = None
+    *,
+    data: str | Path | None = None,
+    pairs: Sequence[str | Path] = (),
+    sentences: str | Path | None = None,
 ) -> ProbeData:
     """Read the data of the probes.
 
@@ -70,13 +80,19 @@ def load_probe_data(
     antonyms = replace(read_triplets(ASSETS / "probe" / "antonyms.tsv"), name="negated antonyms")
     own = read_sentences(sentences)
     drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
-    notes = [f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"]
+    notes = [
+        f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"
+    ]
     if data is None:
         tasks, split_sets, missing = list[ScoredPairs](), list[ScoredPairs](), dict[str, str]()
-        notes.append("No STS data was given (--data), so agreement with people was not measured on them.")
+        notes.append(
+            "No STS data was given (--data), so agreement with people was not measured on them."
+        )
     else:
         tasks, split_sets, missing = load_probe_sts(data)
-        notes.append(f"STS text: {tasks[0].text}. Published figures are for senteval, tokenised and lower-cased.")
+        notes.append(
+            f"STS text: {tasks[0].text}. Published figures are for senteval, tokenised and lower-cased."
+        )
     notes += [f"Not among the STS sets: {name} ({reason})." for name, reason in missing.items()]
     return ProbeData(
         sts=tasks,
@@ -94,11 +110,14 @@ class ProbeScores:
 
     Attributes:
         sts: Results of the STS tasks and of the user's scored pairs.
-        splits: Correlation on consistent and opposed pairs of STS sets, or else of the user's; last their average.
+        splits: Correlation on consistent and opposed pairs of STS sets, or else of the user's; last
+            their average.
         transformations: Cosines by transformation of a sentence.
         retrieval: Retrieval among paraphrases and negations.
-        triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
-        settings: What the scores depend on: weights hash, pooling, …; empty if it was not asked for.
+        triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the
+            negated antonyms.
+        settings: What the scores depend on: weights hash, pooling, …; empty if it was not asked
+            for.
     """
 
     sts: tuple[TaskResult, ...]
@@ -109,13 +128,16 @@ class ProbeScores:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_probes(data: ProbeData, encode: Encode, similarity: Similarity | None = None) -> ProbeScores:
+def run_probes(
+    data: ProbeData, encode: Encode, similarity: Similarity | None = None
+) -> ProbeScores:
     """Encode every distinct text once, and run all probes that the data allows on the vectors.
 
     Args:
         data: What to probe on.
         encode: From n texts to a matrix of shape (n, dim).
-        similarity: By what texts are compared, and the first hits of a search sorted; None for the cosine.
+        similarity: By what texts are compared, and the first hits of a search sorted; None for the
+            cosine.
 
     Raises:
         OpencseError: There is nothing to measure, or two sets have one name.
@@ -123,18 +145,36 @@ def run_probes(data: ProbeData, encode: Encode, similarity: Similarity | None = 
     scored, sentences = [*data.sts, *data.pairs], data.sentences
     name, count = Counter(pairs.name for pairs in scored).most_common(1)[0] if scored else ("", 1)
     if count > 1:
-        raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
-    texts = distinct_texts([*scored, *data.split_sets, *data.triplets, *([] if sentences is None else [sentences])])
+        raise OpencseError(
+            f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name."
+        )
+    texts = distinct_texts(
+        [*scored, *data.split_sets, *data.triplets, *([] if sentences is None else [sentences])]
+    )
     if not texts:
-        raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
-    embeddings, sets = TextEmbeddings(texts, np.asarray(encode(texts)), similarity), data.split_sets or data.pairs
-    average = f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2" if data.split_sets else "all sets"
+        raise OpencseError(
+            "there is nothing to probe", "Give scored pairs, or sentences with transformations."
+        )
+    embeddings, sets = (
+        TextEmbeddings(texts, np.asarray(encode(texts)), similarity),
+        data.split_sets or data.pairs,
+    )
+    average = (
+        f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2"
+        if data.split_sets
+        else "all sets"
+    )
     return ProbeScores(
         sts=tuple(pairs.score(embeddings) for pairs in scored),
         splits=split_results(sets, embeddings, average) if sets else (),
-        transformations=None if sentences is None else transformation_cosines(sentences, embeddings),
+        transformations=None
+        if sentences is None
+        else transformation_cosines(sentences, embeddings),
         retrieval=None if sentences is None else search_versions(sentences, embeddings),
-        triplets=tuple(_triplet_result(triplets, triplets.margins(embeddings) > 0) for triplets in data.triplets),
+        triplets=tuple(
+            _triplet_result(triplets, triplets.margins(embeddings) > 0)
+            for triplets in data.triplets
+        ),
     )
 
 
@@ -150,7 +190,9 @@ def short_names(models: Sequence[str]) -> list[str]:
         pieces = path.resolve().parts if os.path.isdir(path) else path.parts
         parts.append(pieces[:-1] if pieces[-1:] == ("model",) and len(pieces) > 1 else pieces)
     if len(set(parts)) < len(parts):
-        name = next(name for name, pieces in zip(models, parts, strict=True) if parts.count(pieces) > 1)
+        name = next(
+            name for name, pieces in zip(models, parts, strict=True) if parts.count(pieces) > 1
+        )
         raise OpencseError(f"the model {name} is named twice", "Name it once.")
     for count in range(1, max(map(len, parts), default=1)):
         short = ["/".join(pieces[-count:]) for pieces in parts]
@@ -182,7 +224,9 @@ def _triplet_result(data: TripletSet, nearer: np.ndarray) -> TripletResult:
     for row, triplet in enumerate(data.triplets):
         choices.setdefault((triplet.anchor, triplet.positive), []).append(row)
     right = np.array([nearer[rows].all() for rows in choices.values()])
-    groups = replace(data, triplets=tuple(data.triplets[rows[0]] for rows in choices.values())).groups()
+    groups = replace(
+        data, triplets=tuple(data.triplets[rows[0]] for rows in choices.values())
+    ).groups()
     return TripletResult(
         name=data.name,
         accuracy=mean_estimate(right),

@@ -1,7 +1,7 @@
 """The probes: scored pairs whose wording misleads (OssCSE §3.3), and sentences with their versions.
 
-The versions are measured by their cosines (OssCSE §3.1) and by a search among them (DiffCSE Table 9). What is measured
-on few rows is an estimate with a confidence interval.
+The versions are measured by their cosines (OssCSE §3.1) and by a search among them (DiffCSE Table
+9). What is measured on few rows is an estimate with a confidence interval.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ WEIGHTED_SUPERVISED = (0.8891, 0.6152)
 """OssCSE Table 3: average over the sets weighted by their pairs, consistent and opposed."""
 
 
-def load_probe_sts(source: str | Path) -> tuple[list[ScoredPairs], list[ScoredPairs], dict[str, str]]:
+def load_probe_sts(
+    source: str | Path,
+) -> tuple[list[ScoredPairs], list[ScoredPairs], dict[str, str]]:
     """Load the seven STS tasks and the sets of OssCSE Table 2, on which surface bias is measured.
 
     Args:
         source: As for `opencse.evaluation.load_sts`.
 
     Returns:
-        The tasks; the sets of the table: subsets of the tasks and two parts of STS-B; and why the other ones are
-        missing, by name. The training part of STS-B, which evaluation does not need, may be absent.
+        The tasks; the sets of the table: subsets of the tasks and two parts of STS-B; and why the
+        other ones are missing, by name. The training part of STS-B, which evaluation does not need,
+        may be absent.
 
     Raises:
         OpencseError: As `load_sts`.
@@ -52,12 +55,17 @@ def load_probe_sts(source: str | Path) -> tuple[list[ScoredPairs], list[ScoredPa
     tasks, missing = load_sts(source), dict[str, str]()
     sets = [part for task in tasks for part in _by_subset(task)]
     try:
-        sets += [replace(pairs, name="STS-B train") for pairs in load_sts(source, tasks=["STS-B"], split="train")]
+        sets += [
+            replace(pairs, name="STS-B train")
+            for pairs in load_sts(source, tasks=["STS-B"], split="train")
+        ]
     except OpencseError as error:
         missing["STS-B train"] = error.problem
     sets = [replace(pairs, name="STS-B test") if pairs.name == "STS-B" else pairs for pairs in sets]
     listed = {pairs.name: pairs for pairs in sets if pairs.name in SPLITS}
-    missing |= {name: "the source has no such subset" for name in SPLITS if name not in {*listed, *missing}}
+    missing |= {
+        name: "the source has no such subset" for name in SPLITS if name not in {*listed, *missing}
+    }
     return tasks, list(listed.values()), missing
 
 
@@ -108,10 +116,16 @@ def split_results(
         split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
         sides = [(pairs.gold[part], cosine[part]) for part in (split.consistent, ~split.consistent)]
         first, second = (
-            Estimate(value=spearman(*side), rows=len(side[0]), undefined=why_undefined(*side) or "") for side in sides
+            Estimate(value=spearman(*side), rows=len(side[0]), undefined=why_undefined(*side) or "")
+            for side in sides
         )
-        results.append(SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate))
-    averages = weighted([result.consistent for result in results]), weighted([result.opposed for result in results])
+        results.append(
+            SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate)
+        )
+    averages = (
+        weighted([result.consistent for result in results]),
+        weighted([result.opposed for result in results]),
+    )
     return (*results, SplitResult(average, *averages))
 
 
@@ -156,46 +170,63 @@ class ProbeSentences:
         """Return the row numbers that have this version, their sentences, and the versions."""
         cells = self.versions[column]
         rows = [row for row, cell in enumerate(cells) if cell is not None]
-        return np.array(rows, dtype=np.int64), [self.anchors[r] for r in rows], [str(cells[r]) for r in rows]
+        return (
+            np.array(rows, dtype=np.int64),
+            [self.anchors[r] for r in rows],
+            [str(cells[r]) for r in rows],
+        )
 
 
 def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> ProbeSentences:
     """Read sentences and their versions.
 
     Args:
-        path: Any format of `opencse.text.corpus` that has columns, or a folder of built views. The column `sentence` or
-            `text` holds the sentences, and columns named as in `KINDS` their transformations. None is the sentences
-            that come with the package.
+        path: Any format of `opencse.text.corpus` that has columns, or a folder of built views. The
+            column `sentence` or `text` holds the sentences, and columns named as in `KINDS` their
+            transformations. None is the sentences that come with the package.
         limit: Maximum number of rows; more are sampled at random.
 
     Raises:
-        OpencseError: There is no such file, it has no column of sentences, no version of them, or no usable row.
+        OpencseError: There is no such file, it has no column of sentences, no version of them, or
+            no usable row.
     """
     path = ASSETS / "probe" / "transformations.tsv" if path is None else Path(path)
     corpus = Corpus(path)
     names = corpus.columns
     anchor = next((name for name in _ANCHORS if name in names), None)
     if anchor is None:
-        raise OpencseError(f"{path}: no column 'sentence' or 'text' among {', '.join(names) or 'none'}", "Name it so.")
+        raise OpencseError(
+            f"{path}: no column 'sentence' or 'text' among {', '.join(names) or 'none'}",
+            "Name it so.",
+        )
     columns = [name for name in names if name in KINDS]
-    if {"substitution.overlap", "substitution.tokens_in"} & {*names}:  # SAN's hard negative, not OssCSE's
+    if {"substitution.overlap", "substitution.tokens_in"} & {
+        *names
+    }:  # SAN's hard negative, not OssCSE's
         columns.remove("substitution")
     if not columns:
         raise OpencseError(
-            f"{path}: no transformed version of the sentences", f"Add at least one of the columns {', '.join(KINDS)}."
+            f"{path}: no transformed version of the sentences",
+            f"Add at least one of the columns {', '.join(KINDS)}.",
         )
     rows = [row for row in corpus.rows((anchor, *columns)) if row[0] is not None]
     if not rows:
         raise OpencseError(f"{path}: holds no sentence", "Give at least one row.")
     total = len(rows)
     if total > limit:
-        rows = [rows[i] for i in np.sort(np.random.default_rng(0).choice(total, limit, replace=False))]
+        rows = [
+            rows[i] for i in np.sort(np.random.default_rng(0).choice(total, limit, replace=False))
+        ]
     anchors, *cells = zip(*rows, strict=True)
     versions = {
-        column: texts for column, texts in zip(columns, cells, strict=True) if any(cell is not None for cell in texts)
+        column: texts
+        for column, texts in zip(columns, cells, strict=True)
+        if any(cell is not None for cell in texts)
     }
     if not versions:
-        raise OpencseError(f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them.")
+        raise OpencseError(
+            f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them."
+        )
     return ProbeSentences(name=path.name, anchors=anchors, versions=versions, total=total)
 
 
@@ -205,7 +236,8 @@ class TransformationCosines:
 
     Attributes:
         kind: Name of the transformation.
-        cosine: Mean cosine of sentence and transformation, with a bootstrap interval over sentences.
+        cosine: Mean cosine of sentence and transformation, with a bootstrap interval over
+            sentences.
         cosines: Each cosine, in the order of `error_rates`.
         error_rates: Each match error rate, the share of words that changed.
     """
@@ -222,8 +254,8 @@ class Transformations:
 
     Attributes:
         kinds: The transformations that the sentences have.
-        paraphrase_above_negation: Share of sentences whose paraphrase is closer than their negation; a tie does not
-            count as above.
+        paraphrase_above_negation: Share of sentences whose paraphrase is closer than their
+            negation; a tie does not count as above.
         rows_above: For each sentence with both, in order: whether the paraphrase is above.
     """
 
@@ -232,13 +264,17 @@ class Transformations:
     rows_above: tuple[bool, ...]
 
 
-def transformation_cosines(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Transformations:
+def transformation_cosines(
+    sentences: ProbeSentences, embeddings: TextEmbeddings
+) -> Transformations:
     """Return the cosines of sentences with their versions, by transformation."""
     pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
     cosines = {kind: embeddings.paired(first, second) for kind, (_, first, second) in pairs.items()}
     above = np.zeros(0, dtype=bool)  # of sentences that have both
     if {"paraphrase", "negation"} <= cosines.keys():
-        _, reworded, negated = np.intersect1d(pairs["paraphrase"][0], pairs["negation"][0], return_indices=True)
+        _, reworded, negated = np.intersect1d(
+            pairs["paraphrase"][0], pairs["negation"][0], return_indices=True
+        )
         above = cosines["paraphrase"][reworded] > cosines["negation"][negated]
     kinds = []
     for kind, (_, first, second) in pairs.items():
@@ -290,22 +326,43 @@ class Retrieval:
 
 def search_versions(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Retrieval:
     """Search for each sentence that has a paraphrase and a negation, among all such sentences and both versions."""
-    versions = [sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")]
-    whole = [row for row in zip(sentences.anchors, *versions, strict=True) if all(row) and len({*row}) == 3]
-    rows = list({row[0]: row for row in whole}.values())  # a sentence that occurs twice is one query
+    versions = [
+        sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")
+    ]
+    whole = [
+        row
+        for row in zip(sentences.anchors, *versions, strict=True)
+        if all(row) and len({*row}) == 3
+    ]
+    rows = list(
+        {row[0]: row for row in whole}.values()
+    )  # a sentence that occurs twice is one query
     texts = list(dict.fromkeys(text for row in rows for text in row if text))
     hits = []
     if rows:
-        corpus, position = unit_rows(embeddings(texts), np.float64), {text: index for index, text in enumerate(texts)}
+        corpus, position = (
+            unit_rows(embeddings(texts), np.float64),
+            {text: index for index, text in enumerate(texts)},
+        )
         own = np.array([position[query] for query, *_ in rows])
         results = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own, embeddings.similarity)
         for (_, paraphrase, negation), places, cosines in zip(rows, *results, strict=True):
             relation = {paraphrase: "paraphrase", negation: "negation"}
-            nearest = ((texts[place], round(float(cosine), 4)) for place, cosine in zip(places, cosines, strict=True))
-            hits.append(tuple(RetrievedText(text, relation.get(text, "other"), cosine) for text, cosine in nearest))
+            nearest = (
+                (texts[place], round(float(cosine), 4))
+                for place, cosine in zip(places, cosines, strict=True)
+            )
+            hits.append(
+                tuple(
+                    RetrievedText(text, relation.get(text, "other"), cosine)
+                    for text, cosine in nearest
+                )
+            )
     relations = [[hit.relation for hit in row] for row in hits]
     return Retrieval(
-        paraphrase_first=mean_estimate([row[0] == "paraphrase" for row in relations], empty=_NO_ROW),
+        paraphrase_first=mean_estimate(
+            [row[0] == "paraphrase" for row in relations], empty=_NO_ROW
+        ),
         negation_first=mean_estimate([row[0] == "negation" for row in relations], empty=_NO_ROW),
         recall=mean_estimate(["paraphrase" in row for row in relations], empty=_NO_ROW),
         corpus=len(texts),
@@ -366,7 +423,9 @@ def mean_estimate(values: np.ndarray | Sequence[float], *, empty: str = "no row"
     if not len(values):
         return Estimate(value=None, rows=0, undefined=empty)
     rng = np.random.default_rng(0)
-    means = np.array([values[rng.integers(0, len(values), len(values))].mean() for _ in range(_RESAMPLES)])
+    means = np.array(
+        [values[rng.integers(0, len(values), len(values))].mean() for _ in range(_RESAMPLES)]
+    )
     low, high = np.percentile(means, [2.5, 97.5])
     return Estimate(value=float(values.mean()), rows=len(values), low=float(low), high=float(high))
 
@@ -376,7 +435,9 @@ def rate_estimate(hits: int, rows: int) -> Estimate:
     if not rows:
         return Estimate(value=None, rows=0, undefined="no row")
     interval = binomtest(hits, rows).proportion_ci(method="wilson")
-    return Estimate(value=hits / rows, rows=rows, low=float(interval.low), high=float(interval.high))
+    return Estimate(
+        value=hits / rows, rows=rows, low=float(interval.low), high=float(interval.high)
+    )
 
 
 def weighted(estimates: list[Estimate]) -> Estimate:
@@ -386,4 +447,7 @@ def weighted(estimates: list[Estimate]) -> Estimate:
     if missing or not rows:
         reason = f"undefined in {len(missing)} of {len(estimates)} sets" if estimates else "no set"
         return Estimate(value=None, rows=rows, undefined=reason)
-    return Estimate(value=sum(estimate.rows * float(estimate.value or 0) for estimate in estimates) / rows, rows=rows)
+    return Estimate(
+        value=sum(estimate.rows * float(estimate.value or 0) for estimate in estimates) / rows,
+        rows=rows,
+    )

@@ -48,7 +48,9 @@ def missing_specs(
     return {name: spec for name, spec in specs.items() if name in names}
 
 
-def chosen_specs(specs: Mapping[str, ConstructorSpec], only: Collection[str]) -> dict[str, ConstructorSpec]:
+def chosen_specs(
+    specs: Mapping[str, ConstructorSpec], only: Collection[str]
+) -> dict[str, ConstructorSpec]:
     """Return the constructors that a user chose by name or by column, and the constructors that these depend on.
 
     Raises:
@@ -57,8 +59,14 @@ def chosen_specs(specs: Mapping[str, ConstructorSpec], only: Collection[str]) ->
     maker = column_makers(specs)
     for name in only:
         if name not in maker and name not in specs:
-            raise OpencseError(f"--only {name}: no such column", f"The recipe builds {', '.join(specs)}.")
-    columns = [column for name in only for column in (specs[name].columns(name) if name in specs else (name,))]
+            raise OpencseError(
+                f"--only {name}: no such column", f"The recipe builds {', '.join(specs)}."
+            )
+    columns = [
+        column
+        for name in only
+        for column in (specs[name].columns(name) if name in specs else (name,))
+    ]
     return missing_specs(specs, columns)
 
 
@@ -71,11 +79,15 @@ def built_by_opencse(specs: Mapping[str, ConstructorSpec], present: Collection[s
         specs: Constructors by name, as in a recipe's `[build]`.
         present: Columns of the corpus.
     """
-    return any(f"{column}.rule" in present for name, spec in specs.items() for column in spec.columns(name))
+    return any(
+        f"{column}.rule" in present for name, spec in specs.items() for column in spec.columns(name)
+    )
 
 
 def with_models(
-    specs: Mapping[str, ConstructorSpec], models: Mapping[str, Backbone], pooling: Pooling = "backbone"
+    specs: Mapping[str, ConstructorSpec],
+    models: Mapping[str, Backbone],
+    pooling: Pooling = "backbone",
 ) -> dict[str, ConstructorSpec]:
     """Return the constructors with the names of models in place of their roles, for those that mine.
 
@@ -89,7 +101,9 @@ def with_models(
         if not isinstance(spec, EmbeddingSpec) or spec.model not in models:
             continue
         own = spec.pooling == "backbone" and spec.model == "backbone"
-        resolved[name] = replace(spec, model=models[spec.model].name, pooling=pooling if own else spec.pooling)
+        resolved[name] = replace(
+            spec, model=models[spec.model].name, pooling=pooling if own else spec.pooling
+        )
     return resolved
 
 
@@ -102,13 +116,22 @@ def add_columns(corpus: Corpus, built: Corpus, columns: Sequence[str]) -> Corpus
         columns: Columns of the corpus to add; of two with one name, the built one is kept.
 
     Returns:
-        `built` if there is nothing to add, else the file `joined.parquet` beside its folder, whose files are its rows.
+        `built` if there is nothing to add, else the file `joined.parquet` beside its folder, whose
+        files are its rows.
     """
-    table = pa.concat_tables([read_parquet(part) for part in sorted(built.path.glob("part-*.parquet"))])
-    added = [column for column in columns if column in corpus.columns and column not in table.column_names]
+    table = pa.concat_tables(
+        [read_parquet(part) for part in sorted(built.path.glob("part-*.parquet"))]
+    )
+    added = [
+        column
+        for column in columns
+        if column in corpus.columns and column not in table.column_names
+    ]
     if not added:
         return built
-    rows = [row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None]  # as in the builder
+    rows = [
+        row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None
+    ]  # as in the builder
     for column, cells in zip(added, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
     joined = built.path.with_name("joined.parquet")
@@ -122,7 +145,10 @@ def skipped_lines(built: Corpus, specs: Mapping[str, ConstructorSpec]) -> Iterat
     for name, spec in specs.items():
         if isinstance(spec, HardNegatives) and spec.max_ratio is not None:
             column = f"{spec.columns(name)[0]}.skipped"
-            parts = [read_parquet(part, columns=[column]) for part in sorted(built.path.glob("part-*.parquet"))]
+            parts = [
+                read_parquet(part, columns=[column])
+                for part in sorted(built.path.glob("part-*.parquet"))
+            ]
             counts = pa.concat_tables(parts)[column].to_numpy()
             yield (
                 f"{name}: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as likely false "
@@ -149,11 +175,12 @@ def recipe_for_corpus(
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         paraphrases: The user's table of paraphrases.
-        trained_block: Whether the backbone has a meaning block that goes on learning; asked if that matters.
+        trained_block: Whether the backbone has a meaning block that goes on learning; asked if that
+            matters.
 
     Raises:
-        OpencseError: The recipe is invalid, uses no paraphrases although the user brings some, or builds a view with a
-            model that is not on this machine.
+        OpencseError: The recipe is invalid, uses no paraphrases although the user brings some, or
+            builds a view with a model that is not on this machine.
     """
     file = RecipeFile.read(name)
     source = paraphrase_settings(paraphrases, file.layers["with"].get("paraphrases", {}))
@@ -177,8 +204,8 @@ class RowSources:
     """What rows are made with, beside the corpus.
 
     Attributes:
-        models: Models to mine with, by the name that constructors give them: `backbone`, the model to be trained, and
-            the recipe's first stages.
+        models: Models to mine with, by the name that constructors give them: `backbone`, the model
+            to be trained, and the recipe's first stages.
         paraphrases: The user's table of paraphrases, whose sentences join the sample.
         pack: Rules of the language of the corpus.
         keep: Keep the parts of an interrupted build.
@@ -190,12 +217,15 @@ class RowSources:
     keep: bool = True
 
 
-def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources, notify: Notify) -> Corpus:
+def prepare_rows(
+    recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources, notify: Notify
+) -> Corpus:
     """Return the rows to train on: the corpus itself, or files in `out` that are made from it.
 
-    1. `corpus.parquet`: a sample of the sentences, some cut to their main clause (`[corpus]` of the recipe).
-    2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`); `joined.parquet` has
-       those of the corpus, too.
+    1. `corpus.parquet`: a sample of the sentences, some cut to their main clause (`[corpus]` of the
+    recipe).
+    2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`);
+       `joined.parquet` has those of the corpus, too.
     3. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
 
     A step is left out if the recipe does not ask for it, or if the corpus already has its result.
@@ -211,20 +241,33 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
         The rows, under the name of the corpus.
 
     Raises:
-        OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
+        OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture
+            finds no sentence.
     """
     seed = recipe.training.seed
     complete = recipe.build and not missing_specs(recipe.build, recipe.columns, corpus.columns)
-    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus.columns)
+    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(
+        recipe.build, corpus.columns
+    )
     if not complete and not (whole and sources.paraphrases is None):
         path, table = out / "corpus.parquet", sources.paraphrases
-        corpus = sample(corpus, recipe.corpus, path, table=table, seed=seed, pack=sources.pack, columns=recipe.columns)
+        corpus = sample(
+            corpus,
+            recipe.corpus,
+            path,
+            table=table,
+            seed=seed,
+            pack=sources.pack,
+            columns=recipe.columns,
+        )
     if missing := missing_specs(recipe.build, recipe.columns, corpus.columns):
         notify(f"building {', '.join(missing)}")
         pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
         specs = sources.pack.localise(with_models(missing, sources.models, pooling))
         models = list(sources.models.values())
-        built = build_views(corpus, specs, out / "views", seed=seed, resume=sources.keep, models=models)
+        built = build_views(
+            corpus, specs, out / "views", seed=seed, resume=sources.keep, models=models
+        )
         for line in skipped_lines(built, specs):
             notify(line)
         corpus = add_columns(corpus, built, list(recipe.columns))
@@ -244,8 +287,8 @@ def mix_rows(
 ) -> Corpus:
     """Write the training rows, with the columns `text`, every view that a part keeps, and `part`, the part's name.
 
-    A sentence can occur in several parts, with different views. A part with fewer sentences than rows repeats all of
-    them equally often; a part without sentences is left out.
+    A sentence can occur in several parts, with different views. A part with fewer sentences than
+    rows repeats all of them equally often; a part without sentences is left out.
 
     Args:
         built: Sentences and views.
@@ -266,11 +309,15 @@ def mix_rows(
     rows: list[Row] = []
     without_rows: list[str] = []
     for name, part in parts.items():
-        needed, cells = ([columns.index(c) + 1 for c in names] for names in (part.needs, (*part.needs, *part.keeps)))
+        needed, cells = (
+            [columns.index(c) + 1 for c in names]
+            for names in (part.needs, (*part.needs, *part.keeps))
+        )
         fitting = [
             row
             for row in sentences
-            if all(row[i] for i in needed) and (part.words is None or len((row[0] or "").split()) <= part.words)
+            if all(row[i] for i in needed)
+            and (part.words is None or len((row[0] or "").split()) <= part.words)
         ]
         if not fitting:
             needs = [f"needs {' and '.join(part.needs)}"] if part.needs else []
@@ -281,7 +328,10 @@ def mix_rows(
         rng = random.Random(f"{seed} {name}")
         while len(drawn) < part.rows:
             drawn += rng.sample(fitting, min(part.rows - len(drawn), len(fitting)))
-        rows += [(row[0], *(row[i] if i in cells else None for i in range(1, len(row))), name) for row in drawn]
+        rows += [
+            (row[0], *(row[i] if i in cells else None for i in range(1, len(row))), name)
+            for row in drawn
+        ]
     if not rows:
         raise OpencseError(
             f"none of the {len(sentences)} sentences fits any part of the training rows: {', '.join(without_rows)}",

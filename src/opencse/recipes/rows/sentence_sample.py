@@ -40,16 +40,19 @@ def sample(
 ) -> Corpus:
     """Write a sample of a corpus, for which the views of a recipe are built.
 
-    Up to `settings.paraphrases` sentences of a table of paraphrases are added to the `settings.rows` that are sampled.
+    Up to `settings.paraphrases` sentences of a table of paraphrases are added to the
+    `settings.rows` that are sampled.
 
     Args:
         corpus: Raw sentences.
         settings: Size of the sample, and share of the sentences to cut.
-        out: The Parquet file to write, with the column `text`; not written again if it was made from the same input.
+        out: The Parquet file to write, with the column `text`; not written again if it was made
+            from the same input.
         table: A table of sentences and paraphrases.
         seed: Seed of the sample, of the choice of sentences to cut, and of the order.
         pack: Rules of the language of the sentences.
-        columns: Columns of the corpus to keep, where sentences are only drawn, not cut or chosen by their words.
+        columns: Columns of the corpus to keep, where sentences are only drawn, not cut or chosen by
+            their words.
 
     Returns:
         The sample, opened, under the name of the corpus.
@@ -58,9 +61,15 @@ def sample(
         OpencseError: The corpus or the table cannot be read, or there is no sentence.
     """
     sources = [corpus.content_hash, content_hash(table) if table is not None else ""]
-    words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
+    words = (
+        hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
+    )
     language = [] if pack is ENGLISH else [pack.code, pack.syntax]
-    more = [] if settings.clauses or settings.opposites else [n for n in columns if n in corpus.columns and n != "text"]
+    more = (
+        []
+        if settings.clauses or settings.opposites
+        else [n for n in columns if n in corpus.columns and n != "text"]
+    )
     sizes = [settings.rows, settings.opposites, *([] if table is None else [settings.paraphrases])]
     made_from = hashlib.sha256(
         json.dumps([sources, *sizes, words, settings.clauses, seed, *language, *more]).encode()
@@ -77,7 +86,10 @@ def sample(
                 balanced.offer(text)
         drawn, opposed = list(dict.fromkeys(plain.kept)), balanced.kept()
     with timed("parsing and rewriting"):
-        whole = [*_cut(drawn, settings.clauses, rng, pack), *_statements(opposed, settings.clauses, rng, pack)]
+        whole = [
+            *_cut(drawn, settings.clauses, rng, pack),
+            *_statements(opposed, settings.clauses, rng, pack),
+        ]
         texts = list(dict.fromkeys(whole))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
@@ -86,7 +98,10 @@ def sample(
             paraphrased.offer(text)
         texts += paraphrased.kept
     if not texts:
-        raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
+        raise OpencseError(
+            f"{corpus.path} has no sentence",
+            "Give a corpus with at least one line that is not blank.",
+        )
     rng.shuffle(texts)
     cells: dict[str, Row] = dict.fromkeys(texts, (None,) * len(more))
     if more:
@@ -114,14 +129,15 @@ class _Reservoir:
 class _Balanced:
     """A sample of a stream in which all adjectives with an opposite are equally frequent, if the stream allows it.
 
-    Verbs with a complementary opposite ("to accept") are also equally frequent, at a higher rate than adjectives. A
-    word is left out if its opposite never occurs in the stream: "thematic" has the opposite "unthematic" by its form,
-    but nobody uses it.
+    Verbs with a complementary opposite ("to accept") are also equally frequent, at a higher rate
+    than adjectives. A word is left out if its opposite never occurs in the stream: "thematic" has
+    the opposite "unthematic" by its form, but nobody uses it.
     """
 
     def __init__(self, size: int, rng: random.Random, pack: LanguagePack) -> None:
         self._size, self._rng, self._opposed_words = size, rng, pack.opposed_words
-        # Sentences of one adjective. A stream with fewer than 200 adjectives gives fewer than `size` sentences.
+        # Sentences of one adjective. A stream with fewer than 200 adjectives gives fewer than
+        # `size` sentences.
         self._rounds = max(_LEAST_EACH, size // 200)
         self._reservoirs: dict[str, _Reservoir] = {}
         self._opposite: dict[str, str] = {}
@@ -129,7 +145,9 @@ class _Balanced:
     def offer(self, text: str) -> None:
         for word, opposite in self._opposed_words(text).items():
             self._opposite[word] = opposite
-            self._reservoirs.setdefault(word, _Reservoir(self._rounds * _each(word), self._rng)).offer(text)
+            self._reservoirs.setdefault(
+                word, _Reservoir(self._rounds * _each(word), self._rng)
+            ).offer(text)
 
     def kept(self) -> dict[str, str]:
         """Return the sampled sentences, each with the adjective or verb for which it was sampled."""
@@ -151,11 +169,14 @@ def _each(word: str) -> int:
     return _VERBS_EACH if word.startswith("to ") else 1
 
 
-def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random, pack: LanguagePack) -> list[str]:
+def _statements(
+    opposed: Mapping[str, str], clauses: float, rng: random.Random, pack: LanguagePack
+) -> list[str]:
     """Return sentences in which the word with an opposite is the predicate.
 
-    A sentence with a verb or a predicate adjective is kept, or cut to its main clause with the probability `clauses`.
-    An attribute ("the dirty water") is turned into a sentence of its own ("The water is dirty.").
+    A sentence with a verb or a predicate adjective is kept, or cut to its main clause with the
+    probability `clauses`. An attribute ("the dirty water") is turned into a sentence of its own
+    ("The water is dirty.").
     """
     if not opposed:
         return []
@@ -192,13 +213,17 @@ def paraphrase_settings(table: Path | None, layer: Mapping[str, Any]) -> list[st
     """
     if table is None:
         return []
-    place = next((place for place, _ in tables_of_kind(layer, "candidate_table")), "build.paraphrase")
+    place = next(
+        (place for place, _ in tables_of_kind(layer, "candidate_table")), "build.paraphrase"
+    )
     text, paraphrase = paraphrase_columns(table)
     source = {"path": str(table), "text_column": text, "candidate_column": paraphrase}
     return [f"{place}.{key}={value}" for key, value in source.items()]
 
 
-def tables_of_kind(table: Mapping[str, Any], kind: str, place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def tables_of_kind(
+    table: Mapping[str, Any], kind: str, place: str = ""
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the constructors of a kind below a recipe's table, each with its dotted key."""
     for key, value in table.items():
         if isinstance(value, Mapping):

@@ -1,7 +1,8 @@
 """The token store: a corpus tokenised once, and read from disk by row.
 
-Each source (a column, with its prompt) is a column of lists of token ids, memory-mapped, so that a training step reads
-only its own rows. Building takes O(rows) time; the store takes 2 or 4 bytes per token and 8 per row.
+Each source (a column, with its prompt) is a column of lists of token ids, memory-mapped, so that a
+training step reads only its own rows. Building takes O(rows) time; the store takes 2 or 4 bytes per
+token and 8 per row.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class TokenSource:
         column: The text column.
         prompt: A plain prompt such as `"query: {}"`, or None.
         optional: Whether rows may lack it; rows that lack any other source are left out.
-        window: Minimum and maximum match error rate with the column `text`; rows outside count as lacking it.
+        window: Minimum and maximum match error rate with the column `text`; rows outside count as
+            lacking it.
     """
 
     column: str
@@ -56,7 +58,9 @@ class UsableRows:
     def with_gaps(self) -> Iterator[dict[str, str | None] | None]:
         """Yield every row of the corpus, and None for one that is left out."""
         windows = {s.column: s.window for s in self.sources if s.window is not None}
-        columns = list(dict.fromkeys([*(s.column for s in self.sources), *(["text"] if windows else [])]))
+        columns = list(
+            dict.fromkeys([*(s.column for s in self.sources), *(["text"] if windows else [])])
+        )
         needed = [s.column for s in self.sources if not s.optional]
         for chunk in chunks(self.corpus.rows(columns), _CHUNK):
             rows = [dict(zip(columns, cells, strict=True)) for cells in chunk]
@@ -65,7 +69,9 @@ class UsableRows:
             yield from (row if all(row[c] is not None for c in needed) else None for row in rows)
 
 
-def _keep_within(window: tuple[float, float], rows: Sequence[dict[str, str | None]], column: str) -> None:
+def _keep_within(
+    window: tuple[float, float], rows: Sequence[dict[str, str | None]], column: str
+) -> None:
     """Set to None the cells of a column whose match error rate with the row's `text` lies outside the window."""
     from opencse.text.surface import match_error_rate
 
@@ -97,7 +103,9 @@ class TokenStore:
         """Return the token ids of a row, shape (length,), read-only; None if the row lacks this source."""
         ids, offsets, valid = self._columns[source]
         assert offsets is not None
-        return None if valid is not None and not valid[row] else ids[offsets[row] : offsets[row + 1]]
+        return (
+            None if valid is not None and not valid[row] else ids[offsets[row] : offsets[row + 1]]
+        )
 
     def lengths(self, source: int) -> np.ndarray:
         """Return the number of token ids of each row, (rows,); 0 for a row that lacks this source."""
@@ -131,7 +139,8 @@ def open_token_store(
         progress: Show progress while building.
 
     Raises:
-        OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable rows.
+        OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable
+            rows.
     """
     columns = corpus.columns
     for source in sources:
@@ -143,18 +152,27 @@ def open_token_store(
     key = {
         "corpus": corpus.content_hash,
         "format": corpus.format,
-        "tokenizer": key_hash(json.loads(tokenizer.backend_tokenizer.to_str()) | {"truncation": None, "padding": None}),
+        "tokenizer": key_hash(
+            json.loads(tokenizer.backend_tokenizer.to_str()) | {"truncation": None, "padding": None}
+        ),
         "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
     }
     folder = store_folder("tokens", key)
     if not is_whole(folder):
-        kinds = dict.fromkeys(map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
-        with new_store(folder, kinds) as writer, Phase("tokenising", unit="sentences", show=progress) as phase:
+        kinds = dict.fromkeys(
+            map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32
+        )
+        with (
+            new_store(folder, kinds) as writer,
+            Phase("tokenising", unit="sentences", show=progress) as phase,
+        ):
             writer.meta |= {"skipped": 0, "sources": len(sources)}
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
                 usable = [row for row in chunk if row is not None]
-                writer.add(*(_tokenise(usable, source, tokenizer, max_length) for source in sources))
+                writer.add(
+                    *(_tokenise(usable, source, tokenizer, max_length) for source in sources)
+                )
                 writer.meta["skipped"] += len(chunk) - len(usable)
                 phase.update(len(chunk))
     store = TokenStore(Store(folder), corpus.content_hash)
@@ -165,9 +183,14 @@ def open_token_store(
         )
     for i, source in enumerate(sources):
         if not store.present(i) and not allow_empty:
-            outside = "" if source.window is None else f", or beyond the match error rates {source.window}"
+            outside = (
+                ""
+                if source.window is None
+                else f", or beyond the match error rates {source.window}"
+            )
             raise OpencseError(
-                f"{corpus.path}: the column '{source.column}' is null in every row{outside}", "Build it again."
+                f"{corpus.path}: the column '{source.column}' is null in every row{outside}",
+                "Build it again.",
             )
     return store
 
@@ -177,8 +200,16 @@ def _tokenise(
 ) -> list[list[int] | None]:
     """Return the ids of each row, None for a row without text."""
     texts = [row[source.column] for row in rows]
-    wrapped = [t if source.prompt is None else source.prompt.replace("{}", t) for t in texts if t is not None]
+    wrapped = [
+        t if source.prompt is None else source.prompt.replace("{}", t)
+        for t in texts
+        if t is not None
+    ]
     options = {"return_attention_mask": False, "return_token_type_ids": False, "truncation": True}
-    encoded = tokenizer(wrapped, add_special_tokens=False, max_length=max_length, **options) if wrapped else {}
+    encoded = (
+        tokenizer(wrapped, add_special_tokens=False, max_length=max_length, **options)
+        if wrapped
+        else {}
+    )
     ids = iter(encoded.get("input_ids", ()))
     return [None if text is None else next(ids) for text in texts]

@@ -34,14 +34,17 @@ class Claim(GrammarView):
 
     The columns of `[build.NAME]` are, for "At least ten people came on Monday.":
 
-    - `NAME_reworded`: "No fewer than ten people came on Monday." It says the same, or what follows from the sentence.
+    - `NAME_reworded`: "No fewer than ten people came on Monday." It says the same, or what follows
+    from the sentence.
     - `NAME_opposed`: "At most ten people came on Monday." It contradicts the sentence.
-    - `NAME_opposed_reworded`: "Ten or fewer people came on Monday." It says what `NAME_opposed` says.
-    - `NAME_exchanged`: "At least ten people came on Friday." Something else: another day, amount or direction.
+    - `NAME_opposed_reworded`: "Ten or fewer people came on Monday." It says what `NAME_opposed`
+    says.
+    - `NAME_exchanged`: "At least ten people came on Friday." Something else: another day, amount or
+    direction.
 
-    One expression is rewritten; the columns for which the table has nothing are null. The kinds of expressions are
-    quantifiers, comparatives, conditions, modality, time, presence, entailment ("no dogs" entails "no poodles"), the
-    calendar and amounts with units.
+    One expression is rewritten; the columns for which the table has nothing are null. The kinds of
+    expressions are quantifiers, comparatives, conditions, modality, time, presence, entailment ("no
+    dogs" entails "no poodles"), the calendar and amounts with units.
 
     Example:
         [build.claim]
@@ -62,11 +65,16 @@ class Claim(GrammarView):
             return [(None, "no claim")] * len(self.parts)
         kind = rng.choice(sorted({match.kind for match in matches}))
         matches = [match for match in matches if match.kind == kind]
-        longest = max(match.end - match.start for match in matches)  # "one of the largest" before "the largest"
+        longest = max(
+            match.end - match.start for match in matches
+        )  # "one of the largest" before "the largest"
         match = rng.choice([match for match in matches if match.end - match.start == longest])
         new = match.rewritten(rng)
         old = text[match.start : match.end]
-        views = {part: apply_edits(text, [(match.start, match.end, match_case(new[part], old))]) for part in new}
+        views = {
+            part: apply_edits(text, [(match.start, match.end, match_case(new[part], old))])
+            for part in new
+        }
         return [(views.get(part), kind) for part in self.parts]
 
 
@@ -77,8 +85,8 @@ Sides = Mapping[str, Sequence[str]]
 class _Line(NamedTuple):
     """An expression of `claims.tsv` that may be replaced, with what its line says.
 
-    `needs` has tags or relations of which the first token must have one, if there are any, and `not_after` matches the
-    words that must not precede it.
+    `needs` has tags or relations of which the first token must have one, if there are any, and
+    `not_after` matches the words that must not precede it.
     """
 
     kind: str
@@ -107,7 +115,11 @@ class _Match(NamedTuple):
 def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
     """Yield the expressions of the table in a sentence."""
     for i, token in enumerate(tokens):
-        if token.text[0].isupper() and i and any(earlier.text[0].isalnum() for earlier in tokens[:i]):
+        if (
+            token.text[0].isupper()
+            and i
+            and any(earlier.text[0].isalnum() for earlier in tokens[:i])
+        ):
             continue  # "May", or a title: "The Best of Both Worlds"
         for line in (*_lines().get(token.text.lower(), ()), *_lines()[""]):
             match = line.pattern.match(text, token.start)
@@ -116,11 +128,18 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
             if line.needs and not line.needs & {token.tag, base_relation(token)}:
                 continue
             values = {name: value for name, value in match.groupdict().items() if value}
-            if "adj" in values and not any(t.start == match.start("adj") and t.tag in _DEGREES for t in tokens):
+            if "adj" in values and not any(
+                t.start == match.start("adj") and t.tag in _DEGREES for t in tokens
+            ):
                 continue
             barred = "not " if i > 0 and tokens[i - 1].tag in _MODIFIERS else "\0"
             sides = {
-                side: [new for form in expressions if not form.startswith(barred) for new in _filled(form, values)]
+                side: [
+                    new
+                    for form in expressions
+                    if not form.startswith(barred)
+                    for new in _filled(form, values)
+                ]
                 for side, expressions in line.sides.items()
             }
             yield _Match(line.kind, match.start(), match.end(), sides)
@@ -144,11 +163,25 @@ def _lines() -> dict[str, list[_Line]]:
                     continue
                 others = [new.lstrip("~") for new in side if new != expression]
                 opposed = [new.lstrip("~") for new in opposite]
-                written: Sides = {"same": others, "opposed": opposed, "neither": [neither] if neither else []}
+                written: Sides = {
+                    "same": others,
+                    "opposed": opposed,
+                    "neither": [neither] if neither else [],
+                }
                 if not right:  # a list of things that exclude each other
-                    written = {"same": [], "opposed": opposed, "neither": [neither] if neither else others}
+                    written = {
+                        "same": [],
+                        "opposed": opposed,
+                        "neither": [neither] if neither else others,
+                    }
                 not_preceded = re.compile("|".join(not_after.split()) or "(?!)")
-                line = _Line(kind, _pattern(expression, not_before), frozenset(needs.split()), not_preceded, written)
+                line = _Line(
+                    kind,
+                    _pattern(expression, not_before),
+                    frozenset(needs.split()),
+                    not_preceded,
+                    written,
+                )
                 first = expression.lower().split()[0]
                 lines.setdefault("" if first.startswith("{") else first, []).append(line)
     return lines
@@ -177,24 +210,41 @@ def _amounts(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
     for match in pattern.finditer(text):
         names, factor, smaller = table[match["unit"]]
         number, unit = match["number"], match["unit"]
-        amount = float(number.replace(",", "")) if number[0].isdigit() else _SMALL.index(number.lower()) + 2.0
-        others = [amount + n for n in (2, 3, 5, 9)] if amount <= 4 else [amount * f for f in (0.25, 0.5, 2, 3, 10)]
+        amount = (
+            float(number.replace(",", ""))
+            if number[0].isdigit()
+            else _SMALL.index(number.lower()) + 2.0
+        )
+        others = (
+            [amount + n for n in (2, 3, 5, 9)]
+            if amount <= 4
+            else [amount * f for f in (0.25, 0.5, 2, 3, 10)]
+        )
         if not smaller:  # a share
-            others = [other for other in (amount + 13, amount + 37, amount / 2, amount / 3) if other < 100]
+            others = [
+                other for other in (amount + 13, amount + 37, amount / 2, amount / 3) if other < 100
+            ]
         others = [max(round(other), 2) if amount.is_integer() else other for other in others]
         pairs = [(amount, name) for name in names if name != unit]
         pairs_other = [(other, unit) for other in others if other != amount]
         if smaller:
             pairs.append((amount * factor, smaller))
             pairs_other += [(other * factor, smaller) for other, _ in pairs_other]
-        same, neither = ([f"{number:,.10g} {name}" for number, name in some] for some in (pairs, pairs_other))
-        yield _Match("amount", match.start(), match.end(), {"same": same, "opposed": [], "neither": neither})
+        same, neither = (
+            [f"{number:,.10g} {name}" for number, name in some] for some in (pairs, pairs_other)
+        )
+        yield _Match(
+            "amount", match.start(), match.end(), {"same": same, "opposed": [], "neither": neither}
+        )
 
 
 @cache
 def _units() -> tuple[re.Pattern[str], Mapping[str, tuple[list[str], int, str]]]:
     """Return what matches an amount with a unit, and by unit its names, and a smaller unit with the factor."""
-    rows = [(names.split(", "), int(factor or 1), smaller) for names, factor, smaller in lexicon_rows("units")]
+    rows = [
+        (names.split(", "), int(factor or 1), smaller)
+        for names, factor, smaller in lexicon_rows("units")
+    ]
     table = {name: row for row in rows for name in row[0]}
     return re.compile(
         rf"(?<![\w.,:/$£€–-])(?P<number>{_NUMBER}) (?P<unit>{'|'.join(table)})(?![\w/²³'’-]| (?:and )?\d)"
@@ -203,7 +253,9 @@ def _units() -> tuple[re.Pattern[str], Mapping[str, tuple[list[str], int, str]]]
 
 _LONG_MONTHS = ("January", "July", "August", "October", "December")
 _IN_PLACES = "Town City Street Road Avenue Park County School College House Island River Lake Bay Square Hall".split()
-_SERIES = [words.split() for name, words in lexicon_rows("classes") if name.startswith("number words")]
+_SERIES = [
+    words.split() for name, words in lexicon_rows("classes") if name.startswith("number words")
+]
 _NUMERAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
 _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)$")
 _GLUE = "-–—/:.,'’°"
@@ -212,8 +264,8 @@ _GLUE = "-–—/:.,'’°"
 class EntitySwap(GrammarView):
     """Change one name to another of its kind: a country, a nationality, a city, a first name, a month, a weekday, ...
 
-    The names come from a list that ships with the library (`assets/lexicon/names.tsv`), so the kind is certain. Null
-    if the sentence has no name from the list.
+    The names come from a list that ships with the library (`assets/lexicon/names.tsv`), so the kind
+    is certain. Null if the sentence has no name from the list.
 
     Example:
         [build.entity]
@@ -242,11 +294,17 @@ class EntitySwap(GrammarView):
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, str]]:
         """Return the names that may be changed: their places and kinds."""
         kinds = [(i, names().get(token.text)) for i, token in enumerate(tokens)]
-        return [(i, kind) for i, kind in kinds if kind is not None and not _part_of_name(text, tokens, i, kind)]
+        return [
+            (i, kind)
+            for i, kind in kinds
+            if kind is not None and not _part_of_name(text, tokens, i, kind)
+        ]
 
     def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
         """Return the names of a kind that the sentence does not have and that fit next to a day of the month."""
-        others = [name for name, its_kind in names().items() if its_kind == kind and name not in text]
+        others = [
+            name for name, its_kind in names().items() if its_kind == kind and name not in text
+        ]
         if kind == "month":  # "June 30" cannot become "February 30"
             neighbours = [k for k in (place - 1, place + 1) if 0 <= k < len(tokens)]
             late = any(tokens[k].text in ("29", "30", "31") for k in neighbours)
@@ -264,19 +322,28 @@ def _part_of_name(text: str, tokens: Sequence[Token], i: int, kind: str) -> bool
     """Whether a word stands within a longer name ("the Paris Review", "New England", "Lake Victoria")."""
     token = tokens[i]
     before, after = (
-        0 < k < len(tokens) and tokens[k].text[:1].isupper() and tokens[k].tag != "PRP" for k in (i - 1, i + 1)
+        0 < k < len(tokens) and tokens[k].text[:1].isupper() and tokens[k].tag != "PRP"
+        for k in (i - 1, i + 1)
     )
     if not _stands_alone(text, token) or (i + 1 < len(tokens) and tokens[i + 1].text in _IN_PLACES):
         return True
     if kind in ("man", "woman"):  # "Peter Smith": first names only
-        return (before and tokens[i - 1].tag in ("NNP", "NNPS")) or text[token.end : token.end + 2] in ("'s", "’s")
+        return (before and tokens[i - 1].tag in ("NNP", "NNPS")) or text[
+            token.end : token.end + 2
+        ] in ("'s", "’s")
     if kind in ("month", "weekday"):
         return token.tag not in ("NNP", "NNPS", "NN")
     if kind == "nationality":
         return after or (before and tokens[i - 1].pos == "PROPN")
-    of_name = i > 2 and tokens[i - 1].text in ("of", "the", "and", "de") and tokens[i - 2].text[:1].isupper()
+    of_name = (
+        i > 2
+        and tokens[i - 1].text in ("of", "the", "and", "de")
+        and tokens[i - 2].text[:1].isupper()
+    )
     listed = i + 2 < len(tokens) and tokens[i + 1].text == "," and tokens[i + 2].text[:1].isupper()
-    return before or after or of_name or (listed and kind == "city")  # "Paris, Texas" stays a pair of places
+    return (
+        before or after or of_name or (listed and kind == "city")
+    )  # "Paris, Texas" stays a pair of places
 
 
 class NumberSwap(GrammarView):
@@ -301,7 +368,9 @@ class NumberSwap(GrammarView):
             token = tokens[i]
             new, rule = _other_number(text, tokens, i, rng)
             if new is not None and new != token.text:
-                return apply_edits(text, [replaced(token, new), *article_edits(text, tokens, i, new)]), rule
+                return apply_edits(
+                    text, [replaced(token, new), *article_edits(text, tokens, i, new)]
+                ), rule
         return None, "no number"
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
@@ -317,14 +386,18 @@ def _is_number(text: str, tokens: Sequence[Token], i: int) -> bool:
     named = i and tokens[i - 1].tag in ("NNP", "NNPS") and not _is_month(tokens[i - 1])
     if named and token.relation not in ("nummod", "obl"):
         return False  # "Apollo 11"
-    return bool(_NUMERAL.match(word) or _ORDINAL.match(word)) or any(word in series for series in _SERIES)
+    return bool(_NUMERAL.match(word) or _ORDINAL.match(word)) or any(
+        word in series for series in _SERIES
+    )
 
 
 def _is_month(token: Token) -> bool:
     return names().get(token.text, "") == "month"
 
 
-def _other_number(text: str, tokens: Sequence[Token], i: int, rng: random.Random) -> tuple[str | None, str]:
+def _other_number(
+    text: str, tokens: Sequence[Token], i: int, rng: random.Random
+) -> tuple[str | None, str]:
     """Return another number in the form of the one at index i, None if there is none, and the rule."""
     word = tokens[i].text.lower()
     series = next((series for series in _SERIES if word in series), None)
@@ -334,14 +407,27 @@ def _other_number(text: str, tokens: Sequence[Token], i: int, rng: random.Random
         return rng.choice([other for other in series if other != word]), "number word"
     if ordinal := _ORDINAL.match(word):
         value = int(ordinal[1])
-        low, high = (max(value - 6, 1), min(value + 6, 21)) if value <= 21 else (value // 2, value * 2)
+        low, high = (
+            (max(value - 6, 1), min(value + 6, 21)) if value <= 21 else (value // 2, value * 2)
+        )
         other = _drawn(value, low, high, rng)
-        ending = "th" if other % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(other % 10, "th")
+        ending = (
+            "th"
+            if other % 100 in (11, 12, 13)
+            else {1: "st", 2: "nd", 3: "rd"}.get(other % 10, "th")
+        )
         return f"{other}{ending}", "ordinal"
     early = i and word_at(tokens, i - 1) == "in" and tokens[i].relation == "obl"  # "in 785"
     # "2000 soldiers" are counted, but not "the 2010 meeting".
-    counts = tokens[i].relation == "nummod" and tokens[i].head > i and tokens[tokens[i].head].tag in ("NNS", "NNPS")
-    if re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]" + "|[1-9][0-9]{2}" * bool(early), word) and not counts:
+    counts = (
+        tokens[i].relation == "nummod"
+        and tokens[i].head > i
+        and tokens[tokens[i].head].tag in ("NNS", "NNPS")
+    )
+    if (
+        re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]" + "|[1-9][0-9]{2}" * bool(early), word)
+        and not counts
+    ):
         return _other_year(text, int(word), rng), "year"
     return _other_amount(tokens, i, rng), "number"
 

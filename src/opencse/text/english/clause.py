@@ -1,8 +1,8 @@
 """The main clause of a sentence: its predicate, finite verb, subject and negative words; and short statements from it.
 
-Reads both relation schemes: Universal Dependencies (a copula hangs on its predicate) and spaCy's English models (the
-copula is the root). Raw text has few short statements, which show the effect of a single word:
-the main clause alone is one, and so is an attribute as a predicate.
+Reads both relation schemes: Universal Dependencies (a copula hangs on its predicate) and spaCy's
+English models (the copula is the root). Raw text has few short statements, which show the effect of
+a single word: the main clause alone is one, and so is an attribute as a predicate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,19 @@ from opencse.text.syntax import Token
 
 SUBJECTS = ("nsubj", "csubj", "expl", "nsubjpass", "csubjpass")  # and their subtypes
 AUXILIARIES = ("aux", "auxpass", "cop")
-CLAUSES = ("advcl", "ccomp", "acl", "relcl", "parataxis", "csubj", "conj", "dep", "list", "discourse", "appos")
+CLAUSES = (
+    "advcl",
+    "ccomp",
+    "acl",
+    "relcl",
+    "parataxis",
+    "csubj",
+    "conj",
+    "dep",
+    "list",
+    "discourse",
+    "appos",
+)
 FINITE = ("VBZ", "VBP", "VBD")
 BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’m")
 NOT = ("not", "n't", "n’t", "nt")
@@ -49,8 +61,10 @@ class Clause:
     Attributes:
         tokens: All tokens of the sentence.
         predicate: The root.
-        finite: The token that carries tense: an auxiliary, a copula or the main verb; None in an imperative.
-        tag: Fine tag of the finite verb, corrected where the tagger contradicts the form; "VB" for an imperative.
+        finite: The token that carries tense: an auxiliary, a copula or the main verb; None in an
+            imperative.
+        tag: Fine tag of the finite verb, corrected where the tagger contradicts the form; "VB" for
+            an imperative.
         auxiliary: Whether "not" can follow the finite verb directly (be, have, do, modals).
         subject: Head of the subject; None if there is no subject.
         negators: Tokens that negate the clause as a whole ("not", "n't", "never").
@@ -71,7 +85,9 @@ class Clause:
         tokens, token = self.tokens, self.tokens[i]
         if token.relation in ("ccomp", "parataxis", "dep"):
             listed = i > token.head and token.tag in FINITE and token.tag == tokens[token.head].tag
-            return listed and tokens[i - 1].text == "," and not children(tokens, i, *SUBJECTS, "mark")
+            return (
+                listed and tokens[i - 1].text == "," and not children(tokens, i, *SUBJECTS, "mark")
+            )
         return token.relation == "conj"
 
     def shared_verbs(self) -> list[int]:
@@ -90,23 +106,30 @@ class Clause:
 def main_clause(tokens: Sequence[Token]) -> Clause | None:
     """Return the main clause: that of the first root with a finite verb or an imperative; None if there is none.
 
-    A root with a subordinating conjunction is a subordinate clause that the parser took for the main one.
+    A root with a subordinating conjunction is a subordinate clause that the parser took for the
+    main one.
     """
     roots = [i for i, token in enumerate(tokens) if token.head == i and token.pos != "PUNCT"]
-    roots = [root for root in roots if all(tokens[i].tag == "TO" for i in children(tokens, root, "mark"))]
+    roots = [
+        root for root in roots if all(tokens[i].tag == "TO" for i in children(tokens, root, "mark"))
+    ]
     return next((clause for root in roots if (clause := _clause(tokens, root)) is not None), None)
 
 
 def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
     """Return the clause of a verb, main or subordinate; None if it has no finite verb.
 
-    A verb that is coordinated with another ("he came and accepted it") has the subject of the first, unless it has its
-    own.
+    A verb that is coordinated with another ("he came and accepted it") has the subject of the
+    first, unless it has its own.
     """
     clause, verb = _clause(tokens, predicate), tokens[predicate]
     if clause is not None and clause.subject is None and verb.relation == "conj":
         first = _clause(tokens, verb.head)
-        if first is not None and first.subject is not None and (clause.finite is not None or verb.tag in FINITE):
+        if (
+            first is not None
+            and first.subject is not None
+            and (clause.finite is not None or verb.tag in FINITE)
+        ):
             return _clause(tokens, predicate, subject=first.subject)
     return clause
 
@@ -115,12 +138,16 @@ def _clause(tokens: Sequence[Token], root: int, *, subject: int | None = None) -
     if subject is None:
         subjects = children(tokens, root, *SUBJECTS)
         subject = min(subjects, key=lambda i: base_relation(tokens[i]) == "expl", default=None)
-    finite = next((i for i in children(tokens, root, *AUXILIARIES) if is_finite_auxiliary(tokens[i])), None)
+    finite = next(
+        (i for i in children(tokens, root, *AUXILIARIES) if is_finite_auxiliary(tokens[i])), None
+    )
     negators, negatives = _negatives(tokens, root, finite)
     verb = tokens[root if finite is None else finite]
     word, tag = verb.text.lower(), verb.tag
     auxiliary = finite is not None or word in BE or (is_finite_auxiliary(verb) and tag == "MD")
-    auxiliary = auxiliary or (bool(negators) and word in ("do", "does", "did", "have", "has", "had"))  # "I do not."
+    auxiliary = auxiliary or (
+        bool(negators) and word in ("do", "does", "did", "have", "has", "had")
+    )  # "I do not."
     if not auxiliary:
         tag = _corrected_tag(tokens, verb, subject)
         if not tag:
@@ -142,20 +169,30 @@ def _clause(tokens: Sequence[Token], root: int, *, subject: int | None = None) -
 def is_finite_auxiliary(token: Token) -> bool:
     """Whether a token is a finite form of be, have, do, or a modal."""
     text = token.text.lower().replace("’", "'")
-    barred = ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")  # "Do not open" has VB
+    barred = (
+        ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")
+    )  # "Do not open" has VB
     return text in (*BE, *_FINITE_AUXILIARIES) and token.tag not in barred
 
 
-def _negatives(tokens: Sequence[Token], root: int, finite: int | None) -> tuple[list[int], list[int]]:
+def _negatives(
+    tokens: Sequence[Token], root: int, finite: int | None
+) -> tuple[list[int], list[int]]:
     """Return the words that negate the clause as a whole, and the negative words deeper in it, without subclauses."""
     heads = subtree(tokens, root, closed=CLAUSES)
-    negatives = [i for i, t in enumerate(tokens) if t.text.lower() in NEGATIVE and t.head in heads and i != root]
+    negatives = [
+        i
+        for i, t in enumerate(tokens)
+        if t.text.lower() in NEGATIVE and t.head in heads and i != root
+    ]
 
     def is_whole(token: Token) -> bool:
         direct = token.head in (root, finite) or base_relation(tokens[token.head]) in AUXILIARIES
         return token.text.lower() in (*NOT, "never") and direct and token.relation != "cc:preconj"
 
-    return [i for i in negatives if is_whole(tokens[i])], [i for i in negatives if not is_whole(tokens[i])]
+    return [i for i in negatives if is_whole(tokens[i])], [
+        i for i in negatives if not is_whole(tokens[i])
+    ]
 
 
 def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) -> str:
@@ -168,8 +205,12 @@ def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) ->
     if verb.tag == "VBZ":
         return "VBZ" if form.endswith("s") else ""
     if verb.tag in ("VBD", "VBN"):
-        finite = verb.tag == "VBD" or not any(t.end <= verb.start and is_finite_auxiliary(t) for t in tokens)
-        return "VBD" if finite and is_past(form) else ""  # "was the last game released": a participle
+        finite = verb.tag == "VBD" or not any(
+            t.end <= verb.start and is_finite_auxiliary(t) for t in tokens
+        )
+        return (
+            "VBD" if finite and is_past(form) else ""
+        )  # "was the last game released": a participle
     same = is_past(form) and base_form(form, "VBD", form) == form  # put, set, cut
     if is_past(form) and not same:
         return "VBD"
@@ -188,7 +229,8 @@ _MAX_OF = 4  # tokens of "of the lake" that are kept
 class MainClause(GrammarView):
     """Cut each sentence to its main clause, without its subordinate clauses, appositions and brackets.
 
-    Null if nothing would be cut, or if the clause has fewer than three or more than fourteen tokens.
+    Null if nothing would be cut, or if the clause has fewer than three or more than fourteen
+    tokens.
 
     Example:
         [build.clause]
@@ -213,7 +255,9 @@ class MainClause(GrammarView):
         if not 3 <= len(places) <= 14:
             return None, "too short" if len(places) < 3 else "too long"
         glued = {i for i in places if i - 1 in places and tokens[i - 1].end == tokens[i].start}
-        cut = "".join(tokens[i].text if i in glued else f" {tokens[i].text}" for i in places).lstrip()
+        cut = "".join(
+            tokens[i].text if i in glued else f" {tokens[i].text}" for i in places
+        ).lstrip()
         same = cut.rstrip(".").lower() == text.strip().rstrip(".").lower()
         return (None, "nothing to cut") if same else (f"{capitalised(cut)}.", "cut")
 
@@ -227,17 +271,21 @@ def _kept_tokens(clause: Clause) -> list[int]:
         if base_relation(tokens[i]) in _CUT or "relcl" in tokens[i].relation or other_clause:
             places -= subtree(tokens, i)
     joined = {tokens[i].head for i in places if tokens[i].relation == "conj"}
-    # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy's own models)
+    # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy's own
+    # models)
     loose = {i for i in places if tokens[i].relation == "cc" and tokens[i].head not in joined}
     places -= {i for i in loose if tokens[tokens[i].head].relation != "conj"}
     places = {i for i in places if tokens[i].text not in _LOOSE}
-    return [i for i in sorted(places) if tokens[i].text != "," or {i - 1, i + 1} <= places]  # no comma at a cut
+    return [
+        i for i in sorted(places) if tokens[i].text != "," or {i - 1, i + 1} <= places
+    ]  # no comma at a cut
 
 
 def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | None:
     """Return a sentence that states an attribute of a noun: "the dirty water" becomes "The water is dirty.".
 
-    The statement has the tense of the sentence. None if the word, in lower case, is not the attribute of a common noun.
+    The statement has the tense of the sentence. None if the word, in lower case, is not the
+    attribute of a common noun.
     """
     for i, token in enumerate(tokens):
         if token.tag == "JJ" and token.relation == "amod" and token.text.lower() == word:
@@ -267,7 +315,12 @@ def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
         return None
     for k in children(tokens, head, "nmod"):  # "of the lake"
         span = as_span(subtree(tokens, k)) if k > head else None
-        if span and span[0] == head + 1 and span[1] - span[0] < _MAX_OF and tokens[span[0]].text == "of":
+        if (
+            span
+            and span[0] == head + 1
+            and span[1] - span[0] < _MAX_OF
+            and tokens[span[0]].text == "of"
+        ):
             words.append(text_of(text, tokens, span))
             break
     return " ".join([article, *words])

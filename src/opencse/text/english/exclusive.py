@@ -1,7 +1,7 @@
 """Numbers and opposites that exclude each other: rules that change a sentence only where both cannot be true.
 
-`opencse check` contradicts and rewords with these; the training's rules, of which they are narrower forms, may be wrong
-now and then.
+`opencse check` contradicts and rewords with these; the training's rules, of which they are narrower
+forms, may be wrong now and then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from opencse.text.english.claims import NumberSwap
 from opencse.text.english.lexicon import word_class
 from opencse.text.english.one_word import AntonymSwap
 from opencse.text.english.opposites import Opposite
-from opencse.text.english.predicates import NegatedAntonym, Predication, find_predications, predication_edits
+from opencse.text.english.predicates import (
+    NegatedAntonym,
+    Predication,
+    find_predications,
+    predication_edits,
+)
 from opencse.text.syntax import Token
 
 _AMOUNT = re.compile(r"(?!(?:1\d|20)\d\d$)(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|[a-z]+)")
@@ -23,7 +28,9 @@ _COUNT = re.compile(r"[1-9]\d{0,3}")  # in digits
 
 _INEXACT = word_class("inexact") | {"from", "between"}
 
-_NOT_BESIDE = frozenset("and or & through to the these those both all its his her their our your my".split())
+_NOT_BESIDE = frozenset(
+    "and or & through to the these those both all its his her their our your my".split()
+)
 """Words beside a number that is one of several, or known: "2 and 3 workers", "the two sides"."""
 
 _NUMBERED = word_class("numbered")
@@ -47,10 +54,18 @@ _GRADUAL = word_class("with third possibility")
 
 _NEGATIVE = ("un", "in", "im", "il", "ir", "dis")
 
-_ADJUNCTS = frozenset("in on at during after before until since under within because when while if without".split())
+_ADJUNCTS = frozenset(
+    "in on at during after before until since under within because when while if without".split()
+)
 """Words that begin a time, a place or a condition, which suits any predicate."""
 
-_FIXED_PREPOSITIONS = {"include": "in", "exclude": "in", "enable": "in", "absent": "in", "present": "at"}
+_FIXED_PREPOSITIONS = {
+    "include": "in",
+    "exclude": "in",
+    "enable": "in",
+    "absent": "in",
+    "present": "at",
+}
 _COORDINATED = ("and", "or", "nor", "but", "/")
 
 
@@ -62,14 +77,21 @@ class CountSwap(NumberSwap):
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
         """Return the places of the counts."""
-        pairs = [(i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)]
-        return [i for i, after in pairs if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()]
+        pairs = [
+            (i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)
+        ]
+        return [
+            i
+            for i, after in pairs
+            if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()
+        ]
 
 
 class ExclusiveNumberSwap(NumberSwap):
     """Change one number that says how many there are of something, and no more or less.
 
-    "It runs on Python 2" and "on Python 4" can both be true, and so can "more than 200" and "more than 190".
+    "It runs on Python 2" and "on Python 4" can both be true, and so can "more than 200" and "more
+    than 190".
     """
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
@@ -82,9 +104,15 @@ def _is_exact(tokens: Sequence[Token], i: int) -> bool:
     """Whether a number is the exact count of a plural noun: not in "the sum of two numbers", one of many sums."""
     before, beside = tokens[max(0, i - 3) : i], [*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 2]]
     noun = tokens[tokens[i].head]
-    if not _AMOUNT.fullmatch(tokens[i].text.lower()) or tokens[i].tag != "CD" or noun.tag not in ("NNS", "NNPS"):
+    if (
+        not _AMOUNT.fullmatch(tokens[i].text.lower())
+        or tokens[i].tag != "CD"
+        or noun.tag not in ("NNS", "NNPS")
+    ):
         return False
-    if any(token.text.lower() in _INEXACT for token in before) or any(t.text.lower() in _NOT_BESIDE for t in beside):
+    if any(token.text.lower() in _INEXACT for token in before) or any(
+        t.text.lower() in _NOT_BESIDE for t in beside
+    ):
         return False
     of_subject = noun.relation.startswith("nmod") and tokens[noun.head].relation.startswith("nsubj")
     return not of_subject and not any(token.lemma.lower() in _NUMBERED for token in before[-1:])
@@ -100,21 +128,27 @@ class NegatedComplement(NegatedAntonym):
         """Return whether one of the two words denies the other, by its form or by the list."""
         if not opposite.complementary or opposite.pos not in ("ADJ", "ADV"):
             return opposite.complementary
-        prefixed = min(opposite.pair, key=len) not in _GRADUAL and _is_prefixed(opposite.pair, (*_NEGATIVE, "non"))
+        prefixed = min(opposite.pair, key=len) not in _GRADUAL and _is_prefixed(
+            opposite.pair, (*_NEGATIVE, "non")
+        )
         return prefixed or "/".join(sorted(opposite.pair)) in _COMPLEMENTARY
 
 
 class ExclusiveOpposite(AntonymSwap):
     """Replace a predicate by its opposite: an adjective, a noun or a verb that leaves no third possibility.
 
-    "The price is high" and "The price is low" cannot both be true. "The castle is a modern building" and "a traditional
-    building" can, and "Shoes are included from returns" is no English.
+    "The price is high" and "The price is low" cannot both be true. "The castle is a modern
+    building" and "a traditional building" can, and "Shoes are included from returns" is no English.
     """
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
         """Return the words whose opposite cannot be true of the same subject."""
         predications = find_predications(text, tokens)
-        return [predication.opposite for predication in predications if _excludes_opposite(text, tokens, predication)]
+        return [
+            predication.opposite
+            for predication in predications
+            if _excludes_opposite(text, tokens, predication)
+        ]
 
 
 def _excludes_opposite(text: str, tokens: Sequence[Token], predication: Predication) -> bool:
@@ -125,9 +159,16 @@ def _excludes_opposite(text: str, tokens: Sequence[Token], predication: Predicat
     if set(opposite.pair) & _OTHER_SENSES or not _in_main_clause(tokens, place):
         return False
     around = [*tokens[max(0, place - 3) : place], *tokens[place + 1 : place + 5]]
-    if any(token.text.lower() in _QUALIFIED for token in around) or tokens[place + 1].text.lower() in _COORDINATED:
+    if (
+        any(token.text.lower() in _QUALIFIED for token in around)
+        or tokens[place + 1].text.lower() in _COORDINATED
+    ):
         return False
-    if opposite.pos == "ADJ" and tokens[place].relation == "amod" and not _is_prefixed(opposite.pair):
+    if (
+        opposite.pos == "ADJ"
+        and tokens[place].relation == "amod"
+        and not _is_prefixed(opposite.pair)
+    ):
         return False  # "is a modern church": it may be a traditional one, too
     return (
         _suits_preposition(tokens, opposite)

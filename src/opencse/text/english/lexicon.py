@@ -1,10 +1,11 @@
 """Words of English: the lists from `assets/lexicon`, verbs inflected, and *a* or *an* by the sound of the next word.
 
-`antonyms.tsv` has every antonym of Open English WordNet, in one sense of a word. The other lists were written for this
-project: `opposites.tsv` has one opposite that holds in nearly every context, `affixes.tsv` stems of opposites by a
-negative prefix or by -ful and -less, `particles.tsv` verbs with a particle, and `collocations.tsv` verbs whose opposite
-depends on the object. `classes.tsv`, `contexts.tsv` (where a word has its opposite), `infinitives.tsv`,
-`irregular_verbs.tsv`, `negative_words.tsv` and `topic_questions.tsv` belong to the rules and change with the code.
+`antonyms.tsv` has every antonym of Open English WordNet, in one sense of a word. The other lists
+were written for this project: `opposites.tsv` has one opposite that holds in nearly every context,
+`affixes.tsv` stems of opposites by a negative prefix or by -ful and -less, `particles.tsv` verbs
+with a particle, and `collocations.tsv` verbs whose opposite depends on the object. `classes.tsv`,
+`contexts.tsv` (where a word has its opposite), `infinitives.tsv`, `irregular_verbs.tsv`,
+`negative_words.tsv` and `topic_questions.tsv` belong to the rules and change with the code.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from opencse.text.syntax import Edit, Token, match_case
 
 LexiconTable = str | Traversable
 """The name of a bundled word list, or the file of one that a language pack brings."""
-OPPOSITE_TABLES: tuple[LexiconTable, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
+OPPOSITE_TABLES: tuple[LexiconTable, ...] = (
+    "opposites",
+    "antonyms",
+    "affixes",
+    "particles",
+    "collocations",
+)
 """The lists from which opposites are found."""
 
 _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
@@ -32,8 +39,8 @@ class OpposedVerb:
 
     Attributes:
         opposite: Base of the opposite, perhaps with a particle ("take off").
-        objects: The nouns that it needs as object or passive subject. With particles also "yes" for every noun, "no"
-            for none, or "any" for both.
+        objects: The nouns that it needs as object or passive subject. With particles also "yes" for
+            every noun, "no" for none, or "any" for both.
         complementary: See `is_complementary`.
     """
 
@@ -74,9 +81,10 @@ ACTORS = word_class("actors")
 def opposites() -> dict[tuple[str, str], str]:
     """Return one opposite by word and part of speech ("ADJ", "ADV", "NOUN", "VERB" or "ADP").
 
-    The pairs of `opposites.tsv` come first, then those of `affixes.tsv`. WordNet adds those pairs of which one word is
-    the other with a negative prefix ("stable", "unstable"): its other pairs are opposites in one sense of many
-    ("second", "first", but "a second later"). Prefixed pairs with too many senses are left out.
+    The pairs of `opposites.tsv` come first, then those of `affixes.tsv`. WordNet adds those pairs
+    of which one word is the other with a negative prefix ("stable", "unstable"): its other pairs
+    are opposites in one sense of many ("second", "first", but "a second later"). Prefixed pairs
+    with too many senses are left out.
     """
     table = {(word, pos): opposite for word, opposite, pos, _ in lexicon_rows("opposites")}
     for affix, pos, stems in lexicon_rows("affixes"):
@@ -87,7 +95,9 @@ def opposites() -> dict[tuple[str, str], str]:
     for word, opposite, pos in lexicon_rows("antonyms"):
         longer, shorter = sorted((word, opposite), key=len, reverse=True)
         prefix = _PREFIX.match(longer)
-        plain_pair = prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
+        plain_pair = (
+            prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
+        )
         if plain_pair and not {word, opposite} & word_class("not opposite"):
             table.setdefault((word, pos), opposite)
     return table
@@ -97,7 +107,8 @@ def affixed(affix: str, stem: str) -> tuple[str, str]:
     """Return the plain and the negative word of a stem: ("possible", "impossible"), ("harmful", "harmless").
 
     Args:
-        affix: A prefix, or "less"; "in" becomes "im", "il" or "ir" where the stem's first letter requires it.
+        affix: A prefix, or "less"; "in" becomes "im", "il" or "ir" where the stem's first letter
+            requires it.
         stem: A word, without "-ful" if the affix is "less".
     """
     if affix == "less":
@@ -115,8 +126,9 @@ def _complementary() -> dict[tuple[str, str], bool]:
 def is_complementary(word: str, pos: str) -> bool:
     """Whether the negated opposite of a word says the same: "was not rejected" for "was accepted".
 
-    Scales and changes leave a third possibility ("did not fall" is not "rose"). Predicate adjectives count as
-    complementary ("is not cold" for "is hot") unless they are comparatives or name one of several possibilities.
+    Scales and changes leave a third possibility ("did not fall" is not "rose"). Predicate
+    adjectives count as complementary ("is not cold" for "is hot") unless they are comparatives or
+    name one of several possibilities.
 
     Args:
         word: A word in its base form.
@@ -130,7 +142,9 @@ def opposed_phrases(table: str) -> dict[str, tuple[OpposedVerb, ...]]:
     """Return the opposites of "take off" by verb and particle, or of "keep" (a promise: "break") by verb."""
     entries: dict[str, tuple[OpposedVerb, ...]] = {}
     for phrase, opposite, objects, marked in lexicon_rows(table):
-        entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
+        entry = OpposedVerb(
+            opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes"
+        )
         entries[phrase] = (*entries.get(phrase, ()), entry)
     return entries
 
@@ -229,7 +243,8 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
     Args:
         form: The form.
         tag: Its Penn Treebank tag (VBZ, VBP, VBD or VBN).
-        guess: Lemma by a lemmatizer; it decides if a form has several bases ("lay" of "lie" and "lay").
+        guess: Lemma by a lemmatizer; it decides if a form has several bases ("lay" of "lie" and
+            "lay").
     """
     form, guess = form.lower(), guess.lower()
     if tag in ("VB", "VBP"):
@@ -279,9 +294,13 @@ def _base_of_ed(form: str) -> str:
         return stem[:-1]
     if stem.endswith("i"):
         return stem + "e" if len(stem) <= 2 else stem[:-1] + "y"
-    if re.search(r"..([bdgkmnprt])\1$|[^aeiou][^aeiou]?[aeiou]\w*[^w]ell$|ntroll$", stem):  # planned, travelled
+    if re.search(
+        r"..([bdgkmnprt])\1$|[^aeiou][^aeiou]?[aeiou]\w*[^w]ell$|ntroll$", stem
+    ):  # planned, travelled
         return stem[:-1]
-    if len(re.findall(r"[aeiouy]+", stem)) == 1 and _doubles(stem):  # hoped, where hop would have given hopped
+    if len(re.findall(r"[aeiouy]+", stem)) == 1 and _doubles(
+        stem
+    ):  # hoped, where hop would have given hopped
         return stem + "e"
     return stem + "e" if _SILENT_E.search(stem) or len(stem) <= 2 else stem
 
@@ -294,7 +313,9 @@ _SPOKEN_CONSONANT = re.compile(
     re.IGNORECASE,
 )
 _SILENT_H = re.compile(r"hour|honou?r|honest|heir", re.IGNORECASE)
-_SPELLED_LETTER = re.compile(r"[AEFHILMNORSX](?![A-Za-z])|[FHLMNRSX][B-DF-HJ-NP-TV-XZ]+(?![a-z])")  # X-ray, MP, NBC
+_SPELLED_LETTER = re.compile(
+    r"[AEFHILMNORSX](?![A-Za-z])|[FHLMNRSX][B-DF-HJ-NP-TV-XZ]+(?![a-z])"
+)  # X-ray, MP, NBC
 _SPELLED_U = re.compile(r"U(?:[A-Z]{1,2})?(?![A-Za-z])")  # U-turn, UN, USA
 _NUMERAL = re.compile(r"\d[\d,]*")
 
@@ -302,7 +323,8 @@ _NUMERAL = re.compile(r"\d[\d,]*")
 def indefinite_article(word: str) -> str:
     """Return "a" or "an", whichever stands before a word or a numeral in speech.
 
-    The rule goes by sound as far as spelling tells: "an hour", "a union", "an MP", "an 1850 map", "a 180-page book".
+    The rule goes by sound as far as spelling tells: "an hour", "a union", "an MP", "an 1850 map",
+    "a 180-page book".
 
     Args:
         word: The next word as it is written.
@@ -333,4 +355,8 @@ def article_edits(text: str, tokens: Sequence[Token], place: int, word: str) -> 
     if text[before.end : tokens[place].start].strip():  # a bracket stands between them
         return []
     article = indefinite_article(word)
-    return [] if article == before.text.lower() else [(before.start, before.end, match_case(article, before.text))]
+    return (
+        []
+        if article == before.text.lower()
+        else [(before.start, before.end, match_case(article, before.text))]
+    )

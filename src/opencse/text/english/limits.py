@@ -25,13 +25,17 @@ ONLY = re.compile(r"\b(?:only|solely|but|else)\b|\w.*\botherwise\b", re.IGNORECA
 """Words that a negation or an opposite leaves without sense: "is not sold only here" does not deny that it is sold."""
 BECAUSE = re.compile(r"\w.*\bbecause\b", re.IGNORECASE)
 """A reason after a statement: "is not cheap because it is old" may deny either."""
-DATED_EVENT = re.compile(r"\b(?:was|were|\w+ed)\b.*\b(?:in|on|since)\b(?: \w+){0,2} (?:1\d|20)\d\d\b", re.IGNORECASE)
+DATED_EVENT = re.compile(
+    r"\b(?:was|were|\w+ed)\b.*\b(?:in|on|since)\b(?: \w+){0,2} (?:1\d|20)\d\d\b", re.IGNORECASE
+)
 """Something that happened at a time: "was approved in 1986" says more than "was not rejected in 1986"."""
 
 
 def statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
     """Return a text whose predicate a word is, or a sentence made of the text in which it is; None if there is none."""
-    is_predicate = any(tokens[t.head].text.lower() == word for t in tokens if t.relation == "cop")  # "is dirty"
+    is_predicate = any(
+        tokens[t.head].text.lower() == word for t in tokens if t.relation == "cop"
+    )  # "is dirty"
     if word.startswith("to ") or is_predicate:
         return text
     return attribute_clause(text, tokens, word)

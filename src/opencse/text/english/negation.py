@@ -1,8 +1,8 @@
 """Negation of the main clause, or removal of its negation (OssCSE §4, SNCSE).
 
-`sound` (default) edits the original string: "not" after a form of be, have, do or a modal, do-support elsewhere,
-existing negation removed, null if no rule is safe (clause.py has the words that are negative already). `faithful`
-follows SNCSE's published rules and joins tokens with spaces.
+`sound` (default) edits the original string: "not" after a form of be, have, do or a modal,
+do-support elsewhere, existing negation removed, null if no rule is safe (clause.py has the words
+that are negative already). `faithful` follows SNCSE's published rules and joins tokens with spaces.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, SENTENTIAL, Clause, main_clause
+from opencse.text.english.clause import (
+    AUXILIARIES,
+    BE,
+    FINITE,
+    NOT,
+    SENTENTIAL,
+    Clause,
+    main_clause,
+)
 from opencse.text.english.lexicon import OPPOSITE_TABLES, base_form, inflect, is_past, word_class
 from opencse.text.english.one_word import AntonymSwap
 from opencse.text.english.parse import (
@@ -48,8 +56,8 @@ class Negation(GrammarView):
     Attributes:
         mode: "sound", or "faithful" for SNCSE's rules, which take none of the options below.
         by: "not", or "not-antonym" for an opposite, as of `antonym_swap`, where "not" cannot stand.
-        remove: Remove the negation of a sentence that is negative already; if false, such a sentence gives null
-            and "and" stays "and", because OssCSE only inserts.
+        remove: Remove the negation of a sentence that is negative already; if false, such a
+            sentence gives null and "and" stays "and", because OssCSE only inserts.
 
     Example:
         [build.negation]
@@ -70,7 +78,9 @@ class Negation(GrammarView):
 
     def __post_init__(self) -> None:
         if self.mode == "faithful" and (self.by != "not" or not self.remove):
-            raise ValueError("mode 'faithful' takes no options: drop by and remove, or set mode to 'sound'")
+            raise ValueError(
+                "mode 'faithful' takes no options: drop by and remove, or set mode to 'sound'"
+            )
 
     @property
     def skips_asides(self) -> bool:
@@ -95,8 +105,12 @@ class Negation(GrammarView):
         if clause.negators and not clause.negatives and not self.remove:
             return None, "negative already"
         edits, rule = negation_edits(text, clause)
-        if edits is not None and not self.remove:  # as OssCSE §4: words are inserted, and "and" stays
-            edits = [(start, end, new) for start, end, new in edits if text[start:end].lower() != "and"]
+        if (
+            edits is not None and not self.remove
+        ):  # as OssCSE §4: words are inserted, and "and" stays
+            edits = [
+                (start, end, new) for start, end, new in edits if text[start:end].lower() != "and"
+            ]
         return (None if edits is None else apply_edits(text, edits)), rule
 
 
@@ -132,14 +146,18 @@ def negation_edits(text: str, clause: Clause, *, contract: bool = False) -> Nega
     return negate(text, clause, clause.finite, clause.subject, contract)
 
 
-def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contract: bool) -> Negated:
+def _after_auxiliary(
+    text: str, clause: Clause, finite: int, subject: int, contract: bool
+) -> Negated:
     """Insert "not" after a form of be, have, do or a modal, past sentence adverbs; in questions past the subject."""
     tokens, verb = clause.tokens, clause.tokens[finite]
     word = verb.text.lower()
     if not _governs(clause, word):
         return None, "verb form"
     place, rule = _past_adverbs(tokens, finite), "copula" if word in BE else "auxiliary"
-    if clause.predicate <= finite < subject and is_question(text):  # "Where are you?", "Is there a problem?"
+    if clause.predicate <= finite < subject and is_question(
+        text
+    ):  # "Where are you?", "Is there a problem?"
         return None, "inverted"
     if finite < subject < clause.predicate:
         place, rule = max(subtree(tokens, subject)), "question"
@@ -153,7 +171,9 @@ def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contr
     else:
         glue = "" if word == "can" and place == finite else " "
         negation = (tokens[place].end, tokens[place].end, f"{glue}not")
-    shared = [i for i in clause.shared_verbs() if tokens[i].tag not in FINITE]  # "was not built or tested"
+    shared = [
+        i for i in clause.shared_verbs() if tokens[i].tag not in FINITE
+    ]  # "was not built or tested"
     return [negation, *(edit for i in shared for edit in _or(clause, i))], rule
 
 
@@ -201,7 +221,9 @@ def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: 
         and word_at(tokens, first - 1) not in SENTENTIAL
     ):
         first -= 1
-        if word_at(tokens, first) not in word_class("preverbal adverbs") and not tokens[first].text.endswith("ly"):
+        if word_at(tokens, first) not in word_class("preverbal adverbs") and not tokens[
+            first
+        ].text.endswith("ly"):
             return None, "verb form"  # a noun that the tagger took for an adverb
     if any(word_at(tokens, i) in word_class("limiting") for i in (first, finite - 1, finite + 1)):
         return None, "not only"
@@ -233,8 +255,8 @@ def _meets_finite(following: Sequence[Token]) -> bool:
 def _is_misread(clause: Clause, finite: int, subject: int) -> bool:
     """Whether the parser may have taken a noun for the verb, or the verb for a noun.
 
-    "Those fires mainly affect" has no agreement, in "The dashboard shows failed jobs" the verb is "shows", and "Objects
-    derived from it" may have a verb later on.
+    "Those fires mainly affect" has no agreement, in "The dashboard shows failed jobs" the verb is
+    "shows", and "Objects derived from it" may have a verb later on.
     """
     tokens, noun = clause.tokens, clause.tokens[subject]
     if clause.tag == "VBZ" and noun.text.lower() in _PLURAL:
@@ -259,7 +281,11 @@ def _checked_base(verb: Token, tag: str) -> str | None:
 
 def _or(clause: Clause, verb: int) -> list[Edit]:
     """Turn the "and" that joins a verb into "or"."""
-    joins = [i for i in children(clause.tokens, verb, "cc") if i < verb and word_at(clause.tokens, i) == "and"]
+    joins = [
+        i
+        for i in children(clause.tokens, verb, "cc")
+        if i < verb and word_at(clause.tokens, i) == "and"
+    ]
     return [replaced(clause.tokens[i], "or") for i in joins]
 
 
@@ -271,9 +297,13 @@ def _imperative(text: str, clause: Clause) -> Negated:
     opened = word_at(tokens, start - 1) in ("", "please", ",", ":", '"', "“")
     if not opened or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
         return None, "no subject"
-    if word in word_class("remarks") or re.search(r"[^s]s$", word):  # "Roads in ..." is a mistagged noun
+    if word in word_class("remarks") or re.search(
+        r"[^s]s$", word
+    ):  # "Roads in ..." is a mistagged noun
         return None, "remark"
-    edits: list[Edit] = [(verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))]
+    edits: list[Edit] = [
+        (verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))
+    ]
     return [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))], "imperative"
 
 
@@ -293,48 +323,67 @@ def _remove(text: str, clause: Clause) -> Negated:
     removed: Edit = (tokens[place - 1].end, tokens[place].end, "")
     if word == "never":
         return (None, "never") if clause.finite is None else ([removed], "never removed")
-    if clause.finite is None:  # "Do not go", where the parser has "do" as an auxiliary or as nothing
+    if (
+        clause.finite is None
+    ):  # "Do not go", where the parser has "do" as an auxiliary or as nothing
         return None, "negative imperative"
     helper, verb = tokens[clause.finite], tokens[clause.predicate]
     stem = helper.text.lower()
     if stem == "ai" or "or" in [t.text.lower() for t in tokens[max(clause.finite - 1, 0) : place]]:
         return None, "negative words"  # "may or may not"
     if stem in _STEMS and word in NOT[1:]:
-        return [(helper.start, tokens[place].end, match_case(_STEMS[stem], helper.text))], "not removed"
-    supports = stem in _SUPPORT.values() and clause.finite != clause.predicate and verb.tag in ("VB", "VBP")
+        return [
+            (helper.start, tokens[place].end, match_case(_STEMS[stem], helper.text))
+        ], "not removed"
+    supports = (
+        stem in _SUPPORT.values()
+        and clause.finite != clause.predicate
+        and verb.tag in ("VB", "VBP")
+    )
     if not supports or (clause.subject is not None and clause.subject > clause.finite):
         return [removed], "not removed"
     if clause.predicate < place or place + 1 >= len(tokens):
         return None, "negative words"
     following = tokens[place + 1]
     if clause.subject is None and stem == "do":  # "Do not open"
-        return [(helper.start, following.end, match_case(following.text, helper.text))], "imperative not removed"
+        return [
+            (helper.start, following.end, match_case(following.text, helper.text))
+        ], "imperative not removed"
     if clause.shared_verbs():  # "did not sing or dance"
         return None, "negative words"
-    new = inflect(verb.text.lower(), next(tag for tag, helper in _SUPPORT.items() if helper == stem))
+    new = inflect(
+        verb.text.lower(), next(tag for tag, helper in _SUPPORT.items() if helper == stem)
+    )
     return [(helper.start, following.start, ""), replaced(verb, new)], "do-support removed"
 
 
 def _sncse_negation(tokens: Sequence[Token]) -> Rewrite:
     """Return SNCSE's soft negative of a sentence, by its published rules with their weaknesses.
 
-    A "not" is deleted; else "not" follows the first auxiliary before the root; else by the root: after be and modals,
-    "do/does/did not" with the lemma by its tag, or "Not" before everything. "n't" and "never" are not recognised. The
-    published rules assume spaCy's English scheme, in which a copula is the root; with Universal Dependencies the copula
-    is treated as the root.
+    A "not" is deleted; else "not" follows the first auxiliary before the root; else by the root:
+    after be and modals, "do/does/did not" with the lemma by its tag, or "Not" before everything.
+    "n't" and "never" are not recognised. The published rules assume spaCy's English scheme, in
+    which a copula is the root; with Universal Dependencies the copula is treated as the root.
     """
     words = [token.text for token in tokens]
     if "not" in words:
         words.remove("not")
         return " ".join(words), "faithful not removed"
     root = next((i for i, token in enumerate(tokens) if token.head == i), 0)
-    root = next((i for i, token in enumerate(tokens) if token.head == root and token.relation == "cop"), root)
-    auxiliary = next((i for i in range(root) if base_relation(tokens[i]) in ("aux", "auxpass")), None)
+    root = next(
+        (i for i, token in enumerate(tokens) if token.head == root and token.relation == "cop"),
+        root,
+    )
+    auxiliary = next(
+        (i for i in range(root) if base_relation(tokens[i]) in ("aux", "auxpass")), None
+    )
     if auxiliary is not None or words[root].lower() in _DIRECT:
         place = root if auxiliary is None else auxiliary
         rule = "faithful copula" if auxiliary is None else "faithful auxiliary"
         return " ".join([*words[: place + 1], "not", *words[place + 1 :]]), rule
     if tokens[root].tag in _SUPPORT:
         support = [_SUPPORT[tokens[root].tag], "not", tokens[root].lemma]
-        return " ".join([*words[:root], *support, *words[root + 1 :]]), f"faithful do-support {tokens[root].tag}"
+        return " ".join(
+            [*words[:root], *support, *words[root + 1 :]]
+        ), f"faithful do-support {tokens[root].tag}"
     return " ".join(["Not", *words]), "faithful prefix"

@@ -7,9 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opencse.text.english.clause import BE, FINITE, NEGATIVE, NOT, SENTENTIAL, Clause, main_clause
-from opencse.text.english.lexicon import OPPOSITE_TABLES, base_form, inflect, lexicon_rows, word_class
+from opencse.text.english.lexicon import (
+    OPPOSITE_TABLES,
+    base_form,
+    inflect,
+    lexicon_rows,
+    word_class,
+)
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
-from opencse.text.english.parse import GrammarView, Rewrite, base_relation, children, is_question, replaced, word_at
+from opencse.text.english.parse import (
+    GrammarView,
+    Rewrite,
+    base_relation,
+    children,
+    is_question,
+    replaced,
+    word_at,
+)
 from opencse.text.syntax import Edit, Token, apply_edits, match_case
 
 _PREDICATES = (("ADJ", "JJ"), ("NOUN", "NN"), ("NOUN", "NNS"))
@@ -54,7 +68,9 @@ class AntonymSwap(GrammarView):
         if not opposites:
             return None, "no antonym"
         if self.predicate_first:
-            opposites = [opposite for opposite in opposites if find_copula(tokens, opposite) is not None] or opposites
+            opposites = [
+                opposite for opposite in opposites if find_copula(tokens, opposite) is not None
+            ] or opposites
         chosen = rng.choices(opposites, [_WEIGHTS[opposite.pos] for opposite in opposites])[0]
         return apply_edits(text, opposite_edits(text, tokens, chosen)), f"antonym {chosen.pos}"
 
@@ -62,8 +78,8 @@ class AntonymSwap(GrammarView):
 def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
     """Return the index of the form of be that links an adjective or a noun to its subject.
 
-    None if the word is no such predicate, if anything but "not", an adverb or an article stands between, or if the
-    word and its opposite leave a third possibility.
+    None if the word is no such predicate, if anything but "not", an adverb or an article stands
+    between, or if the word and its opposite leave a third possibility.
     """
     head, place = _described(tokens, opposite), opposite.place
     if head is None or any(shares_predicate(tokens, i) for i in (place, head)):
@@ -85,7 +101,9 @@ def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
 def shares_predicate(tokens: Sequence[Token], i: int) -> bool:
     """Whether a word is coordinated with another that has no subject of its own: "safe and clean"."""
     joined = [k for k in children(tokens, i) if tokens[k].relation == "conj"]
-    return any(not any(t.head == k and t.relation.startswith("nsubj") for t in tokens) for k in joined)
+    return any(
+        not any(t.head == k and t.relation.startswith("nsubj") for t in tokens) for k in joined
+    )
 
 
 def _described(tokens: Sequence[Token], opposite: Opposite) -> int | None:
@@ -94,7 +112,11 @@ def _described(tokens: Sequence[Token], opposite: Opposite) -> int | None:
     if not opposite.complementary or (opposite.pos, word.tag) not in _PREDICATES:
         return None
     if opposite.pos == "NOUN":
-        return None if any(t.head == place and base_relation(t) in _ATTRIBUTES for t in tokens) else place
+        return (
+            None
+            if any(t.head == place and base_relation(t) in _ATTRIBUTES for t in tokens)
+            else place
+        )
     if word.relation != "amod":
         return place
     head = word.head
@@ -106,11 +128,17 @@ def _described(tokens: Sequence[Token], opposite: Opposite) -> int | None:
 
 def _links(tokens: Sequence[Token], copula: int, head: int) -> bool:
     """Whether a token is the copula of a predicate, in a statement without other negative words."""
-    if copula <= 0 or word_at(tokens, copula) not in _COPULAS or any(token.text == "?" for token in tokens):
+    if (
+        copula <= 0
+        or word_at(tokens, copula) not in _COPULAS
+        or any(token.text == "?" for token in tokens)
+    ):
         return False
     depends = tokens[copula].head == head and tokens[copula].relation == "cop"
     governs = tokens[head].head == copula and tokens[head].relation in ("acomp", "attr")
-    negative = any(t.text.lower() in NEGATIVE - set(NOT) and t.head in (head, copula) for t in tokens)
+    negative = any(
+        t.text.lower() in NEGATIVE - set(NOT) and t.head in (head, copula) for t in tokens
+    )
     return (depends or governs) and not negative
 
 
@@ -129,8 +157,9 @@ _STATES = word_class("states")
 class NegativeWord(GrammarView):
     """Contradict a sentence by a negative word other than "not", or by undoing such a word.
 
-    The rules: "no" or "none of" with the subject, "nobody", "never", "rarely", "no longer", "failed to", "no" with the
-    object; with a negative word in the sentence, its opposite ("always" for "never"). Null if none of them fits.
+    The rules: "no" or "none of" with the subject, "nobody", "never", "rarely", "no longer", "failed
+    to", "no" with the object; with a negative word in the sentence, its opposite ("always" for
+    "never"). Null if none of them fits.
 
     Example:
         [build.negative_word]
@@ -157,14 +186,21 @@ def possible_edits(text: str, tokens: Sequence[Token]) -> list[EditsAndRule]:
     if negative:
         return list(_undo(tokens, negative[0])) if len(negative) == 1 else []
     clause = main_clause(tokens)
-    if clause is None or clause.finite is None or clause.subject is None or clause.subject > clause.finite:
+    if (
+        clause is None
+        or clause.finite is None
+        or clause.subject is None
+        or clause.subject > clause.finite
+    ):
         return []
     if is_question(text):
         return []
     subject = list(_subject(tokens, clause.subject))  # "every nurse never …" would be ambiguous
     verbs = (clause.predicate, clause.finite)
     adverbs = [(token, _ADVERBS.get(token.text.lower())) for token in tokens if token.head in verbs]
-    frequency: list[EditsAndRule] = [([replaced(token, new)], new) for token, new in adverbs if new is not None]
+    frequency: list[EditsAndRule] = [
+        ([replaced(token, new)], new) for token, new in adverbs if new is not None
+    ]
     return subject or [*frequency, *_verb(clause), *_object(tokens, clause.predicate)]
 
 
@@ -202,7 +238,10 @@ def _verb(clause: Clause) -> Iterator[EditsAndRule]:
     assert clause.finite is not None
     tokens, finite = clause.tokens, clause.tokens[clause.finite]
     form = finite.text.lower()
-    if any(tokens[i].text.lower() in _ADVERBS for i in children(tokens, clause.predicate)) or form in _DO:
+    if (
+        any(tokens[i].text.lower() in _ADVERBS for i in children(tokens, clause.predicate))
+        or form in _DO
+    ):
         return
     present = clause.tag in ("VBZ", "VBP")
     if clause.auxiliary:
@@ -231,7 +270,9 @@ def _object(tokens: Sequence[Token], predicate: int) -> Iterator[EditsAndRule]:
         before = [tokens[k] for k in children(tokens, i) if k < i]
         determiners = [t for t in before if t.tag in ("DT", "PRP$", "CD", "WDT") or t.pos == "NUM"]
         owned = any(t.relation.startswith(("nmod", "poss", "advmod")) for t in before)
-        counted = word_class("never after no").intersection(t.text.lower() for t in before)  # "no many"
+        counted = word_class("never after no").intersection(
+            t.text.lower() for t in before
+        )  # "no many"
         if not determiners and not owned and not counted and tokens[i].tag == "NNS":
             first = before[0] if before else tokens[i]
             yield [(first.start, first.start, "no ")], "no"

@@ -21,7 +21,16 @@ from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.syntax import Edit, Token, match_case
 
 _VERB_TAGS = ("VB", "VBZ", "VBP", "VBD", "VBN", "VBG")
-_POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}
+_POS = {
+    "JJ": "ADJ",
+    "JJR": "ADJ",
+    "JJS": "ADJ",
+    "RB": "ADV",
+    "RBR": "ADV",
+    "NN": "NOUN",
+    "NNS": "NOUN",
+    "IN": "ADP",
+}
 _PLURALS = {"child": "children", "thief": "thieves", "wife": "wives"} | {
     noun: noun.removesuffix("an") + "en" for noun in ("gentleman", "man", "woman")
 }
@@ -48,7 +57,8 @@ class Opposite:
     Attributes:
         place: Index of the word's token.
         word: The opposite, in the same inflection.
-        pos: "ADJ", "ADV", "NOUN", "VERB", "ADP", "PART" (a verb with a particle) or "DEGREE" ("more" and "less").
+        pos: "ADJ", "ADV", "NOUN", "VERB", "ADP", "PART" (a verb with a particle) or "DEGREE"
+            ("more" and "less").
         pair: The word and its opposite in their base forms.
         complementary: Whether the negated opposite says the same (`lexicon.is_complementary`).
         particle: Index of the particle that belongs to a verb; None if there is none.
@@ -72,12 +82,18 @@ def find_opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
     words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):
         around = text[max(token.start - 1, 0) : token.start] + text[token.end : token.end + 1]
-        if not token.text.isalpha() or (i and not token.text.islower()) or any(mark in around for mark in "-–'’\"“”/"):
+        if (
+            not token.text.isalpha()
+            or (i and not token.text.islower())
+            or any(mark in around for mark in "-–'’\"“”/")
+        ):
             continue
         opposite = _degree(tokens, i) or _opposite(tokens, i)
         if opposite is None:
             continue
-        if (opposite.word if opposite.word != token.text.lower() else opposite.new_particle) not in words:
+        if (
+            opposite.word if opposite.word != token.text.lower() else opposite.new_particle
+        ) not in words:
             yield opposite
 
 
@@ -97,7 +113,8 @@ def opposite_edits(text: str, tokens: Sequence[Token], opposite: Opposite) -> li
 def opposed_adjectives(text: str) -> dict[str, str]:
     """Return the opposites of all words of a sentence that can be adjectives, by word.
 
-    It does not parse, so it takes microseconds instead of milliseconds, and finds words that are no adjectives here.
+    It does not parse, so it takes microseconds instead of milliseconds, and finds words that are no
+    adjectives here.
     """
     table = lexicon.opposites()
     return {word: table[word, "ADJ"] for word in _WORD.findall(text) if (word, "ADJ") in table}
@@ -106,7 +123,8 @@ def opposed_adjectives(text: str) -> dict[str, str]:
 def opposed_verbs(text: str) -> dict[str, str]:
     """Return the complementary opposites of all words of a sentence that can be verbs, as infinitives ("to accept").
 
-    It does not parse, as `opposed_adjectives`. Verbs whose opposite depends on the object are found if one is there.
+    It does not parse, as `opposed_adjectives`. Verbs whose opposite depends on the object are found
+    if one is there.
     """
     words = set(_WORD.findall(text))
     opposites: dict[str, str] = {}
@@ -123,7 +141,10 @@ def _verb_forms() -> dict[str, tuple[tuple[str, OpposedVerb], ...]]:
     plain = [(word, _whatever_objects(word)) for word, pos in lexicon.opposites() if pos == "VERB"]
     listed = lexicon.opposed_phrases("collocations").items()
     forms: dict[str, tuple[tuple[str, OpposedVerb], ...]] = {}
-    for base, entry in [*plain, *((verb, collocation) for verb, entries in listed for collocation in entries)]:
+    for base, entry in [
+        *plain,
+        *((verb, collocation) for verb, entries in listed for collocation in entries),
+    ]:
         if entry is not None and entry.complementary:
             for form in dict.fromkeys(inflect(base, tag) for tag in _VERB_TAGS):
                 forms[form] = (*forms.get(form, ()), (base, entry))
@@ -140,7 +161,11 @@ def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
     bound = before == "at" and following.tag == "CD"
     graded = tokens[i].tag in ("RBR", "RBS") and following.tag == "JJ" and tokens[i].head == i + 1
     pair = (word, _DEGREES[word])
-    return Opposite(place=i, word=pair[1], pos="DEGREE", pair=pair) if counted or bound or graded else None
+    return (
+        Opposite(place=i, word=pair[1], pos="DEGREE", pair=pair)
+        if counted or bound or graded
+        else None
+    )
 
 
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
@@ -152,20 +177,28 @@ def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
     if token.tag in _VERB_TAGS:
         return _particle_verb(tokens, i) or _verb(tokens, i)
     pos = _POS.get(token.tag, "")
-    base = _singular(word) if token.tag == "NNS" and (word, pos) not in lexicon.opposites() else word
+    base = (
+        _singular(word) if token.tag == "NNS" and (word, pos) not in lexicon.opposites() else word
+    )
     new = lexicon.opposites().get((base, pos))
     if new is None or not _suits_context(tokens, i, pos):
         return None
     marked = lexicon.is_complementary(base, pos)
     form = new
     if base != word:
-        regular = re.sub("y$", "ie", new) + "s" if re.search(r"[^aeiou]y$", new) else third_person(new)
+        regular = (
+            re.sub("y$", "ie", new) + "s" if re.search(r"[^aeiou]y$", new) else third_person(new)
+        )
         form = _PLURALS.get(new, regular)
     return Opposite(place=i, word=form, pos=pos, pair=(base, new), complementary=marked)
 
 
 def _singular(noun: str) -> str:
-    regular = re.sub("ies$", "y", noun) if noun.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
+    regular = (
+        re.sub("ies$", "y", noun)
+        if noun.endswith("ies")
+        else re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
+    )
     return _SINGULARS.get(noun, regular)
 
 
@@ -173,10 +206,10 @@ def _singular(noun: str) -> str:
 def _contexts() -> dict[tuple[str, str], list[list[str]]]:
     """Return the contexts in which a word has its opposite, by word and part of speech; one of them is enough.
 
-    A context has four cells. Each lists words of which one must be there, or after "!" none: the role ("attribute",
-    "predicate" or "never"; what a preposition's noun is; the relations and the tag of a verb), the word before and the
-    word after, or their tags ("END" at the ends of the sentence), and the governor (its tag, class or lemma; of a verb,
-    its objects).
+    A context has four cells. Each lists words of which one must be there, or after "!" none: the
+    role ("attribute", "predicate" or "never"; what a preposition's noun is; the relations and the
+    tag of a verb), the word before and the word after, or their tags ("END" at the ends of the
+    sentence), and the governor (its tag, class or lemma; of a verb, its objects).
     """
     table: dict[tuple[str, str], list[list[str]]] = {}
     for word, pos, *context in lexicon_rows("contexts"):
@@ -184,7 +217,9 @@ def _contexts() -> dict[tuple[str, str], list[list[str]]]:
     return table
 
 
-def _has_context(tokens: Sequence[Token], i: int, word: tuple[str, str], role: set[str], governor: set[str]) -> bool:
+def _has_context(
+    tokens: Sequence[Token], i: int, word: tuple[str, str], role: set[str], governor: set[str]
+) -> bool:
     """Whether the words around a token are one of the contexts of its word."""
     cells = role, _neighbour(tokens, i - 1), _neighbour(tokens, i + 1), governor
     contexts = _contexts().get(word, [[""] * 4])
@@ -195,12 +230,17 @@ def _neighbour(tokens: Sequence[Token], i: int) -> set[str]:
     if not 0 <= i < len(tokens):
         return {"END"}
     token = tokens[i]
-    return {token.text.lower(), "DIGITS" if token.text.isdigit() else token.tag if token.tag.isalpha() else ""}
+    return {
+        token.text.lower(),
+        "DIGITS" if token.text.isdigit() else token.tag if token.tag.isalpha() else "",
+    }
 
 
 def _among(cell: str, around: set[str]) -> bool:
     """Whether one of some words is in the cell of a context, or none if it begins with "!"."""
-    return not cell or bool(around.intersection(cell.removeprefix("!").split())) != cell.startswith("!")
+    return not cell or bool(around.intersection(cell.removeprefix("!").split())) != cell.startswith(
+        "!"
+    )
 
 
 def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
@@ -225,7 +265,9 @@ def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
         role = {head.relation, head.pos, head.lemma.lower(), word_at(tokens, i + 2)}
         head = tokens[head.head]
     elif (word, pos) not in _contexts():  # "father and mother"
-        return token.relation != "conj" and all(tokens[k].relation != "conj" for k in children(tokens, i))
+        return token.relation != "conj" and all(
+            tokens[k].relation != "conj" for k in children(tokens, i)
+        )
     return _has_context(tokens, i, (word, pos), role, {head.tag, head.pos, head.lemma.lower()})
 
 
@@ -237,7 +279,9 @@ def _base(verb: Token) -> str | None:
     return base if inflect(base, verb.tag) == verb.text.lower() else None
 
 
-def _opposed(i: int, verb: Token, phrase: str, entry: OpposedVerb, particle: int | None = None) -> Opposite:
+def _opposed(
+    i: int, verb: Token, phrase: str, entry: OpposedVerb, particle: int | None = None
+) -> Opposite:
     """Return the opposite of a verb, perhaps with a particle, in the verb's form."""
     base, _, new_particle = entry.opposite.partition(" ")
     word = inflect(base, verb.tag)
@@ -262,7 +306,9 @@ def _particle_verb(tokens: Sequence[Token], i: int) -> Opposite | None:
     base, dependents = _base(tokens[i]), children(tokens, i)
     if base is None or children(tokens, i, "xcomp", "ccomp"):
         return None
-    objects = {tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS}
+    objects = {
+        tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS
+    }
     following = tokens[i + 1] if i + 1 < len(tokens) else tokens[i]
     if following.tag == "RP" or (base, following.text.lower()) == ("put", "on"):
         particle: int | None = i + 1
@@ -272,14 +318,19 @@ def _particle_verb(tokens: Sequence[Token], i: int) -> Opposite | None:
         particles = [
             k
             for k in dependents
-            if base_relation(tokens[k]) in ("compound", "advmod") or tokens[k].relation in _PARTICLE_RELATIONS
+            if base_relation(tokens[k]) in ("compound", "advmod")
+            or tokens[k].relation in _PARTICLE_RELATIONS
         ]
         particle = next((k for k in particles if k > i), None)
     if particle is None:
         return None
     phrase = f"{base} {tokens[particle].text.lower()}"
     for entry in lexicon.opposed_phrases("particles").get(phrase, ()):
-        if "any" in entry.objects or entry.objects & objects or ("yes" if objects else "no") in entry.objects:
+        if (
+            "any" in entry.objects
+            or entry.objects & objects
+            or ("yes" if objects else "no") in entry.objects
+        ):
             return _opposed(i, tokens[i], phrase, entry, particle)
     return None
 
@@ -302,7 +353,9 @@ def _entry(tokens: Sequence[Token], dependents: Sequence[int], base: str) -> Opp
         return _with_infinitive().get(base)
     if clauses:
         return _whatever_objects(base) if base in word_class("saying") else None
-    objects = {tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS}
+    objects = {
+        tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS
+    }
     for entry in lexicon.opposed_phrases("collocations").get(base, ()):
         if entry.objects & objects:
             return entry
@@ -314,7 +367,9 @@ def _with_infinitive() -> dict[str, OpposedVerb]:
     """Return the opposites of verbs before an infinitive ("agreed to come"); those of `opposites.tsv` if empty."""
     return {
         verb: OpposedVerb(
-            opposite=new or lexicon.opposites()[verb, "VERB"], objects=frozenset(), complementary=marked == "yes"
+            opposite=new or lexicon.opposites()[verb, "VERB"],
+            objects=frozenset(),
+            complementary=marked == "yes",
         )
         for verb, new, marked in lexicon_rows("infinitives")
     }
@@ -332,15 +387,26 @@ def _whatever_objects(base: str) -> OpposedVerb | None:
 def _fits(tokens: Sequence[Token], i: int, base: str, dependents: Sequence[int]) -> bool:
     """Whether the verb at index i has the dependents with which its opposite is one."""
     verb, related = tokens[i], [tokens[k] for k in dependents]
-    role = {verb.tag, verb.text.lower(), f"={verb.relation}", *(token.relation for token in related)}
+    role = {
+        verb.tag,
+        verb.text.lower(),
+        f"={verb.relation}",
+        *(token.relation for token in related),
+    }
     role |= {token.text for token in tokens if token.tag in ("IN", "RP")}
     if any(base_relation(token) == "obl" for token in related):
         role.add("OBLIQUE")
-    subjects = {token.text.lower().removesuffix("s") for token in related if token.relation == "nsubj"}
+    subjects = {
+        token.text.lower().removesuffix("s") for token in related if token.relation == "nsubj"
+    }
     if subjects & word_class("quantities"):
         role.add("COUNTED")
-    objects = {token.lemma.lower() for token in related if token.relation in ("obj", "dobj", "nsubj:pass")}
+    objects = {
+        token.lemma.lower() for token in related if token.relation in ("obj", "dobj", "nsubj:pass")
+    }
     if role & {"obj", "dobj"}:
         objects.add("OBJECT")
-    in_class = all(base not in word_class(name) or _among(cell, role) for name, cell in _VERB_CLASSES.items())
+    in_class = all(
+        base not in word_class(name) or _among(cell, role) for name, cell in _VERB_CLASSES.items()
+    )
     return in_class and _has_context(tokens, i, (base, "VERB"), role, objects)

@@ -27,8 +27,29 @@ from opencse.text.english.parse import (
 )
 from opencse.text.syntax import Token, apply_edits, decapitalise
 
-_TIME_PREPOSITIONS = ("after", "before", "since", "until", "by", "from", "despite", "under")  # if a time follows
-_OTHER_CLAUSES = ("acl", "relcl", "ccomp", "parataxis", "appos", "advcl", "conj", "dep", "list", "xcomp", "csubj")
+_TIME_PREPOSITIONS = (
+    "after",
+    "before",
+    "since",
+    "until",
+    "by",
+    "from",
+    "despite",
+    "under",
+)  # if a time follows
+_OTHER_CLAUSES = (
+    "acl",
+    "relcl",
+    "ccomp",
+    "parataxis",
+    "appos",
+    "advcl",
+    "conj",
+    "dep",
+    "list",
+    "xcomp",
+    "csubj",
+)
 _MARKS = (",", ";", ":", "(", '"', "“", "–", "—")
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
 _MAX_TOKENS = 24  # of a sentence that is reordered
@@ -56,7 +77,11 @@ class Reordering(GrammarView):
         """Apply one of the possible moves or exchanges, drawn at random."""
         clause = main_clause(tokens)
         moves = (_to_end, _to_front, _behind_subject)
-        moved = [result for move in moves if (result := move(text, clause)) is not None] if clause else []
+        moved = (
+            [result for move in moves if (result := move(text, clause)) is not None]
+            if clause
+            else []
+        )
         exchanged: list[Rewrite] = [(new, "turned") for new in _exchanged_conjuncts(text, tokens)]
         groups = [group for group in (moved, exchanged) if group]
         return rng.choice(rng.choice(groups)) if groups else (None, "nothing to move")
@@ -65,10 +90,18 @@ class Reordering(GrammarView):
 def _is_one_clause(clause: Clause, without: set[int]) -> bool:
     """Whether the rest of the sentence is one plain clause, so that an adverbial at its end belongs to it."""
     tokens = clause.tokens
-    if len(tokens) > _MAX_TOKENS or tokens[-1].text != "." or clause.subject is None or clause.finite is None:
+    if (
+        len(tokens) > _MAX_TOKENS
+        or tokens[-1].text != "."
+        or clause.subject is None
+        or clause.finite is None
+    ):
         return False
     rest = [t for i, t in enumerate(tokens[:-1]) if i not in without]
-    return not any(base_relation(t) in _OTHER_CLAUSES or "relcl" in t.relation or t.text in _MARKS for t in rest)
+    return not any(
+        base_relation(t) in _OTHER_CLAUSES or "relcl" in t.relation or t.text in _MARKS
+        for t in rest
+    )
 
 
 def _to_end(text: str, clause: Clause) -> Rewrite | None:
@@ -83,9 +116,16 @@ def _to_end(text: str, clause: Clause) -> Rewrite | None:
         return None  # no comma, so the phrase may end elsewhere
     if start != clause.subject and start not in subtree(tokens, clause.subject or 0):
         return None  # inversion, or another adverbial before the subject
-    if not _is_one_clause(clause, set(range(start))) or word_at(tokens, start) in ("this", "these", "there"):
+    if not _is_one_clause(clause, set(range(start))) or word_at(tokens, start) in (
+        "this",
+        "these",
+        "there",
+    ):
         return None
-    rest, moved = text[tokens[start].start : tokens[-1].start].rstrip(), _opening(text, tokens, span)
+    rest, moved = (
+        text[tokens[start].start : tokens[-1].start].rstrip(),
+        _opening(text, tokens, span),
+    )
     return f"{capitalised(rest)} {moved}{text[tokens[-1].start :]}", "to the end"
 
 
@@ -106,20 +146,38 @@ def _to_front(text: str, clause: Clause) -> Rewrite | None:
 def _behind_subject(text: str, clause: Clause) -> Rewrite | None:
     """Turn "In 1990, the king left." into "The king, in 1990, left."."""
     tokens, subject = clause.tokens, clause.subject
-    if subject is None or tokens[subject].relation.startswith("expl") or tokens[subject].tag in ("PRP", "EX", "DT"):
+    if (
+        subject is None
+        or tokens[subject].relation.startswith("expl")
+        or tokens[subject].tag in ("PRP", "EX", "DT")
+    ):
         return None
     whole = as_span(subtree(tokens, subject))
-    if whole is None or whole[0] < 3 or tokens[whole[0] - 1].text != "," or whole[1] + 1 >= len(tokens):
+    if (
+        whole is None
+        or whole[0] < 3
+        or tokens[whole[0] - 1].text != ","
+        or whole[1] + 1 >= len(tokens)
+    ):
         return None
     opener, verb = tokens[: whole[0] - 1], tokens[whole[1] + 1]
     heads = [t for t in opener if t.head >= len(opener)]
-    adverbial = len(heads) == 1 and heads[0].head == clause.predicate and heads[0].relation in ("obl", "advcl")
+    adverbial = (
+        len(heads) == 1
+        and heads[0].head == clause.predicate
+        and heads[0].relation in ("obl", "advcl")
+    )
     marked = any(t.text in _MARKS for t in [*opener, *tokens[whole[0] : whole[1] + 1]])
-    refers = any(t.tag in ("PRP", "PRP$") for t in opener)  # "In his youth, the king …": to something else
+    refers = any(
+        t.tag in ("PRP", "PRP$") for t in opener
+    )  # "In his youth, the king …": to something else
     finite = verb.tag in _FINITE and verb.text.isalpha()
     if not adverbial or marked or refers or not finite or len(opener) > _MAX_FRONT:
         return None
-    opening, named = _opening(text, tokens, (0, whole[0] - 2)), capitalised(text_of(text, tokens, whole))
+    opening, named = (
+        _opening(text, tokens, (0, whole[0] - 2)),
+        capitalised(text_of(text, tokens, whole)),
+    )
     return f"{named}, {opening},{text[tokens[whole[1]].end :]}", "behind the subject"
 
 
@@ -139,16 +197,36 @@ def _adverbial(clause: Clause, *, first: bool) -> Span | None:
         if span is None or (span[0] != 0 if first else span[1] != len(tokens) - 2):
             continue
         opener, inner = word_at(tokens, span[0]), tokens[span[0] : span[1] + 1]
-        if tokens[i].relation == "obl:agent" or any(t.text in (",", ";", ":", "(", '"') for t in inner):
+        if tokens[i].relation == "obl:agent" or any(
+            t.text in (",", ";", ":", "(", '"') for t in inner
+        ):
             continue
         if base_relation(tokens[i]) == "obl":
-            year = len(inner) <= 5 and any(t.tag == "CD" and re.fullmatch(r"\d{4}", t.text) for t in inner)
-            timed = opener in _TIME_PREPOSITIONS and (year or word_at(tokens, i) in word_class("times"))
+            year = len(inner) <= 5 and any(
+                t.tag == "CD" and re.fullmatch(r"\d{4}", t.text) for t in inner
+            )
+            timed = opener in _TIME_PREPOSITIONS and (
+                year or word_at(tokens, i) in word_class("times")
+            )
             of_time_or_place = timed or opener in word_class("prepositions of place")
-            movable = of_time_or_place and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain"
+            movable = (
+                of_time_or_place
+                and len(inner) <= 8
+                and tokens[clause.predicate].lemma.lower() != "remain"
+            )
         else:
-            limited = word_at(tokens, span[0] - 1) in ("only", "even", "just", "and", "but", "not", "especially")
-            finite = opener in word_class("conjunctions of clauses") and any(t.tag in _FINITE for t in inner)
+            limited = word_at(tokens, span[0] - 1) in (
+                "only",
+                "even",
+                "just",
+                "and",
+                "but",
+                "not",
+                "especially",
+            )
+            finite = opener in word_class("conjunctions of clauses") and any(
+                t.tag in _FINITE for t in inner
+            )
             movable = finite and not limited and len(inner) <= 12
         if movable:
             return span
@@ -158,8 +236,8 @@ def _adverbial(clause: Clause, *, first: bool) -> Span | None:
 def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
     """Yield the sentence with the first and the last of its conjuncts exchanged, for each coordination.
 
-    Conjuncts are nouns, names or adjectives. Those that may share a modifier, and sentences that refer to the order
-    ("respectively"), are left out.
+    Conjuncts are nouns, names or adjectives. Those that may share a modifier, and sentences that
+    refer to the order ("respectively"), are left out.
     """
     if any(token.text.lower() in word_class("of order") for token in tokens):
         return
@@ -173,7 +251,9 @@ def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
             continue
         first, last = spans[0], spans[-1]
         new, article = exchange_phrases(text, tokens, first, last), word_at(tokens, first[0] - 1)
-        wrong_article = article in ("a", "an") and article != indefinite_article(tokens[last[0]].text)
+        wrong_article = article in ("a", "an") and article != indefinite_article(
+            tokens[last[0]].text
+        )
         start, end = characters(tokens, (first[0], last[1]))
         bracket = "(" in text[start:end] + text[end:].lstrip()[:1]  # its content would stay behind
         if new is not None and not wrong_article and not bracket:
@@ -183,7 +263,11 @@ def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
 def _conjuncts(tokens: Sequence[Token], members: Sequence[int]) -> list[Span]:
     """Return the conjuncts as spans with only commas and the conjunction between them; none if there is more."""
     kind = _CLASSES.get(tokens[members[0]].tag)
-    if kind is None or len(members) > _MAX_CONJUNCTS or any(_CLASSES.get(tokens[i].tag) != kind for i in members):
+    if (
+        kind is None
+        or len(members) > _MAX_CONJUNCTS
+        or any(_CLASSES.get(tokens[i].tag) != kind for i in members)
+    ):
         return []
     phrases = [_conjunct(tokens, i, first=i == members[0], end=members[-1]) for i in members]
     spans = [phrase for phrase in phrases if phrase is not None]
@@ -193,7 +277,9 @@ def _conjuncts(tokens: Sequence[Token], members: Sequence[int]) -> list[Span]:
     if kind == "name":
         if len({span[1] - span[0] for span in spans}) > 1:
             return []  # "Anna and Ben Smith"
-        if len(spans) == 2 and (first[0] == 0 or tokens[first[0] - 1].tag not in ("IN", "VBD", "VBZ", "VBP", "TO")):
+        if len(spans) == 2 and (
+            first[0] == 0 or tokens[first[0] - 1].tag not in ("IN", "VBD", "VBZ", "VBP", "TO")
+        ):
             return []  # it may be one name
     elif not all(bare):
         opened = [tokens[span[0]].tag == "DT" for span in spans]
@@ -240,12 +326,17 @@ def _conjuncts_end(tokens: Sequence[Token], last: int, kind: str) -> bool:
 def exchange_phrases(text: str, tokens: Sequence[Token], one: Span, other: Span) -> str | None:
     """Return the text with two phrases exchanged; None if they overlap or read alike.
 
-    None as well if one is part of a word: "re-election or exile" must not become "re-exile or election".
+    None as well if one is part of a word: "re-election or exile" must not become "re-exile or
+    election".
     """
     left, right = sorted((one, other))
     if left[1] >= right[0]:
         return None
-    edges = [at for start, end in (characters(tokens, s) for s in (left, right)) for at in (start - 1, end)]
+    edges = [
+        at
+        for start, end in (characters(tokens, s) for s in (left, right))
+        for at in (start - 1, end)
+    ]
     if any(text[at : at + 1] in ("-", "/") for at in edges):
         return None
     before, after = text_of(text, tokens, left), text_of(text, tokens, right)
@@ -254,11 +345,21 @@ def exchange_phrases(text: str, tokens: Sequence[Token], one: Span, other: Span)
     at_start = left[0] == 0
     before = recased(before, tokens[left[0]], was_first=at_start)
     after = recased(after, tokens[right[0]], was_first=False, is_first=at_start)
-    return apply_edits(text, [(*characters(tokens, left), after), (*characters(tokens, right), before)])
+    return apply_edits(
+        text, [(*characters(tokens, left), after), (*characters(tokens, right), before)]
+    )
 
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "CD")
-_WITHIN = ("compound", "flat", "goeswith", "fixed", "nummod", "nn", "appos")  # parts of a larger noun phrase
+_WITHIN = (
+    "compound",
+    "flat",
+    "goeswith",
+    "fixed",
+    "nummod",
+    "nn",
+    "appos",
+)  # parts of a larger noun phrase
 _SWAPPED = {"NN": "singular nouns", "NNS": "plural nouns", "CD": "numbers"}
 """The class within which a phrase can be swapped, by tag; all others are names."""
 _ARGUMENTS = ("nsubj", "obj", "dobj", "iobj", "obl", "nmod", "pobj")
@@ -267,7 +368,8 @@ _ARGUMENTS = ("nsubj", "obj", "dobj", "iobj", "obl", "nmod", "pobj")
 class PhraseSwap(GrammarView):
     """Exchange two noun phrases, names, numbers or adjectives of the same form: same words, another meaning.
 
-    Conjuncts, and phrases whose exchange would not change the meaning, are left alone. Null if nothing can be swapped.
+    Conjuncts, and phrases whose exchange would not change the meaning, are left alone. Null if
+    nothing can be swapped.
 
     Example:
         [build.swapped]
@@ -311,7 +413,11 @@ def _swaps(tokens: Sequence[Token]) -> Iterator[tuple[float, str, Span, Span]]:
     adjectives = [i for i, t in enumerate(tokens) if t.tag == "JJ" and t.relation == "amod"]
     for i, j in combinations(adjectives, 2):
         alike = _article(tokens, i) == _article(tokens, j)
-        if tokens[i].head != tokens[j].head and alike and not _coordinated(tokens, tokens[i].head, tokens[j].head):
+        if (
+            tokens[i].head != tokens[j].head
+            and alike
+            and not _coordinated(tokens, tokens[i].head, tokens[j].head)
+        ):
             yield 1.0, "adjectives", (i, i), (j, j)
 
 
@@ -342,9 +448,13 @@ def _symmetric(tokens: Sequence[Token], i: int, j: int) -> bool:
     if head != tokens[j].head:
         return False
     place = _dependents(tokens, i, "case")
-    return tokens[head].lemma.lower() in SYMMETRIC_VERBS or (place != "" and place == _dependents(tokens, j, "case"))
+    return tokens[head].lemma.lower() in SYMMETRIC_VERBS or (
+        place != "" and place == _dependents(tokens, j, "case")
+    )
 
 
 def _dependents(tokens: Sequence[Token], head: int, relation: str) -> str:
     """Return the words that depend on a token by this relation."""
-    return " ".join(word_at(tokens, i) for i in children(tokens, head) if tokens[i].relation == relation)
+    return " ".join(
+        word_at(tokens, i) for i in children(tokens, head) if tokens[i].relation == relation
+    )

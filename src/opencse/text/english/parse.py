@@ -1,6 +1,7 @@
 """Kinds that rewrite a sentence by its grammar, and the trees that they read.
 
-The parse leaves out brackets ("Ann (born 1970) is …") and irregular spacing, which mislead a small parser.
+The parse leaves out brackets ("Ann (born 1970) is …") and irregular spacing, which mislead a small
+parser.
 """
 
 from __future__ import annotations
@@ -29,18 +30,33 @@ MAX_TOKENS = 150
 """Longest sentence whose phrases are searched: longer texts are rarely one sentence, and the time is quadratic."""
 
 _ASIDE = re.compile(r"\s*(?:\([^()\[\]]*\)|\[[^()\[\]]*\])")
-_INNER = ("det", "amod", "compound", "nummod", "flat", "poss", "nmod:poss", "fixed", "goeswith", "nn")
+_INNER = (
+    "det",
+    "amod",
+    "compound",
+    "nummod",
+    "flat",
+    "poss",
+    "nmod:poss",
+    "fixed",
+    "goeswith",
+    "nn",
+)
 _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
 def parse_without_asides(parser: SpacyParser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
     """Yield the tokens of each of n texts that are outside brackets, with their offsets in the original text."""
     cleaned = [_cleaned(text) for text in texts]
-    for (_, places), tokens in zip(cleaned, parser.parse([text for text, _ in cleaned]), strict=True):
+    for (_, places), tokens in zip(
+        cleaned, parser.parse([text for text, _ in cleaned]), strict=True
+    ):
         if places is None:
             yield tokens
         else:  # a token on both sides of a removed bracket spans it
-            yield tuple(replace(t, start=places[t.start], end=places[t.end - 1] + 1) for t in tokens)
+            yield tuple(
+                replace(t, start=places[t.start], end=places[t.end - 1] + 1) for t in tokens
+            )
 
 
 def _cleaned(text: str) -> tuple[str, list[int] | None]:
@@ -63,14 +79,20 @@ def _cleaned(text: str) -> tuple[str, list[int] | None]:
 def children(tokens: Sequence[Token], head: int, *relations: str) -> list[int]:
     """Return the direct dependents of a token with one of some relations or their subtypes; all if none is named."""
     dependents = [i for i, token in enumerate(tokens) if token.head == head != i]
-    return [i for i in dependents if base_relation(tokens[i]) in relations] if relations else dependents
+    return (
+        [i for i in dependents if base_relation(tokens[i]) in relations]
+        if relations
+        else dependents
+    )
 
 
 def subtree(tokens: Sequence[Token], head: int, *, closed: Sequence[str] = ()) -> set[int]:
     """Return the indices of a token and of all that depend on it, without going below the relations in `closed`."""
     places, front = {head}, {head}
     while front:
-        front = {i for i, t in enumerate(tokens) if t.head in front and base_relation(t) not in closed} - places
+        front = {
+            i for i, t in enumerate(tokens) if t.head in front and base_relation(t) not in closed
+        } - places
         places |= front
     return places
 
@@ -142,9 +164,8 @@ Rewrite = tuple[str | None, str]
 class GrammarView(ConstructorSpec):
     """A kind of view that rewrites each sentence by its grammar; a subclass implements `rewrite`.
 
-    Class attributes:
-        parts: Endings of the columns, if it rewrites a sentence in several ways: `[build.NAME]` builds NAME_PART.
-        tables: Word lists that the output depends on.
+    Class attributes: parts: Endings of the columns, if it rewrites a sentence in several ways:
+        `[build.NAME]` builds NAME_PART. tables: Word lists that the output depends on.
         random_stream: Name under which the generators of the rows are seeded; by default the kind.
 
     Attributes:
@@ -167,7 +188,9 @@ class GrammarView(ConstructorSpec):
         """Return one column for each part."""
         return tuple(f"{name}_{part}" for part in self.parts) or (name,)
 
-    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite | list[Rewrite]:
+    def rewrite(
+        self, text: str, tokens: Sequence[Token], rng: random.Random
+    ) -> Rewrite | list[Rewrite]:
         """Rewrite one sentence, once for each part; the result depends on the arguments and the options alone.
 
         Args:
@@ -191,7 +214,15 @@ class GrammarView(ConstructorSpec):
         for row, tokens in zip(rows, parsed, strict=True):
             new: Rewrite | list[Rewrite] = [(None, "empty")] * max(len(self.parts), 1)
             if tokens:
-                new = self.rewrite(row.text, tokens, row_random(seed, self.random_stream or self.kind, row))
+                new = self.rewrite(
+                    row.text, tokens, row_random(seed, self.random_stream or self.kind, row)
+                )
             rewritten.append(new if isinstance(new, list) else [new])
         columns = [with_error_rate(rows, column) for column in zip(*rewritten, strict=True)]
-        return [list(views) for views in zip(*columns, strict=True)] if self.parts else columns[0] if rows else []
+        return (
+            [list(views) for views in zip(*columns, strict=True)]
+            if self.parts
+            else columns[0]
+            if rows
+            else []
+        )

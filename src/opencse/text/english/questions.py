@@ -43,12 +43,14 @@ _GROUPS = word_class("groups")
 class Question(GrammarView):
     """Turn a statement into a question about it.
 
-    "Refunds are allowed." becomes "Are refunds allowed?" or, in a fifth of the rows, "What is allowed?". Null unless
-    the sentence is a short affirmative statement about something that it names.
+    "Refunds are allowed." becomes "Are refunds allowed?" or, in a fifth of the rows, "What is
+    allowed?". Null unless the sentence is a short affirmative statement about something that it
+    names.
 
     Attributes:
-        adverbs: Share of the yes-or-no questions that get why, how or when ("Why are refunds allowed?"), in [0, 1].
-            The statement does not answer them, but an answer is about the same.
+        adverbs: Share of the yes-or-no questions that get why, how or when ("Why are refunds
+            allowed?"), in [0, 1]. The statement does not answer them, but an answer is about the
+            same.
 
     Example:
         [build.question]
@@ -73,7 +75,12 @@ class Question(GrammarView):
         if tokens[-1].text != "." or any(token.text in _BREAKS for token in tokens[:-1]):
             return None, "no plain statement"
         clause = main_clause(tokens)
-        if clause is None or clause.subject is None or clause.finite is None or clause.subject > clause.finite:
+        if (
+            clause is None
+            or clause.subject is None
+            or clause.finite is None
+            or clause.subject > clause.finite
+        ):
             return None, "no subject and verb"
         if clause.negators or clause.negatives:
             return None, "negative words"
@@ -89,7 +96,12 @@ class Question(GrammarView):
         question, rule = _asked(text, clause, subject, leading, ask_subject=ask_subject)
         if question is not None and len(question.split()) > _LONGEST:
             return None, "too long"
-        if question is not None and rule == "yes or no" and self.adverbs and rng.random() < self.adverbs:
+        if (
+            question is not None
+            and rule == "yes or no"
+            and self.adverbs
+            and rng.random() < self.adverbs
+        ):
             return f"{rng.choice(_ADVERBS)} {question[0].lower()}{question[1:]}", "why, how or when"
         return question, rule
 
@@ -109,7 +121,9 @@ def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
     return (0, end) if plain else (0, 0)
 
 
-def _asked(text: str, clause: Clause, subject: Span, leading: tuple[int, int], *, ask_subject: bool) -> Rewrite:
+def _asked(
+    text: str, clause: Clause, subject: Span, leading: tuple[int, int], *, ask_subject: bool
+) -> Rewrite:
     """Return the question and its rule."""
     assert clause.finite is not None
     tokens, tag = clause.tokens, clause.tag
@@ -125,22 +139,32 @@ def _asked(text: str, clause: Clause, subject: Span, leading: tuple[int, int], *
     if word is not None:
         if any(verb.tag in ("VBP", "VBZ") for verb in shared):
             return None, "shared subject"
-        edits = [(finite.start, finite.end, finite.text if tag == "VBD" else _singular(finite, tag))]
+        edits = [
+            (finite.start, finite.end, finite.text if tag == "VBD" else _singular(finite, tag))
+        ]
     elif clause.auxiliary:
         if inflected:
             return None, "shared subject"
-        word, edits = finite.text.capitalize(), [(finite.start, tokens[clause.finite + 1].start, "")]
+        word, edits = (
+            finite.text.capitalize(),
+            [(finite.start, tokens[clause.finite + 1].start, "")],
+        )
     elif any(verb.tag not in FINITE for verb in shared):
         return None, "shared subject"
     elif inflect(base, tag) != finite.text.lower():
         return None, "verb form"
     else:
         word, edits = _HELPERS[tag].capitalize(), [(finite.start, finite.end, base)]
-        edits += [(verb.start, verb.end, base_form(verb.text, verb.tag, verb.lemma)) for verb in shared]
+        edits += [
+            (verb.start, verb.end, base_form(verb.text, verb.tag, verb.lemma)) for verb in shared
+        ]
     start, end = tokens[subject[1] + 1].start, tokens[last].end
     if any(edit[1] > end for edit in edits):
         return None, "verb form"
-    parts = [word, apply_edits(text[start:end], [(a - start, b - start, new) for a, b, new in edits])]
+    parts = [
+        word,
+        apply_edits(text[start:end], [(a - start, b - start, new) for a, b, new in edits]),
+    ]
     if rule == "yes or no":
         parts.insert(1, _moved(text, tokens, subject))
     if leading[1]:
@@ -154,7 +178,12 @@ def _last(clause: Clause) -> int:
     last = len(tokens) - 2
     for i, token in enumerate(tokens):
         own = any(t.head == i and t.relation.startswith(("nsubj", "aux", "cop")) for t in tokens)
-        if token.head == clause.predicate and token.relation in ("conj", "parataxis") and own and i > clause.predicate:
+        if (
+            token.head == clause.predicate
+            and token.relation in ("conj", "parataxis")
+            and own
+            and i > clause.predicate
+        ):
             last = min(last, min(subtree(tokens, i)) - 1)
     while last > 0 and (tokens[last].text == "," or tokens[last].tag == "CC"):
         last -= 1
@@ -165,7 +194,9 @@ def _moved(text: str, tokens: Sequence[Token], span: Span) -> str:
     """Return a phrase as it reads inside of a sentence."""
     first, piece = tokens[span[0]], text_of(text, tokens, span)
     second = tokens[span[0] + 1].text if span[1] > span[0] else ""
-    named = first.text in names() or (first.tag[:2] in ("NN", "JJ") and second.istitle())  # "Red Hat", "Chile"
+    named = first.text in names() or (
+        first.tag[:2] in ("NN", "JJ") and second.istitle()
+    )  # "Red Hat", "Chile"
     return recased(piece, first, was_first=span[0] == 0 and not named)
 
 
@@ -200,9 +231,9 @@ def _patterns() -> dict[str, list[str]]:
 class TopicQuestion(GrammarView):
     """Ask a short question about one thing that the sentence mentions.
 
-    The sentence need not answer it. Such questions show a model in training where real ones lie, so that terms that
-    preserve similarities hold them there: `question` keeps nearly all words of its statement, people do not.
-    Null if the sentence mentions nothing by a noun.
+    The sentence need not answer it. Such questions show a model in training where real ones lie, so
+    that terms that preserve similarities hold them there: `question` keeps nearly all words of its
+    statement, people do not. Null if the sentence mentions nothing by a noun.
 
     Example:
         [build.topic_question]
@@ -229,7 +260,10 @@ class TopicQuestion(GrammarView):
 def _topic(text: str, tokens: Sequence[Token], place: int) -> tuple[str, bool] | None:
     """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
     token = tokens[place]
-    named = token.tag in ("NN", "NNS", "NNP", "NNPS") and base_relation(token) not in ("compound", "flat")
+    named = token.tag in ("NN", "NNS", "NNP", "NNPS") and base_relation(token) not in (
+        "compound",
+        "flat",
+    )
     span = noun_phrase(tokens, place, longest=_LONGEST_TOPIC + 2) if named else None
     if span is None:
         return None
@@ -252,8 +286,8 @@ _NEGATIVE = (*NOT, "no", "without", "never")
 class Keywords(GrammarView):
     """Keep the words of a sentence that a search would name: its predicate, subject, objects and names.
 
-    Words keep their order; common ones are in lower case. A negative word in front of a chosen word is kept. Null if
-    the sentence has fewer than four; each row draws its own number, up to seven.
+    Words keep their order; common ones are in lower case. A negative word in front of a chosen word
+    is kept. Null if the sentence has fewer than four; each row draws its own number, up to seven.
 
     Example:
         [build.keywords]
@@ -267,7 +301,9 @@ class Keywords(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""
-        ranked = sorted((_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(t))
+        ranked = sorted(
+            (_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(t)
+        )
         if len(ranked) < _FEWEST:
             return None, "few content words"
         wanted = rng.randint(_FEWEST, min(_MOST, len(ranked)))
@@ -280,7 +316,9 @@ class Keywords(GrammarView):
             parts = children(tokens, i, "compound", "flat", "goeswith")  # "bus stop", "New York"
             chosen |= {i, *parts, *(k for k in children(tokens, i, "amod") if _is_name(tokens[k]))}
         for i, token in enumerate(tokens):
-            if token.text.lower() in _NEGATIVE and (token.head in chosen or tokens[token.head].head in chosen):
+            if token.text.lower() in _NEGATIVE and (
+                token.head in chosen or tokens[token.head].head in chosen
+            ):
                 chosen.add(i)
         words = ["not" if tokens[i].text.lower() in NOT else tokens[i].text for i in sorted(chosen)]
         cased = [_is_name(tokens[i]) or tokens[i].text.isupper() for i in sorted(chosen)]
@@ -290,9 +328,13 @@ class Keywords(GrammarView):
 
 def _is_content(token: Token) -> bool:
     """Whether a word carries content: a noun, a name, an adjective, a main verb or a number."""
-    if base_relation(token) in ("aux", "cop", "det", "case", "mark") or not any(map(str.isalnum, token.text)):
+    if base_relation(token) in ("aux", "cop", "det", "case", "mark") or not any(
+        map(str.isalnum, token.text)
+    ):
         return False
-    return _is_name(token) or (token.pos in ("NOUN", "ADJ", "VERB", "NUM") and token.lemma.lower() not in _EMPTY)
+    return _is_name(token) or (
+        token.pos in ("NOUN", "ADJ", "VERB", "NUM") and token.lemma.lower() not in _EMPTY
+    )
 
 
 def _is_name(token: Token) -> bool:

@@ -12,7 +12,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from opencse.text.english.lexicon import OPPOSITE_TABLES, SYMMETRIC_VERBS, base_form, inflect, verb_base, word_class
+from opencse.text.english.lexicon import (
+    OPPOSITE_TABLES,
+    SYMMETRIC_VERBS,
+    base_form,
+    inflect,
+    verb_base,
+    word_class,
+)
 from opencse.text.english.parse import (
     GrammarView,
     Rewrite,
@@ -47,13 +54,14 @@ class RolePairs(GrammarView):
 
     The columns of `[build.NAME]` are, for the sentence "The lawyer sued the baker.":
 
-    - `NAME_kept`: "The baker was sued by the lawyer." It says the same. Null if no rule keeps the meaning.
-    - `NAME_exchanged`: "The baker sued the lawyer." It says something else, with nearly the words of the sentence:
-      pronouns change their case, and the verb its number. Subject and object must be names, personal pronouns, people
-      or groups of people, so that the result makes sense.
+    - `NAME_kept`: "The baker was sued by the lawyer." It says the same. Null if no rule keeps the
+    meaning.
+    - `NAME_exchanged`: "The baker sued the lawyer." It says something else, with nearly the words
+      of the sentence: pronouns change their case, and the verb its number. Subject and object must
+      be names, personal pronouns, people or groups of people, so that the result makes sense.
 
-    Besides the voice, the patterns are the order of two clauses ("before", "after", "because") and directions ("from
-    Rome to Oslo"). Both are null if none applies.
+    Besides the voice, the patterns are the order of two clauses ("before", "after", "because") and
+    directions ("from Rome to Oslo"). Both are null if none applies.
 
     Example:
         [build.roles]
@@ -73,12 +81,20 @@ class RolePairs(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return both views of one pattern, drawn at random; one with a paraphrase if there is any."""
         pairs = [(*pair, "voice") for pair in _voice(text, tokens)]
-        if not any(token.text in (".", "?", ";") for token in tokens[:-1]) and not is_question(text):
+        if not any(token.text in (".", "?", ";") for token in tokens[:-1]) and not is_question(
+            text
+        ):
             patterns = {"order": _order, "direction": _direction}
-            pairs[:0] = [(*pair, rule) for rule, pattern in patterns.items() for pair in pattern(text, tokens)]
+            pairs[:0] = [
+                (*pair, rule)
+                for rule, pattern in patterns.items()
+                for pair in pattern(text, tokens)
+            ]
         if not pairs:
             return [(None, "no roles")] * len(self.parts)
-        paraphrase, exchanged, rule = rng.choice([pair for pair in pairs if pair[0] is not None] or pairs)
+        paraphrase, exchanged, rule = rng.choice(
+            [pair for pair in pairs if pair[0] is not None] or pairs
+        )
         return [(paraphrase, rule if paraphrase else "no paraphrase"), (exchanged, rule)]
 
 
@@ -90,7 +106,9 @@ def _voice(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
         before = is_plural(tokens, roles.subject_head, roles.subject)
         possessive = any(tokens[i].tag == "PRP$" for i in range(roles.other[0], roles.other[1] + 1))
         fits = can_act(tokens[roles.subject_head]) and can_act(tokens[roles.other_head])
-        either = base in SYMMETRIC_VERBS or base in word_class("one way")  # both orders may mean the same
+        either = base in SYMMETRIC_VERBS or base in word_class(
+            "one way"
+        )  # both orders may mean the same
         if possessive or either or not fits or number is None or before is None:
             continue
         edits = exchange(text, tokens, roles.subject, roles.other)
@@ -116,32 +134,55 @@ def _order(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
             continue
         mark, head = marks[0], token.head
         word = word_at(tokens, mark)
-        if word not in ("before", "after", "because", "until") or tokens[head].head != head or head > last:
+        if (
+            word not in ("before", "after", "because", "until")
+            or tokens[head].head != head
+            or head > last
+        ):
             continue
         if not children(tokens, i, "nsubj") or not children(tokens, head, "nsubj"):
             continue
         places = {k for k in subtree(tokens, i) if k <= last}
-        span = as_span({k for k in places if tokens[k].text != "," or k not in (min(places), max(places))})
+        span = as_span(
+            {k for k in places if tokens[k].text != "," or k not in (min(places), max(places))}
+        )
         if span is None or span[0] != mark:
             continue
         fronted, before = mark == 0, tokens[mark - 1]
         if fronted and tokens[min(span[1] + 1, last)].text == ",":
             main = (span[1] + 2, last)
-        elif not fronted and span[1] == last and before.text not in (",", "and", "or", "even", "not", "just"):
+        elif (
+            not fronted
+            and span[1] == last
+            and before.text not in (",", "and", "or", "even", "not", "just")
+        ):
             main = (0, mark - 1)
         else:
             continue
-        opening = tokens[main[0]].tag == "RB" and tokens[main[0] + 1].text == ","  # "Furthermore, he left"
-        shifted = not fronted and before.tag in ("RB", "NNS", "CC")  # "shortly after", "two days before"
+        opening = (
+            tokens[main[0]].tag == "RB" and tokens[main[0] + 1].text == ","
+        )  # "Furthermore, he left"
+        shifted = not fronted and before.tag in (
+            "RB",
+            "NNS",
+            "CC",
+        )  # "shortly after", "two days before"
         marked = any(token.text in ('"', "“", "”", "(", ":") for token in tokens[: last + 1])
         if main[1] <= main[0] or opening or shifted or marked:
             continue
         one, other = (
-            recased(text_of(text, tokens, s), tokens[s[0]], was_first=s[0] == 0 and tokens[0].text != "I")
+            recased(
+                text_of(text, tokens, s),
+                tokens[s[0]],
+                was_first=s[0] == 0 and tokens[0].text != "I",
+            )
             for s in (main, (mark + 1, span[1]))
         )
         end = text[tokens[last].end :]
-        yield _joined(one, word, other, end, fronted=not fronted), _joined(other, word, one, end, fronted=fronted)
+        yield (
+            _joined(one, word, other, end, fronted=not fronted),
+            _joined(other, word, one, end, fronted=fronted),
+        )
 
 
 def _joined(main: str, word: str, other: str, end: str, *, fronted: bool) -> str:
@@ -157,14 +198,27 @@ def _direction(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
             continue
         start = noun_phrase(tokens, token.head)
         to = start[1] + 1 if start is not None else 0
-        if start is None or start[0] != i + 1 or word_at(tokens, to) != "to" or tokens[to].relation != "case":
+        if (
+            start is None
+            or start[0] != i + 1
+            or word_at(tokens, to) != "to"
+            or tokens[to].relation != "case"
+        ):
             continue
         source, target = tokens[token.head], tokens[tokens[to].head]
         end = noun_phrase(tokens, tokens[to].head)
         if end is None or end[0] != to + 1 or max(children(tokens, tokens[to].head)) > end[1]:
             continue
-        if source.lemma.lower() == target.lemma.lower() or source.tag not in ("NNP", "NN") or source.tag != target.tag:
+        if (
+            source.lemma.lower() == target.lemma.lower()
+            or source.tag not in ("NNP", "NN")
+            or source.tag != target.tag
+        ):
             continue
-        origin, goal, place = text_of(text, tokens, start), text_of(text, tokens, end), characters(tokens, (i, end[1]))
+        origin, goal, place = (
+            text_of(text, tokens, start),
+            text_of(text, tokens, end),
+            characters(tokens, (i, end[1])),
+        )
         reordered, exchanged = f"to {goal} from {origin}", f"from {goal} to {origin}"
         yield apply_edits(text, [(*place, reordered)]), apply_edits(text, [(*place, exchanged)])

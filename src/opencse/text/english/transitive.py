@@ -36,7 +36,26 @@ _GENITIVES = ("of", "'s", "’s", "'", "’")
 _PREPOSITIONS = frozenset("in on for with between against at about over".split())
 _OTHER_CLAUSES = ("ccomp", "advcl", "conj", "parataxis")
 _WITHIN = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep", "list")
-_STOP = (".", "!", ";", "?", ",", ":", "(", ")", "[", "]", '"', "“", "”", "–", "—", "...", "''", "``")
+_STOP = (
+    ".",
+    "!",
+    ";",
+    "?",
+    ",",
+    ":",
+    "(",
+    ")",
+    "[",
+    "]",
+    '"',
+    "“",
+    "”",
+    "–",
+    "—",
+    "...",
+    "''",
+    "``",
+)
 _PLURAL = frozenset("they we these those both many several few them us".split())
 _SINGULAR = frozenset("he she it this that one him her everyone somebody someone".split())
 _TO_PLURAL = {"is": "are", "am": "are", "was": "were", "has": "have", "does": "do"}
@@ -100,7 +119,9 @@ def transitives(text: str, tokens: Sequence[Token]) -> Iterator[Transitive]:
     if any(token.text == "." for token in tokens[:-1]) or "?" in text:
         return  # more than one sentence, or no statement
     clauses = [main_clause(tokens)]
-    clauses += [clause_at(tokens, i) for i, t in enumerate(tokens) if base_relation(t) in _OTHER_CLAUSES]
+    clauses += [
+        clause_at(tokens, i) for i, t in enumerate(tokens) if base_relation(t) in _OTHER_CLAUSES
+    ]
     for clause in clauses:
         roles = _transitive(tokens, clause) if clause is not None else None
         if roles is not None:
@@ -115,24 +136,40 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     relations = {tokens[i].relation for i in children(tokens, verb)}
     helpers = children(tokens, verb, "aux", "auxpass")
     first = min([verb, *helpers])
-    if relations & {"xcomp", "iobj", "expl", "cop"} or noun > first or any(i > verb for i in helpers):
+    if (
+        relations & {"xcomp", "iobj", "expl", "cop"}
+        or noun > first
+        or any(i > verb for i in helpers)
+    ):
         return None
     passive = bool(relations & {"aux:pass", "auxpass"})
     by, head = _agent(tokens, verb) if passive else (None, _object(tokens, verb))
     if head is None:
         return None
     subject = _noun_phrase(tokens, noun)
-    other = _noun_phrase(tokens, head, without=by, possessive=tokens[noun].pos != "PRON" and not passive)
+    other = _noun_phrase(
+        tokens, head, without=by, possessive=tokens[noun].pos != "PRON" and not passive
+    )
     if subject is None or other is None or tokens[noun].text.lower() == "one":
         return None
     if subject[0] and tokens[subject[0] - 1].tag == "CC" and tokens[verb].relation != "conj":
         return None  # the first conjuncts are elsewhere: "A, B and C solved it"
     between = (tokens[i] for i in range(subject[1] + 1, verb) if i not in helpers)
     only_adverbs = all(token.head == verb and token.tag in ("RB", "RBR") for token in between)
-    if not subject[1] < first <= verb < other[0] or not only_adverbs or not _ends(tokens, head, other, by):
+    if (
+        not subject[1] < first <= verb < other[0]
+        or not only_adverbs
+        or not _ends(tokens, head, other, by)
+    ):
         return None
     return Transitive(
-        clause=clause, subject=subject, other=other, subject_head=noun, other_head=head, by=by, helpers=helpers
+        clause=clause,
+        subject=subject,
+        other=other,
+        subject_head=noun,
+        other_head=head,
+        by=by,
+        helpers=helpers,
     )
 
 
@@ -141,7 +178,11 @@ def _ends(tokens: Sequence[Token], head: int, span: Span, by: int | None) -> boo
     for i in subtree(tokens, head) - {head, by}:
         if tokens[i].relation != "case" or word_at(tokens, i) in _GENITIVES:
             continue
-        if by is not None or word_at(tokens, i) not in _PREPOSITIONS or tokens[tokens[i].head].tag == "CD":
+        if (
+            by is not None
+            or word_at(tokens, i) not in _PREPOSITIONS
+            or tokens[tokens[i].head].tag == "CD"
+        ):
             return False  # "protects the burrows from flooding", "received a prize in 1990"
     following = tokens[span[1] + 1 : span[1] + 3]
     if not following or following[0].text in (".", "!", ";"):
@@ -151,7 +192,8 @@ def _ends(tokens: Sequence[Token], head: int, span: Span, by: int | None) -> boo
         return later in ("IN", "WRB", "RB", "PRP", "VBG")
     if after.tag == "CC":  # "mandated McCoy and Spock be male"
         return later[:2] in ("VB", "MD", "PR", "IN")
-    # "highlighted the need for a union", "is caused by acids in the blood": the next phrase may belong to the noun
+    # "highlighted the need for a union", "is caused by acids in the blood": the next phrase may
+    # belong to the noun
     joined = _AFTER_AGENT if by is not None else _AFTER_OBJECT
     return after.tag in ("IN", "WRB", "RB") and after.text.lower() not in joined
 
@@ -183,17 +225,34 @@ def _noun_phrase(
     noun, places = tokens[head], subtree(tokens, head) - {without}
     span, inner = as_span(places), [tokens[i] for i in places - {head}]
     nominal = noun.pos in ("NOUN", "PROPN") or (noun.pos == "PRON" and noun.tag == "PRP")
-    if span is None or span[1] - span[0] >= _MAX_TOKENS or not nominal or noun.tag in ("VBG", "JJ", "RB"):
+    if (
+        span is None
+        or span[1] - span[0] >= _MAX_TOKENS
+        or not nominal
+        or noun.tag in ("VBG", "JJ", "RB")
+    ):
         return None
     plain = head > 0 and tokens[0].tag in ("NN", "JJ") and noun.tag == "NNS"  # "Local farmers"
-    if span[0] == 0 and not plain and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
+    if (
+        span[0] == 0
+        and not plain
+        and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW")
+    ):
         return None  # perhaps an unknown name: whether it keeps its capital would be a guess
     *words, last = (tokens[i].text.lower() for i in range(span[0], span[1] + 1))
     barred = _ANAPHORIC - word_class("possessives") if possessive else _ANAPHORIC
-    if any(word in barred or word in _STOP for word in words) or last in (*_ANAPHORIC - {"her"}, *_STOP):
+    if any(word in barred or word in _STOP for word in words) or last in (
+        *_ANAPHORIC - {"her"},
+        *_STOP,
+    ):
         return None
-    clauses = any(base_relation(t) in _WITHIN or (t.relation == "conj" and t.tag[0] == "V") for t in inner)
-    verbal = any(tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") or tokens[i].relation == "mark" for i in places)
+    clauses = any(
+        base_relation(t) in _WITHIN or (t.relation == "conj" and t.tag[0] == "V") for t in inner
+    )
+    verbal = any(
+        tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") or tokens[i].relation == "mark"
+        for i in places
+    )
     joined = word_at(tokens, span[1] + 1) in ("-", "–", "/", "'")  # it would belong to it
     return None if clauses or verbal or joined else span
 
@@ -202,7 +261,11 @@ def shares_subject(tokens: Sequence[Token]) -> bool:
     """Whether some verb of the sentence is coordinated and has no subject of its own ("sang and danced")."""
     if any(a.tag == "CC" and b.tag in ("VBD", "VBZ", "VBP", "MD") for a, b in pairwise(tokens)):
         return True
-    verbs = [i for i, t in enumerate(tokens) if t.relation in ("conj", "parataxis", "dep") and t.tag.startswith("V")]
+    verbs = [
+        i
+        for i, t in enumerate(tokens)
+        if t.relation in ("conj", "parataxis", "dep") and t.tag.startswith("V")
+    ]
     return any(not any(t.head == i and "subj" in t.relation for t in tokens) for i in verbs)
 
 
@@ -216,9 +279,13 @@ def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
         return word in _PLURAL
     if token.tag == "NNPS" and phrase[0].text.lower() != "the":
         return None  # "Seth Davies"
-    if token.tag in ("NNS", "NNPS") or (re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the"):
+    if token.tag in ("NNS", "NNPS") or (
+        re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the"
+    ):
         return True  # "the Dutch"
-    unclear = word in word_class("either number") or re.search(r"[^sui]s$", word)  # "the Sibyls", "the Times"
+    unclear = word in word_class("either number") or re.search(
+        r"[^sui]s$", word
+    )  # "the Sibyls", "the Times"
     return None if unclear or token.tag not in ("NN", "NNP") else False
 
 
@@ -240,11 +307,16 @@ def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, 
     return recased(piece, first, was_first=span[0] == 0 and piece != "I", is_first=place[0] == 0)
 
 
-def exchange(text: str, tokens: Sequence[Token], subject: Span, other: Span, before: str = "") -> list[Edit]:
+def exchange(
+    text: str, tokens: Sequence[Token], subject: Span, other: Span, before: str = ""
+) -> list[Edit]:
     """Return the edits that exchange a subject and another phrase, the subject after a word such as "by"."""
     return [
         (*characters(tokens, subject), phrase_as(text, tokens, other, subject=True, place=subject)),
-        (*characters(tokens, other), before + phrase_as(text, tokens, subject, subject=False, place=other)),
+        (
+            *characters(tokens, other),
+            before + phrase_as(text, tokens, subject, subject=False, place=other),
+        ),
     ]
 
 
@@ -253,7 +325,11 @@ def can_act(token: Token) -> bool:
     word = token.text.lower()
     if token.tag == "PRP":
         return word != "it"
-    return token.pos == "PROPN" or word in ACTORS or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)
+    return (
+        token.pos == "PROPN"
+        or word in ACTORS
+        or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)
+    )
 
 
 def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrite:
@@ -262,12 +338,17 @@ def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrit
     words = [word_at(tokens, i) for i in range(roles.other[0], roles.other[1] + 1)]
     if "any" in words and any(word_at(tokens, i) in NOT for i in dependents):
         return None, "hanging on negation"
-    joined = shares_subject(tokens) or any(token.tag == "TO" for token in tokens[roles.other[1] + 1 :])
+    joined = shares_subject(tokens) or any(
+        token.tag == "TO" for token in tokens[roles.other[1] + 1 :]
+    )
     if joined or any(_needs_subject(tokens, i) for i in dependents):
         return None, "shared subject"
     if any(mark in text_of(text, tokens, (roles.subject[0], roles.other[1])) for mark in "()[]"):
         return None, "brackets"
-    base, plural = verb_base(tokens[roles.clause.predicate]), is_plural(tokens, roles.other_head, roles.other)
+    base, plural = (
+        verb_base(tokens[roles.clause.predicate]),
+        is_plural(tokens, roles.other_head, roles.other),
+    )
     change = _to_passive if roles.by is None else _to_active
     return change(text, tokens, roles, base, plural)
 
@@ -280,11 +361,21 @@ def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
     return relation in ("xcomp", "dep", "list", "ccomp")
 
 
-def _to_passive(text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None) -> Rewrite:
+def _to_passive(
+    text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None
+) -> Rewrite:
     """Turn an active clause into a passive one."""
     verb, subject = tokens[roles.clause.predicate], tokens[roles.subject_head]
-    fixed = tokens[roles.other[0]].tag == "NN" or tokens[roles.other_head].tag == "CD"  # "took place", "won gold"
-    unnatural = ("which", "who", "that", "this", *(("it", "you", "i", "we") if subject.tag == "PRP" else ()))
+    fixed = (
+        tokens[roles.other[0]].tag == "NN" or tokens[roles.other_head].tag == "CD"
+    )  # "took place", "won gold"
+    unnatural = (
+        "which",
+        "who",
+        "that",
+        "this",
+        *(("it", "you", "i", "we") if subject.tag == "PRP" else ()),
+    )
     barred = base in word_class("no passive") or subject.text.lower() in unnatural
     if barred or plural is None or fixed or not verb.text.isalpha():
         return None, "no passive"
@@ -292,7 +383,9 @@ def _to_passive(text: str, tokens: Sequence[Token], roles: Transitive, base: str
     group = _passive_group(tokens, roles, base, plural=plural, first_person=first)
     if group is None:
         return None, "verb form"
-    return apply_edits(text, [*exchange(text, tokens, roles.subject, roles.other, "by "), *group]), "active to passive"
+    return apply_edits(
+        text, [*exchange(text, tokens, roles.subject, roles.other, "by "), *group]
+    ), "active to passive"
 
 
 def _passive_group(
@@ -325,12 +418,18 @@ def _passive_group(
     return [(helpers[0].start, helpers[0].end, new), (verb.start, verb.end, form + past)]
 
 
-def _to_active(text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None) -> Rewrite:
+def _to_active(
+    text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None
+) -> Rewrite:
     """Turn a passive clause with an agent into an active one."""
     place, by = roles.clause.predicate, roles.by or 0
     verb, helper = tokens[place], tokens[roles.helpers[0]]
     past = helper.text.lower() in ("was", "were")
-    if plural is None or len(roles.helpers) != 1 or not (past or helper.text.lower() in ("is", "are")):
+    if (
+        plural is None
+        or len(roles.helpers) != 1
+        or not (past or helper.text.lower() in ("is", "are"))
+    ):
         return None, "verb form"
     if any(word_at(tokens, i) in ("not", "n't") for i in range(roles.subject[1], place)):
         return None, "negative already"

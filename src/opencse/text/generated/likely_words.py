@@ -29,7 +29,9 @@ from opencse.text.views.registry import (
 )
 
 _SENTENCES = 64  # in one forward pass, at most
-_TOKENS = 512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB
+_TOKENS = (
+    512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB
+)
 
 
 class WordPredictor:
@@ -57,7 +59,9 @@ class WordPredictor:
         output = self.model.get_output_embeddings()
         if isinstance(output, torch.nn.Linear):
             # Only the hidden states of the positions to score go through the output layer.
-            output.register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[self._wanted], *args[1:]))
+            output.register_forward_pre_hook(
+                lambda _, args: (args[0].flatten(0, 1)[self._wanted], *args[1:])
+            )
         self.special = np.array(sorted(set(self.tokenizer.all_special_ids)))
         limit = getattr(self.model.config, "max_position_embeddings", 512) - 2
         self.max_length = min(limit, self.tokenizer.model_max_length)
@@ -70,31 +74,42 @@ class WordPredictor:
             room: Share of the maximum length that is kept free for insertions.
         """
         longest = int(self.max_length * (1 - room))
-        return self.tokenizer(list(texts), truncation=True, max_length=longest, return_offsets_mapping=True)
+        return self.tokenizer(
+            list(texts), truncation=True, max_length=longest, return_offsets_mapping=True
+        )
 
-    def scores(self, ids: Sequence[Sequence[int]], where: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+    def scores(
+        self, ids: Sequence[Sequence[int]], where: Sequence[np.ndarray]
+    ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield each row's index and its scores over the vocabulary, the shortest rows first.
 
-        Sentences of equal length form a batch, so there is no padding, and the scores of a sentence are independent of
-        the others (bit for bit in bf16, as far as tested). The product with the vocabulary is half of the work, so it
-        is computed only at the given positions.
+        Sentences of equal length form a batch, so there is no padding, and the scores of a sentence
+        are independent of the others (bit for bit in bf16, as far as tested). The product with the
+        vocabulary is half of the work, so it is computed only at the given positions.
 
         Args:
             ids: Token ids of each row, with special tokens.
             where: Positions to score in each row, int64 (positions,).
 
         Yields:
-            Index of the row, and its scores, float32 (positions, vocabulary); -inf for special tokens.
+            Index of the row, and its scores, float32 (positions, vocabulary); -inf for special
+            tokens.
         """
         import torch
 
         order = sorted(range(len(ids)), key=lambda i: (len(ids[i]), i))
         groups = itertools.groupby(order, key=lambda i: len(ids[i]))
         # The scores of a batch over the vocabulary fit in memory.
-        for batch in (b for n, group in groups for b in chunks(group, max(1, min(_SENTENCES, _TOKENS // max(n, 1))))):
+        for batch in (
+            b
+            for n, group in groups
+            for b in chunks(group, max(1, min(_SENTENCES, _TOKENS // max(n, 1))))
+        ):
             tokens = torch.tensor([ids[i] for i in batch], device=self.device)
             offsets = np.arange(len(batch)) * tokens.shape[1]
-            wanted = np.concatenate([where[i] + offset for i, offset in zip(batch, offsets, strict=True)])
+            wanted = np.concatenate(
+                [where[i] + offset for i, offset in zip(batch, offsets, strict=True)]
+            )
             self._wanted = torch.from_numpy(wanted).to(self.device)
             with torch.inference_mode():
                 logits = self.model(input_ids=tokens).logits
@@ -112,7 +127,8 @@ class _LikelyWords(ConstructorSpec):
 
     Attributes:
         model: A masked language model: local folder or hub id.
-        share: Minimum and maximum share of the words that are changed (OssCSE: 0.05 and 0.1); at least one word is.
+        share: Minimum and maximum share of the words that are changed (OssCSE: 0.05 and 0.1); at
+            least one word is.
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
@@ -122,14 +138,20 @@ class _LikelyWords(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if len(self.share) != 2 or not 0 < self.share[0] <= self.share[1] <= 1:
-            raise ValueError(f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])")
+            raise ValueError(
+                f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])"
+            )
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the masked language model."""
         predictor = WordPredictor(self.model)
-        return Constructor(build=partial(self._edited, predictor=predictor, seed=seed), digest=predictor.digest)
+        return Constructor(
+            build=partial(self._edited, predictor=predictor, seed=seed), digest=predictor.digest
+        )
 
-    def _edited(self, rows: Sequence[SourceRow], predictor: WordPredictor, seed: int) -> list[BuiltView]:
+    def _edited(
+        self, rows: Sequence[SourceRow], predictor: WordPredictor, seed: int
+    ) -> list[BuiltView]:
         """Put masks at random places of each row's text, and fill each with the most likely word."""
         insert = isinstance(self, Insertion)
         encoded = predictor.encode([row.text for row in rows], room=self.share[1])
@@ -157,10 +179,15 @@ class _LikelyWords(ConstructorSpec):
                 previous = word = _most_likely(predictor.tokenizer, logits, ids[place], previous)
                 start, end = offsets[place]
                 edits.append((start, start, word + " ") if insert else (start, end, word))
-            results[i] = (apply_edits(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
+            results[i] = (
+                apply_edits(rows[i].text, edits),
+                f"{len(edits)} {'inserted' if insert else 'replaced'}",
+            )
         return with_error_rate(rows, results)
 
-    def _places(self, row: SourceRow, encoded: Any, index: int, longest: int, rng: random.Random) -> list[int]:
+    def _places(
+        self, row: SourceRow, encoded: Any, index: int, longest: int, rng: random.Random
+    ) -> list[int]:
         """Return the places of random words that are a single piece with a letter, so that a whole word is replaced."""
         words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
         single = [
@@ -232,20 +259,20 @@ _MAX_CHARACTERS = 300  # to which a sentence is cut first, as published
 class Substitution(ConstructorSpec):
     """Mask words with a probability that depends on their part of speech, predict them, and repeat.
 
-    The masking is as published; `drop_unchanged` is our addition. The authors use `short_filter` and a `fallback` for
-    RankCSE and RLRD only (Table 6). Source: SAN, §3.1.
+    The masking is as published; `drop_unchanged` is our addition. The authors use `short_filter`
+    and a `fallback` for RankCSE and RLRD only (Table 6). Source: SAN, §3.1.
 
     Attributes:
         model: A masked language model: local folder or hub id.
         iterations: Number of mask-and-predict cycles.
         divisor: A token is masked with the probability of its tag's score divided by this.
         fallback: Column whose text replaces a rejected output ("negation"); "" for null.
-        short_filter: Reject outputs of at most 50 characters in which punctuation makes up 30 % or more of punctuation
-            and spaces (SAN's published filter).
+        short_filter: Reject outputs of at most 50 characters in which punctuation makes up 30 % or
+            more of punctuation and spaces (SAN's published filter).
         drop_unchanged: Reject outputs with the same words as the source.
         syntax: The pipeline that tags.
-        precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16, the order of
-            words whose scores differ by less than 1 % may change.
+        precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16,
+            the order of words whose scores differ by less than 1 % may change.
 
     Example:
         [build.negation]
@@ -275,7 +302,9 @@ class Substitution(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if self.iterations < 1 or self.divisor < max(SAN_SCORES.values()):
-            raise ValueError("iterations must be at least 1 and divisor no smaller than any score (SAN: 4 and 20)")
+            raise ValueError(
+                "iterations must be at least 1 and divisor no smaller than any score (SAN: 4 and 20)"
+            )
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -304,24 +333,36 @@ class Substituter:
         """Substitute words in each row's text."""
         spec = self.spec
         sources = [row.text.strip()[:_MAX_CHARACTERS] for row in rows]
-        sources = [f"{text}." if text and text[-1] not in string.punctuation else text for text in sources]
+        sources = [
+            f"{text}." if text and text[-1] not in string.punctuation else text for text in sources
+        ]
         texts = list(sources)
-        rngs = [np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row))) for row in rows]
+        rngs = [
+            np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row)))
+            for row in rows
+        ]
         live = [i for i, text in enumerate(texts) if text.strip()]
         for _ in range(spec.iterations):
-            for i, text in zip(live, self.cycle([texts[i] for i in live], [rngs[i] for i in live]), strict=True):
+            for i, text in zip(
+                live, self.cycle([texts[i] for i in live], [rngs[i] for i in live]), strict=True
+            ):
                 texts[i] = text
         unchanged = lexical_overlap(sources, texts) == 1.0
         results: list[tuple[str | None, str]] = []
         for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
             rejected = spec.short_filter and not passes_filter(text)
             if rejected or (spec.drop_unchanged and same):
-                fallback, rule = row.views.get(spec.fallback), "rejected" if rejected else "unchanged"
+                fallback, rule = (
+                    row.views.get(spec.fallback),
+                    "rejected" if rejected else "unchanged",
+                )
                 results.append((fallback, rule if fallback is None else f"{rule}, {spec.fallback}"))
             else:
                 results.append((text, "substituted"))
         views = with_error_rate(rows, results)
-        overlap = lexical_overlap([row.text for row in rows], [view.text or "" for view in views]).tolist()
+        overlap = lexical_overlap(
+            [row.text for row in rows], [view.text or "" for view in views]
+        ).tolist()
         return [
             replace(view, scores={**view.scores, "overlap": share if view.text else None})
             for view, share in zip(views, overlap, strict=True)
@@ -348,12 +389,15 @@ class Substituter:
     def mask_probabilities(self, encoded: Any) -> list[np.ndarray]:
         """Return the probability with which each token is masked; 0 for special tokens.
 
-        The tags are those of the vocabulary's entries, and X for pieces that continue a word, as published.
+        The tags are those of the vocabulary's entries, and X for pieces that continue a word, as
+        published.
         """
         out = []
         for i, ids in enumerate(encoded["input_ids"]):
             words = encoded.word_ids(i)
-            inner = [k > 0 and word is not None and word == words[k - 1] for k, word in enumerate(words)]
+            inner = [
+                k > 0 and word is not None and word == words[k - 1] for k, word in enumerate(words)
+            ]
             p = np.where(inner, SAN_SCORES["X"] / self.spec.divisor, self._of_id[np.asarray(ids)])
             out.append(np.where(np.isin(ids, self._predictor.special), 0.0, p))
         return out
@@ -362,14 +406,16 @@ class Substituter:
 def passes_filter(text: str) -> bool:
     """Return whether an output passes SAN's published filter: short outputs are often mostly punctuation."""
     marks, spaces = sum(c in string.punctuation for c in text), text.count(" ")
-    return bool(text.strip()) and (len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3)
+    return bool(text.strip()) and (
+        len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3
+    )
 
 
 def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
 
-    Pieces that continue a word get X, as published, and so do entries that spell no word; special tokens get "". The
-    result is cached by vocabulary and parser.
+    Pieces that continue a word get X, as published, and so do entries that spell no word; special
+    tokens get "". The result is cached by vocabulary and parser.
 
     Args:
         tokenizer: A transformers tokenizer.
@@ -380,10 +426,19 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     special = set(tokenizer.all_special_ids)
     folder = store_folder("tokens", ["tags", parser.digest, sorted(special), entries])
     if not is_whole(folder):
-        words = ["" if index in special else _word(tokenizer, entry) for index, entry in enumerate(entries)]
+        words = [
+            "" if index in special else _word(tokenizer, entry)
+            for index, entry in enumerate(entries)
+        ]
         spelled = [word for word in words if word]
-        tag_of = {word: tokens[0].pos for word, tokens in zip(spelled, parser.parse(spelled), strict=True) if tokens}
-        tags = ["" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)]
+        tag_of = {
+            word: tokens[0].pos
+            for word, tokens in zip(spelled, parser.parse(spelled), strict=True)
+            if tokens
+        }
+        tags = [
+            "" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)
+        ]
         with new_store(folder, {"tags": np.uint8}) as writer:
             writer.add([tag.encode() for tag in tags])
     return Store(folder).texts("tags", np.arange(size))

@@ -18,7 +18,14 @@ from opencse.foundation.reading import ASSETS, file_extension, regular_file
 from opencse.foundation.tables import TABLES, column_rows
 from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
-from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest, row_random
+from opencse.text.views.registry import (
+    BuiltView,
+    Constructor,
+    ConstructorSpec,
+    SourceRow,
+    bundle_digest,
+    row_random,
+)
 
 Candidate = tuple[str, str]
 """A possible paraphrase, and its origin, such as a pivot language or a system."""
@@ -28,12 +35,14 @@ Candidate = tuple[str, str]
 class ChosenCandidate(ConstructorSpec):
     """Base class of the kinds that choose one of several candidates for each row.
 
-    The choice is among those whose match error rate lies in the window (both ends included): its lower end excludes
-    near-copies, the upper end corrupted translations. Copies of the text, and duplicate candidates, are dropped.
+    The choice is among those whose match error rate lies in the window (both ends included): its
+    lower end excludes near-copies, the upper end corrupted translations. Copies of the text, and
+    duplicate candidates, are dropped.
 
     Attributes:
         window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
-        pick: The choice among the candidates in the window: that with the "highest" rate, or a "random" one.
+        pick: The choice among the candidates in the window: that with the "highest" rate, or a
+            "random" one.
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float", "candidates": "int"}
@@ -43,7 +52,9 @@ class ChosenCandidate(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if len(self.window) != 2 or not 0 <= self.window[0] <= self.window[1] <= 1:
-            raise ValueError(f"window must be a range within [0, 1], not {list(self.window)} (OssCSE: [0.15, 0.6])")
+            raise ValueError(
+                f"window must be a range within [0, 1], not {list(self.window)} (OssCSE: [0.15, 0.6])"
+            )
 
     def candidates(self, seed: int) -> Constructor:
         """Load what has or makes the candidates, and return what maps rows to lists of them."""
@@ -52,11 +63,17 @@ class ChosenCandidate(ConstructorSpec):
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load what has or makes the candidates."""
         source = self.candidates(seed)
-        return Constructor(build=partial(self._choose, source=source, seed=seed), digest=source.digest)
+        return Constructor(
+            build=partial(self._choose, source=source, seed=seed), digest=source.digest
+        )
 
     def _choose(self, rows: Sequence[SourceRow], source: Constructor, seed: int) -> list[BuiltView]:
         pools, (low, high) = source(rows), self.window
-        flat = [(i, candidate) for i, pool in enumerate(pools) for candidate in distinct_candidates(rows[i].text, pool)]
+        flat = [
+            (i, candidate)
+            for i, pool in enumerate(pools)
+            for candidate in distinct_candidates(rows[i].text, pool)
+        ]
         rates = match_error_rate([rows[i].text for i, _ in flat], [text for _, (text, _) in flat])
         fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
         for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
@@ -67,9 +84,15 @@ class ChosenCandidate(ConstructorSpec):
             mer, text, rule = None, None, "none in window" if pool else "no candidate"
             if left:
                 random_one = self.pick == "random"
-                mer, one = row_random(seed, self.kind, row).choice(left) if random_one else max(left, key=itemgetter(0))
+                mer, one = (
+                    row_random(seed, self.kind, row).choice(left)
+                    if random_one
+                    else max(left, key=itemgetter(0))
+                )
                 text, rule = one
-            views.append(BuiltView(text=text, rule=rule, scores={"mer": mer, "candidates": len(pool)}))
+            views.append(
+                BuiltView(text=text, rule=rule, scores={"mer": mer, "candidates": len(pool)})
+            )
         return views
 
 
@@ -119,23 +142,32 @@ class CandidateTable(ChosenCandidate):
             OpencseError: None is.
         """
         if not self.path:
-            raise OpencseError("paraphrases are chosen from a table", "Name it: --set build.paraphrase.path=TABLE.")
+            raise OpencseError(
+                "paraphrases are chosen from a table", "Name it: --set build.paraphrase.path=TABLE."
+            )
 
     def candidates(self, seed: int) -> Constructor:
         """Read the table."""
         self.check()
         path = regular_file(self.path)
         if file_extension(path) not in (".parquet", *TABLES):
-            raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
+            raise OpencseError(
+                f"{path} is not a table of candidates",
+                "It must end in .parquet, .csv, .tsv or .jsonl.",
+            )
         table: dict[str, list[Candidate]] = {}
-        for _, _, cells in column_rows(path, (self.text_column, self.candidate_column, *self.label_columns)):
+        for _, _, cells in column_rows(
+            path, (self.text_column, self.candidate_column, *self.label_columns)
+        ):
             text, value, *labels = cells
             for candidate in value if isinstance(value, list) else [value]:
                 if text is not None and candidate is not None:
                     label = "/".join(map(str, labels)) or "chosen"
                     table.setdefault(str(text).strip(), []).append((str(candidate), label))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        return Constructor(build=lambda rows: [table.get(row.text.strip(), []) for row in rows], digest=digest)
+        return Constructor(
+            build=lambda rows: [table.get(row.text.strip(), []) for row in rows], digest=digest
+        )
 
 
 FREQUENT = (ASSETS / "lexicon" / "frequent.txt").read_text(encoding="utf-8").split()
@@ -151,10 +183,11 @@ class BackTranslation(ChosenCandidate):
     """Translate to each pivot language and back, and choose among the results; sentences that are too long give null.
 
     Attributes:
-        models: For each pivot, the model to the pivot language and the model back: Marian or FSMT, folder or hub id.
+        models: For each pivot, the model to the pivot language and the model back: Marian or FSMT,
+            folder or hub id.
         beams: Width of the beam search; 1 is greedy search.
-        noise: Change of the source before translation: "none", or "insert_or_mask" (DebCSE: frequent words are
-            inserted or words masked, drawn for each variant of a sentence).
+        noise: Change of the source before translation: "none", or "insert_or_mask" (DebCSE:
+            frequent words are inserted or words masked, drawn for each variant of a sentence).
         noise_words: Minimum and maximum number of words that are inserted or masked.
         variants: Candidates per pivot; more than one is useful with noise.
 
@@ -180,7 +213,11 @@ class BackTranslation(ChosenCandidate):
             raise ValueError(
                 'models must list pairs of models, to the pivot language and back, such as [["en-de", "de-en"]]'
             )
-        if self.beams < 1 or self.variants < 1 or not 0 <= self.noise_words[0] <= self.noise_words[1]:
+        if (
+            self.beams < 1
+            or self.variants < 1
+            or not 0 <= self.noise_words[0] <= self.noise_words[1]
+        ):
             raise ValueError("beams and variants must be at least 1, and noise_words a range")
 
     def check(self) -> None:
@@ -201,8 +238,13 @@ class BackTranslation(ChosenCandidate):
         from opencse.foundation.tensors import tensors_hash
 
         self.check()
-        pairs = [(Translator(forward, self.beams), Translator(back, self.beams)) for forward, back in self.models]
-        digest = bundle_digest(*(tensors_hash(translator.model.state_dict()) for pair in pairs for translator in pair))
+        pairs = [
+            (Translator(forward, self.beams), Translator(back, self.beams))
+            for forward, back in self.models
+        ]
+        digest = bundle_digest(
+            *(tensors_hash(translator.model.state_dict()) for pair in pairs for translator in pair)
+        )
         return Constructor(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
 
     def _translated(
@@ -210,11 +252,16 @@ class BackTranslation(ChosenCandidate):
     ) -> list[list[Candidate]]:
         """Translate each row's text to every pivot and back, in every variant."""
         pools: list[list[Candidate]] = [[] for _ in rows]
-        live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= _MAX_CHARACTERS]
+        live = [
+            i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= _MAX_CHARACTERS
+        ]
         for pivot, (forward, back) in enumerate(pairs):
             for variant in range(self.variants):
                 rngs = [row_random(seed, f"noise.{pivot}.{variant}", rows[i]) for i in live]
-                sources = [self.noisy(rows[i].text, forward.unknown, rng) for i, rng in zip(live, rngs, strict=True)]
+                sources = [
+                    self.noisy(rows[i].text, forward.unknown, rng)
+                    for i, rng in zip(live, rngs, strict=True)
+                ]
                 for i, text in zip(live, back(forward(sources)), strict=True):
                     pools[i].append((text, self.models[pivot][0]))
         return pools
@@ -228,7 +275,11 @@ class BackTranslation(ChosenCandidate):
             for word in [rng.choice(FREQUENT) for _ in range(count)]:
                 starts = [match.start() for match in re.finditer(r"\S+", text)]
                 place = rng.choice([*starts, len(text)])
-                text = f"{text[:place]}{word} {text[place:]}" if place < len(text) else f"{text} {word}"
+                text = (
+                    f"{text[:place]}{word} {text[place:]}"
+                    if place < len(text)
+                    else f"{text} {word}"
+                )
             return text
         spans = [match.span() for match in re.finditer(r"\S+", text)]
         for start, end in sorted(rng.sample(spans, min(count, len(spans))), reverse=True):
@@ -258,8 +309,12 @@ class Translator:
         options: Any = {"local_files_only": local, "trust_remote_code": False}
         with readable_errors(f'{name} (translators need pip install "opencse[mt]")'), quiet():
             self.tokenizer: Any = AutoTokenizer.from_pretrained(name, **options)
-            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, **options)
-        self.model.generation_config.max_length = None  # else it is announced that max_new_tokens has precedence
+            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(
+                name, use_safetensors=True, **options
+            )
+        self.model.generation_config.max_length = (
+            None  # else it is announced that max_new_tokens has precedence
+        )
         self._beams = beams
         self.model.to(choose_device()).eval()
         self.unknown: str = self.tokenizer.unk_token or "[MASK]"
@@ -272,7 +327,9 @@ class Translator:
         lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
         order = sorted(range(len(texts)), key=lambda i: (lengths[i], i))
         for batch in chunks(order, _BATCH):
-            encoded = self.tokenizer([texts[i] for i in batch], return_tensors="pt", padding=True, truncation=True)
+            encoded = self.tokenizer(
+                [texts[i] for i in batch], return_tensors="pt", padding=True, truncation=True
+            )
             with torch.inference_mode():
                 generated = self.model.generate(
                     input_ids=encoded["input_ids"].to(self.model.device),
@@ -281,6 +338,8 @@ class Translator:
                     num_beams=self._beams,
                     do_sample=False,
                 )
-            for i, text in zip(batch, self.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
+            for i, text in zip(
+                batch, self.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True
+            ):
                 out[i] = text.strip()
         return out

@@ -1,8 +1,8 @@
 """The candidate pool of each row, the sentences of a corpus that it may draw from by cosine similarity, and the draw.
 
-A pool holds the first n candidates, in random order, whose cosine lies in a window (`in_window`), or the k nearest
-candidates in it (`nearest`). Rows are scored against chunks of candidates by matrix products, so memory does
-not grow with the corpus.
+A pool holds the first n candidates, in random order, whose cosine lies in a window (`in_window`),
+or the k nearest candidates in it (`nearest`). Rows are scored against chunks of candidates by
+matrix products, so memory does not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -48,11 +48,13 @@ class CandidatePools:
         return CandidatePools(ids=ids, cosine=np.take_along_axis(self.cosine, places, axis=1))
 
 
-def draw(scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int, temperature: float) -> np.ndarray:
+def draw(
+    scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int, temperature: float
+) -> np.ndarray:
     """Draw candidates without replacement, with probability ∝ exp(score / temperature) (Gumbel top-k).
 
-    The `count` highest values of score + temperature x noise are such a draw; temperature 0 takes the highest scores,
-    and the first of equal ones.
+    The `count` highest values of score + temperature x noise are such a draw; temperature 0 takes
+    the highest scores, and the first of equal ones.
 
     Args:
         scores: Selection scores.
@@ -62,7 +64,8 @@ def draw(scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int
         temperature: Temperature; 0 for the arg-max.
 
     Returns:
-        int64 (a, count): positions in the pool in the order of the draw; -1 if the pool is exhausted.
+        int64 (a, count): positions in the pool in the order of the draw; -1 if the pool is
+        exhausted.
     """
     rows, n = scores.shape
     key = scores + temperature * noise
@@ -80,13 +83,16 @@ def gumbel_noise(row_seeds: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return standard Gumbel noise that depends only on a row's seed and a candidate's number.
 
     Args:
-        row_seeds: Well-mixed seeds of the rows (`opencse.text.views.registry.row_seed`), uint64 (a,).
+        row_seeds: Well-mixed seeds of the rows (`opencse.text.views.registry.row_seed`), uint64
+            (a,).
         candidates: Numbers of the candidates, int64 (a, n).
 
     Returns:
         float64 (a, n), finite.
     """
-    bits = row_seeds[:, None] + (candidates.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    bits = row_seeds[:, None] + (candidates.astype(np.uint64) + np.uint64(1)) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
         bits ^= bits >> np.uint64(shift)
         bits *= np.uint64(factor)
@@ -107,12 +113,18 @@ def without_copies(ids: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def in_window(
-    rows: np.ndarray, candidates: np.ndarray, keys: np.ndarray, take: Take, *, size: int, window: tuple[float, float]
+    rows: np.ndarray,
+    candidates: np.ndarray,
+    keys: np.ndarray,
+    take: Take,
+    *,
+    size: int,
+    window: tuple[float, float],
 ) -> CandidatePools:
     """Return for each row the first `size` candidates whose cosine lies in the window (both ends included).
 
-    If the candidates are in random order, this is a uniform random sample of those in the window. Rows with a full pool
-    are not scored any further. A copy of the row is never a candidate.
+    If the candidates are in random order, this is a uniform random sample of those in the window.
+    Rows with a full pool are not scored any further. A copy of the row is never a candidate.
 
     Args:
         rows: Numbers of sentences, int64 (a,).
@@ -158,7 +170,8 @@ def nearest(
         take: As in `in_window`.
         size: As in `in_window`.
         window: As in `in_window`.
-        limits: Maximum cosine of the candidates of each row, float32 (a,), as if its window ended there.
+        limits: Maximum cosine of the candidates of each row, float32 (a,), as if its window ended
+            there.
 
     Returns:
         The candidates, and how many in the window were skipped because of the limit, int64 (a,).
@@ -173,10 +186,14 @@ def nearest(
         if limits is not None:
             over = (scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high)
             skipped[tile] += np.bincount(_found(over, *both)[0], minlength=len(scores))
-        bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]  # the cosine that a candidate has to exceed
+        bar = np.maximum(cosine[tile].min(axis=1), low)[
+            :, None
+        ]  # the cosine that a candidate has to exceed
         row, column = _found((scores > bar) & (scores <= tops[tile][:, None]), *both)
         if len(row):
-            more = np.pad(ids[tile], width := ((0, 0), (0, int(_rank(row).max()) + 1)), constant_values=-1)
+            more = np.pad(
+                ids[tile], width := ((0, 0), (0, int(_rank(row).max()) + 1)), constant_values=-1
+            )
             more_cosine = np.pad(cosine[tile], width, constant_values=-np.inf)
             more[row, size + _rank(row)] = numbers[column]
             more_cosine[row, size + _rank(row)] = scores[row, column]
@@ -200,7 +217,9 @@ def _scored(
             yield tile, numbers, anchors[tile] @ vectors.T
 
 
-def _found(mask: np.ndarray, row_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _found(
+    mask: np.ndarray, row_keys: np.ndarray, keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and columns of the true cells whose keys differ, like `nonzero`, but faster if they are few."""
     row, column = np.divmod(np.flatnonzero(mask), mask.shape[1])
     differ = keys[column] != row_keys[row]

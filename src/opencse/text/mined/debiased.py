@@ -1,12 +1,13 @@
 """Debiased negatives and positives: weighted draws by meaning and surface (DebCSE §4.1, §4.2).
 
-All arrays have the shape (a, n): `a` rows with up to n candidates each; `valid` is false for the padding.
+All arrays have the shape (a, n): `a` rows with up to n candidates each; `valid` is false for the
+padding.
 
-`faithful` follows the paper's equations. Their softmax of raw edit distances puts all mass on one candidate, their
-softmax of cosines gives each about 1 / n, and their second softmax, of values within [0, 1], is almost flat: every
-candidate of a pool of 200 is drawn with 0.98 to 1.02 times the probability of a uniform draw. `sound` keeps the linear
-mixture, but of comparable scores (standardised within the pool), and sharpens it with a temperature, as the paper's
-text intends.
+`faithful` follows the paper's equations. Their softmax of raw edit distances puts all mass on one
+candidate, their softmax of cosines gives each about 1 / n, and their second softmax, of values
+within [0, 1], is almost flat: every candidate of a pool of 200 is drawn with 0.98 to 1.02 times the
+probability of a uniform draw. `sound` keeps the linear mixture, but of comparable scores
+(standardised within the pool), and sharpens it with a temperature, as the paper's text intends.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from opencse.text.generated.paraphrases import ChosenCandidate, distinct_candida
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, in_window
 from opencse.text.mined.vectors import Counts, EmbeddingSpec, MinedSpec, Vectors
 from opencse.text.surface import edit_units
-from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SourceRow, bundle_digest
+from opencse.text.views.registry import (
+    BuiltView,
+    Constructor,
+    ConstructorSpec,
+    SourceRow,
+    bundle_digest,
+)
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
@@ -56,7 +63,12 @@ class DebiasedDraw(EmbeddingSpec):
             raise ValueError(f"weight must lie in [0, 1], not {self.weight} (DebCSE: 0.8)")
 
     def places(
-        self, texts: Sequence[str], anchors: np.ndarray, members: np.ndarray, cosine: np.ndarray, noise: np.ndarray
+        self,
+        texts: Sequence[str],
+        anchors: np.ndarray,
+        members: np.ndarray,
+        cosine: np.ndarray,
+        noise: np.ndarray,
     ) -> np.ndarray:
         """Return the positions that are drawn from the pool of each row, int64 (a, m); -1 if the pool is exhausted.
 
@@ -73,10 +85,16 @@ class DebiasedDraw(EmbeddingSpec):
         valid, size = members >= 0, np.array([len(text) for text in texts])
         longer = np.maximum(size[anchors][:, None], size[members])
         distance = np.zeros(members.shape, dtype=np.int32)
-        for anchor, row, exists, distances in zip(anchors.tolist(), members, valid, distance, strict=True):
+        for anchor, row, exists, distances in zip(
+            anchors.tolist(), members, valid, distance, strict=True
+        ):
             pool = [texts[member] for member in row[exists].tolist()]
-            distances[exists] = cdist([texts[anchor]], pool, scorer=Levenshtein.distance, dtype=np.int32, workers=1)[0]
-        score = selection_scores(cosine, distance, longer, valid, weight=self.weight, role=self.role, mode=self.mode)
+            distances[exists] = cdist(
+                [texts[anchor]], pool, scorer=Levenshtein.distance, dtype=np.int32, workers=1
+            )[0]
+        score = selection_scores(
+            cosine, distance, longer, valid, weight=self.weight, role=self.role, mode=self.mode
+        )
         return draw(score, valid, noise, count=self.count, temperature=_TEMPERATURE[self.mode])
 
 
@@ -92,10 +110,10 @@ def selection_scores(
 ) -> np.ndarray:
     """Return the selection score of each candidate before the last softmax: P~ of DebCSE, Eq. 3 and 5.
 
-    With S_sur and S_sem the surface and semantic similarity, negatives get (1 - w) S_sur + w (1 - S_sem) and positives
-    (1 - w) (1 - S_sur) + w S_sem. `faithful`: S_sur = 1 - softmax(distance), S_sem = softmax(cosine), over the pool
-    (eq. 1, 2). `sound`: S_sur and S_sem are the z-scores of 1 - distance / longer and of the cosine within the pool,
-    and "1 - S" is read as "-S".
+    With S_sur and S_sem the surface and semantic similarity, negatives get (1 - w) S_sur + w (1 -
+    S_sem) and positives (1 - w) (1 - S_sur) + w S_sem. `faithful`: S_sur = 1 - softmax(distance),
+    S_sem = softmax(cosine), over the pool (eq. 1, 2). `sound`: S_sur and S_sem are the z-scores of
+    1 - distance / longer and of the cosine within the pool, and "1 - S" is read as "-S".
 
     Args:
         cosine: Cosine similarity of row and candidate.
@@ -144,9 +162,9 @@ def _standardised(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
 class DebiasedNegatives(DebiasedDraw, MinedSpec):
     """Draw negatives with a similar surface form and a different meaning.
 
-    The candidate pool of a sentence is a random sample of the sentences whose cosine lies in the window, from a random
-    block of the corpus. Negatives are drawn from it without replacement, by `opencse.text.mined.debiased`. Source:
-    Miao et al., DebCSE (CIKM 2023), §4.1.
+    The candidate pool of a sentence is a random sample of the sentences whose cosine lies in the
+    window, from a random block of the corpus. Negatives are drawn from it without replacement, by
+    `opencse.text.mined.debiased`. Source: Miao et al., DebCSE (CIKM 2023), §4.1.
 
     Attributes:
         model: The encoder; DebCSE uses an unsupervised SimCSE model.
@@ -176,7 +194,9 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
         super().__post_init__()
         check_least(self, 1, "pool")
 
-    def draw(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> tuple[CandidatePools, Counts]:
+    def draw(
+        self, rows: Sequence[SourceRow], index: Vectors, seed: int
+    ) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         ids, block = np.array([row.id for row in rows]), self.random_block(rows, index, seed)
         keys, take, size = index.sentences.keys, index.take, min(self.pool, len(block))
@@ -197,8 +217,8 @@ class DebiasedPositives(DebiasedDraw):
 
     Attributes:
         model: The encoder, as in `DebiasedNegatives`.
-        source: Source of the candidates: a `back_translation` (DebCSE: with noise and several `variants`) or a
-            `candidate_table`; its window and pick have no effect.
+        source: Source of the candidates: a `back_translation` (DebCSE: with noise and several
+            `variants`) or a `candidate_table`; its window and pick have no effect.
 
     Example:
         [build.positive]
@@ -224,7 +244,9 @@ class DebiasedPositives(DebiasedDraw):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.source, ChosenCandidate):
-            raise ValueError(f"source must be a back_translation or a candidate_table, not a {self.source.kind}")
+            raise ValueError(
+                f"source must be a back_translation or a candidate_table, not a {self.source.kind}"
+            )
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load the encoder and the source."""
@@ -240,7 +262,10 @@ class DebiasedPositives(DebiasedDraw):
         self, rows: Sequence[SourceRow], embedder: Embedder, source: Constructor, seed: int
     ) -> list[list[BuiltView]]:
         """Draw for each row."""
-        pools = [distinct_candidates(row.text, pool) for row, pool in zip(rows, source(rows), strict=True)]
+        pools = [
+            distinct_candidates(row.text, pool)
+            for row, pool in zip(rows, source(rows), strict=True)
+        ]
         texts = [row.text for row in rows] + [text for pool in pools for text, _ in pool]
         sizes = np.array([len(pool) for pool in pools], dtype=np.int64)
         n = max(1, sizes.max(initial=0))
@@ -256,4 +281,6 @@ class DebiasedPositives(DebiasedDraw):
         place = places[row, rank]
         chosen = [pools[i][k] for i, k in zip(row.tolist(), place.tolist(), strict=True)]
         counts = [{"candidates": len(pool)} for pool in pools]
-        return self._drawn_views(rows, row, chosen, cosine[row, place], counts, empty="no candidate")
+        return self._drawn_views(
+            rows, row, chosen, cosine[row, place], counts, empty="no candidate"
+        )

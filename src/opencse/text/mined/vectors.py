@@ -1,8 +1,9 @@
 """The embeddings of a corpus on disk, and the kinds that draw sentences by them: their base, and hard negatives.
 
-Vectors are written once per model, memory-mapped, and read by number. The folder's name is a hash of the weights, the
-tokenizer, the pooling and everything else that determines the vectors (`opencse.encoder.backbone`), of the texts and of
-the precision, so vectors of another model are never read.
+Vectors are written once per model, memory-mapped, and read by number. The folder's name is a hash
+of the weights, the tokenizer, the pooling and everything else that determines the vectors
+(`opencse.encoder.backbone`), of the texts and of the precision, so vectors of another model are
+never read.
 """
 
 from __future__ import annotations
@@ -20,9 +21,23 @@ from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.files import replaced
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
-from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, nearest, random_block, without_copies
+from opencse.text.mined.candidate_pools import (
+    CandidatePools,
+    draw,
+    gumbel_noise,
+    nearest,
+    random_block,
+    without_copies,
+)
 from opencse.text.surface import lexical_overlap, match_error_rate
-from opencse.text.views.registry import BuiltView, Constructor, ConstructorSpec, SentenceStore, SourceRow, row_seed
+from opencse.text.views.registry import (
+    BuiltView,
+    Constructor,
+    ConstructorSpec,
+    SentenceStore,
+    SourceRow,
+    row_seed,
+)
 
 if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
@@ -101,7 +116,12 @@ class EmbeddingSpec(ConstructorSpec):
         precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
     """
 
-    scores: ClassVar[Mapping[str, str]] = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
+    scores: ClassVar[Mapping[str, str]] = {
+        "cosine": "float",
+        "mer": "float",
+        "overlap": "float",
+        "candidates": "int",
+    }
 
     model: str
     count: int = 2
@@ -127,18 +147,26 @@ class EmbeddingSpec(ConstructorSpec):
     ) -> list[list[BuiltView]]:
         """Return the views of a rows: what was drawn for each, with its scores, and null where the pool has no more.
 
-        `row` has the index of the row of each text that was drawn, int64 (n,); `chosen` are the texts and their rules,
-        and `counts` are scores of each row, of which `candidates` is the size of the pool. `empty` says why there is no
-        view if there is no candidate.
+        `row` has the index of the row of each text that was drawn, int64 (n,); `chosen` are the
+        texts and their rules, and `counts` are scores of each row, of which `candidates` is the
+        size of the pool. `empty` says why there is no view if there is no candidate.
         """
         out: list[list[BuiltView]] = [[] for _ in rows]
         anchors, texts = [rows[i].text for i in row.tolist()], [text for text, _ in chosen]
-        scores = cosine.tolist(), match_error_rate(anchors, texts).tolist(), lexical_overlap(anchors, texts).tolist()
-        for i, (text, rule), values in zip(row.tolist(), chosen, zip(*scores, strict=True), strict=True):
+        scores = (
+            cosine.tolist(),
+            match_error_rate(anchors, texts).tolist(),
+            lexical_overlap(anchors, texts).tolist(),
+        )
+        for i, (text, rule), values in zip(
+            row.tolist(), chosen, zip(*scores, strict=True), strict=True
+        ):
             scored = dict(zip(("cosine", "mer", "overlap"), values, strict=True))
             out[i].append(BuiltView(text=text, rule=rule, scores={**scored, **counts[i]}))
         for views, counted in zip(out, counts, strict=True):
-            none = BuiltView(text=None, rule="pool exhausted" if counted["candidates"] else empty, scores=counted)
+            none = BuiltView(
+                text=None, rule="pool exhausted" if counted["candidates"] else empty, scores=counted
+            )
             views += [none] * (self.count - len(views))
         return out
 
@@ -148,7 +176,9 @@ class EmbeddingSpec(ConstructorSpec):
         from opencse.encoder.embedder import Embedder
 
         model = (opened.get(self.model) or Backbone(self.model)).encoder(self.pooling)
-        tokens = 1024 if model.device.type == "cpu" else 32768  # the same batches on any number of cores
+        tokens = (
+            1024 if model.device.type == "cpu" else 32768
+        )  # the same batches on any number of cores
         return Embedder(model, precision=self.precision, token_budget=tokens)
 
     def row_seeds(self, seed: int, rows: Sequence[SourceRow]) -> np.ndarray:
@@ -156,10 +186,13 @@ class EmbeddingSpec(ConstructorSpec):
         return np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
 
 
-def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedder, engine: Engine) -> Vectors:
+def open_vectors(
+    sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedder, engine: Engine
+) -> Vectors:
     """Open the vectors of a corpus in the cache, and embed the shards that are missing.
 
-    Each shard is written whole or not at all, so an interrupted run continues with the first missing shard.
+    Each shard is written whole or not at all, so an interrupted run continues with the first
+    missing shard.
 
     Args:
         sentences: The corpus.
@@ -173,7 +206,11 @@ def open_vectors(sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedd
         done = len(sentences) - sum(len(vectors.shards[shard]) for shard in missing)
         task = _EmbedShard(vectors, spec, embedder)
         with Phase("embedding", total=len(sentences), unit="sentences", initial=done) as phase:
-            results = engine.map(task, missing) if engine.remote else ((shard, task(shard)) for shard in missing)
+            results = (
+                engine.map(task, missing)
+                if engine.remote
+                else ((shard, task(shard)) for shard in missing)
+            )
             for _, rows in results:  # in this process, the embedder's own threads use all cores
                 phase.update(rows)
     return vectors
@@ -216,8 +253,8 @@ class MinedSpec(EmbeddingSpec):
 
     Attributes:
         window: Minimum and maximum cosine of a candidate.
-        block: Number of sentences that are scored for each row; 4,096 rows share a block. If it is at least the size
-            of the corpus, all pairs are scored, in quadratic time.
+        block: Number of sentences that are scored for each row; 4,096 rows share a block. If it is
+            at least the size of the corpus, all pairs are scored, in quadratic time.
     """
 
     unit: ClassVar[int] = 4096
@@ -229,61 +266,84 @@ class MinedSpec(EmbeddingSpec):
         super().__post_init__()
         check_least(self, 1, "block")
         if not -1 <= self.window[0] <= self.window[1] <= 1:
-            raise ValueError(f"window must be a range within [-1, 1], not {list(self.window)} (DebCSE: [0.25, 0.75])")
+            raise ValueError(
+                f"window must be a range within [-1, 1], not {list(self.window)} (DebCSE: [0.25, 0.75])"
+            )
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The window with its ends at -1 and 1 opened, as a rounded cosine may lie just beyond."""
-        return (self.window[0] if self.window[0] > -1 else -np.inf, self.window[1] if self.window[1] < 1 else np.inf)
+        return (
+            self.window[0] if self.window[0] > -1 else -np.inf,
+            self.window[1] if self.window[1] < 1 else np.inf,
+        )
 
-    def prepare(self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]) -> Vectors:
+    def prepare(
+        self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
+    ) -> Vectors:
         """Embed the corpus, unless its vectors are in the cache."""
         return open_vectors(sentences, self, self.embedder(models), engine)
 
     def open(self, *, seed: int = 0, prepared: Vectors | None = None) -> Constructor:
         """Return the miner; files are mapped when they are read."""
         assert prepared is not None
-        return Constructor(build=partial(self._mined, index=prepared, seed=seed), digest=prepared.weights_hash)
+        return Constructor(
+            build=partial(self._mined, index=prepared, seed=seed), digest=prepared.weights_hash
+        )
 
-    def draw(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> tuple[CandidatePools, Counts]:
+    def draw(
+        self, rows: Sequence[SourceRow], index: Vectors, seed: int
+    ) -> tuple[CandidatePools, Counts]:
         """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed.
 
         Returns:
-            The sentences drawn for each row, up to m, and counts that are recorded as scores, int64 (a,) each;
-            `candidates` is the size of the pool that they were drawn from.
+            The sentences drawn for each row, up to m, and counts that are recorded as scores, int64
+            (a,) each; `candidates` is the size of the pool that they were drawn from.
         """
         raise NotImplementedError
 
     def random_block(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> np.ndarray:
         """Return the numbers of random sentences, without copies, that the rows of a unit share as candidates."""
         keys, unit = index.sentences.keys, SourceRow(id=rows[0].id // self.unit, text="")
-        return without_copies(random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit)), keys)
+        return without_copies(
+            random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit)), keys
+        )
 
     def _mined(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> list[list[BuiltView]]:
         """Draw for each row."""
         drawn, counts = self.draw(rows, index, seed)
         row, place = np.nonzero(drawn.valid)  # positions are filled from the first
         ids = drawn.ids[row, place]
-        counted = [dict(zip(counts, numbers, strict=True)) for numbers in np.stack([*counts.values()], axis=1).tolist()]
-        chosen = [(text, f"row {i}") for text, i in zip(index.sentences.take(ids), ids.tolist(), strict=True)]
-        return self._drawn_views(rows, row, chosen, drawn.cosine[row, place], counted, empty="empty pool")
+        counted = [
+            dict(zip(counts, numbers, strict=True))
+            for numbers in np.stack([*counts.values()], axis=1).tolist()
+        ]
+        chosen = [
+            (text, f"row {i}")
+            for text, i in zip(index.sentences.take(ids), ids.tolist(), strict=True)
+        ]
+        return self._drawn_views(
+            rows, row, chosen, drawn.cosine[row, place], counted, empty="empty pool"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HardNegatives(MinedSpec):
     """Draw the nearest sentences of the corpus as negatives, also known as hard negative mining.
 
-    The sentences within the window are sorted by cosine; from those with the given ranks, `count` are
-    drawn: the nearest, or random ones. Copies of the sentence are never drawn.
+    The sentences within the window are sorted by cosine; from those with the given ranks, `count`
+    are drawn: the nearest, or random ones. Copies of the sentence are never drawn.
 
     Attributes:
-        ranks: First rank and the one after the last; the nearest has rank 0, so [10, 50] skips the ten nearest. [0, 0]
-            stands for [0, count].
+        ranks: First rank and the one after the last; the nearest has rank 0, so [10, 50] skips the
+            ten nearest. [0, 0] stands for [0, count].
         pick: "top" for the nearest of the ranks, "random" for random ones.
-        positive: A column that is built before, with the positive of each sentence, for `max_ratio`.
-        max_ratio: Candidates whose cosine exceeds this share of the positive's are skipped as likely false negatives,
-            and have no rank (`relative_margin` of sentence-transformers is 1 minus it; TopK-PercPos of NV-Retriever,
-            Moreira et al., 2024, uses 0.95). A sentence without a positive has no limit.
+        positive: A column that is built before, with the positive of each sentence, for
+            `max_ratio`.
+        max_ratio: Candidates whose cosine exceeds this share of the positive's are skipped as
+            likely false negatives, and have no rank (`relative_margin` of sentence-transformers is
+            1 minus it; TopK-PercPos of NV-Retriever, Moreira et al., 2024, uses 0.95). A sentence
+            without a positive has no limit.
 
     Example:
         [build.related]
@@ -311,9 +371,13 @@ class HardNegatives(MinedSpec):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ranks != (0, 0) and not 0 <= self.ranks[0] <= self.ranks[1] - self.count:
-            raise ValueError(f"ranks {list(self.ranks)} must be a range that holds at least count = {self.count}")
+            raise ValueError(
+                f"ranks {list(self.ranks)} must be a range that holds at least count = {self.count}"
+            )
         if bool(self.positive) != (self.max_ratio is not None):
-            raise ValueError("max_ratio and positive, the column whose cosine it is a share of, go together")
+            raise ValueError(
+                "max_ratio and positive, the column whose cosine it is a share of, go together"
+            )
         if self.max_ratio is not None and not 0 < self.max_ratio <= 1:
             raise ValueError(f"max_ratio must be a share above 0, up to 1, not {self.max_ratio}")
 
@@ -331,20 +395,28 @@ class HardNegatives(MinedSpec):
         if self.max_ratio is None:
             return None
         limits = np.full(len(rows), np.inf, dtype=np.float32)
-        texts = {i: text for i, row in enumerate(rows) if (text := row.views[self.positive]) is not None}
+        texts = {
+            i: text for i, row in enumerate(rows) if (text := row.views[self.positive]) is not None
+        }
         cosine = (anchors[[*texts]] * unit_rows(self._opened([*texts.values()]))).sum(axis=1)
         limits[[*texts]] = cosine - np.abs(cosine) * np.float32(1 - self.max_ratio)
         return limits
 
-    def draw(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> tuple[CandidatePools, Counts]:
+    def draw(
+        self, rows: Sequence[SourceRow], index: Vectors, seed: int
+    ) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         ids, keys, take = np.array([row.id for row in rows]), index.sentences.keys, index.take
         candidates = self.random_block(rows, index, seed)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
         limits = self._limits(rows, take(ids))
-        ranked, skipped = nearest(ids, candidates, keys, take, size=last, window=self.bounds, limits=limits)
+        ranked, skipped = nearest(
+            ids, candidates, keys, take, size=last, window=self.bounds, limits=limits
+        )
         pools = CandidatePools(ids=ranked.ids[:, first:last], cosine=ranked.cosine[:, first:last])
         even = np.zeros(pools.ids.shape)
-        noise = gumbel_noise(self.row_seeds(seed, rows), pools.ids) if self.pick == "random" else even
+        noise = (
+            gumbel_noise(self.row_seeds(seed, rows), pools.ids) if self.pick == "random" else even
+        )
         drawn = pools.at(draw(even, pools.valid, noise, count=self.count, temperature=1.0))
         return drawn, {"candidates": pools.sizes, "skipped": skipped}

@@ -52,10 +52,11 @@ def build_views(
 ) -> Corpus:
     """Build columns of related sentences for a corpus.
 
-    Writes `part-00000-of-00012.parquet` and so on, each whole or not at all, with the columns `id` and `text`, and for
-    each built column `NAME` (null if the constructor found no related sentence), `NAME.rule` and `NAME.SCORE`. The
-    schema's metadata holds the header: hash of the texts, version, options, hashes of weights. The bytes depend on
-    the header alone, not on the engine, the number of workers or interruptions.
+    Writes `part-00000-of-00012.parquet` and so on, each whole or not at all, with the columns `id`
+    and `text`, and for each built column `NAME` (null if the constructor found no related
+    sentence), `NAME.rule` and `NAME.SCORE`. The schema's metadata holds the header: hash of the
+    texts, version, options, hashes of weights. The bytes depend on the header alone, not on the
+    engine, the number of workers or interruptions.
 
     Args:
         corpus: Sentences in the column `text`; blank ones are skipped.
@@ -70,7 +71,8 @@ def build_views(
         The folder, opened, under the name of the corpus.
 
     Raises:
-        OpencseError: The corpus cannot be read, a constructor cannot be opened, or the folder holds other views.
+        OpencseError: The corpus cannot be read, a constructor cannot be opened, or the folder holds
+            other views.
 
     Example:
         from opencse.text.views.builder import build_views
@@ -85,7 +87,8 @@ def build_views(
         digest, rows = texts_hash(corpus.texts())
         if rows == 0:
             raise OpencseError(
-                f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank."
+                f"{corpus.path} has no sentence",
+                "Give a corpus with at least one line that is not blank.",
             )
         sentences = open_sentence_store(corpus.texts(), digest)
         unit = max((spec.unit for spec in specs.values()), default=UNIT)
@@ -97,18 +100,28 @@ def build_views(
         if any(spec.needs_corpus for spec in specs.values()):
             opened = {model.name: model for model in models}
             with timed("mining"):
-                builder.prepared = {name: spec.prepare(sentences, engine, opened) for name, spec in specs.items()}
+                builder.prepared = {
+                    name: spec.prepare(sentences, engine, opened) for name, spec in specs.items()
+                }
         header = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
-        columns = {name: _parameters(specs[name]) | {"weights_sha256": weights} for name, weights in builder.open()}
+        columns = {
+            name: _parameters(specs[name]) | {"weights_sha256": weights}
+            for name, weights in builder.open()
+        }
         missing = builder.missing(header | {"columns": columns}, resume=resume)
         if engine.workers > 1:
             builder.constructors = {}  # each process opens its own
         done, count = rows - sum(len(builder.rows_of(part)) for part in missing), None
         if not engine.remote:
-            # Local workers share memory, in which each file has a place of its own, so none waits for another.
-            built = builder.built = multiprocessing.get_context("spawn").RawArray("d", len(builder.paths))
+            # Local workers share memory, in which each file has a place of its own, so none waits
+            # for another.
+            built = builder.built = multiprocessing.get_context("spawn").RawArray(
+                "d", len(builder.paths)
+            )
             count = lambda: done + round(sum(built))  # noqa: E731
-        phase = Phase("building", total=rows, unit="sentences", initial=done, show=bool(missing), count=count)
+        phase = Phase(
+            "building", total=rows, unit="sentences", initial=done, show=bool(missing), count=count
+        )
         with timed("parsing and rewriting"), phase:
             for _, written in engine.map(builder, missing):
                 phase.update(written)
@@ -134,13 +147,19 @@ class _PartBuilder:
     Attributes:
         paths: The files.
         prepared: What the specifications prepared, by name.
-        built: Number of rows built of each file, if they are counted; one with half of its columns counts half.
+        built: Number of rows built of each file, if they are counted; one with half of its columns
+            counts half.
     """
 
     built: Any = None
 
     def __init__(
-        self, specs: Mapping[str, ConstructorSpec], sentences: SentenceStore, seed: int, part_rows: int, folder: Path
+        self,
+        specs: Mapping[str, ConstructorSpec],
+        sentences: SentenceStore,
+        seed: int,
+        part_rows: int,
+        folder: Path,
     ) -> None:
         self.specs, self.sentences, self.prepared = dict(specs), sentences, dict[str, Any]()
         self._seed, self._part_rows, self._folder = seed, part_rows, folder
@@ -156,7 +175,8 @@ class _PartBuilder:
         """Open the constructors, and return their names with the hashes of their weights."""
         if not self.constructors:
             self.constructors = {
-                name: spec.open(seed=self._seed, prepared=self.prepared.get(name)) for name, spec in self.specs.items()
+                name: spec.open(seed=self._seed, prepared=self.prepared.get(name))
+                for name, spec in self.specs.items()
             }
         return [(name, constructor.digest) for name, constructor in self.constructors.items()]
 
@@ -174,7 +194,9 @@ class _PartBuilder:
         Raises:
             OpencseError: There are finished files with another header.
         """
-        self._header = json.loads(json.dumps({"format": 1, "tool": f"opencse {__version__}", **header}))
+        self._header = json.loads(
+            json.dumps({"format": 1, "tool": f"opencse {__version__}", **header})
+        )
         make_folder(self._folder)
         for leftover in self._folder.glob(".part-*.tmp"):
             leftover.unlink(missing_ok=True)
@@ -210,11 +232,18 @@ class _PartBuilder:
                     self.built[part] += len(chunk) / len(self.constructors)
             for column, its_views in zip(spec.columns(name), zip(*views, strict=True), strict=True):
                 built = [view.text for view in its_views]
-                rows = [replace(row, views={**row.views, column: text}) for row, text in zip(rows, built, strict=True)]
+                rows = [
+                    replace(row, views={**row.views, column: text})
+                    for row, text in zip(rows, built, strict=True)
+                ]
                 cells[pa.field(column, pa.string())] = built
-                cells[pa.field(f"{column}.rule", pa.string(), nullable=False)] = [view.rule for view in its_views]
+                cells[pa.field(f"{column}.rule", pa.string(), nullable=False)] = [
+                    view.rule for view in its_views
+                ]
                 for score, kind in spec.scores.items():
-                    cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [view.scores.get(score) for view in its_views]
+                    cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [
+                        view.scores.get(score) for view in its_views
+                    ]
         schema = pa.schema([*cells], metadata={_HEADER: json.dumps(self._header).encode()})
         with replaced(self.paths[part]) as temporary:
             table = pa.table({field.name: values for field, values in cells.items()}, schema=schema)
@@ -222,11 +251,15 @@ class _PartBuilder:
         return len(rows)
 
 
-def _views(constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec) -> list[list[BuiltView]]:
+def _views(
+    constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec
+) -> list[list[BuiltView]]:
     """Return the views of some rows, one for each column; rows where the column `spec.of` is null get none."""
     sources = rows
     if spec.of != "text":
-        sources = [replace(row, text=text) for row in rows if (text := row.views[spec.of]) is not None]
+        sources = [
+            replace(row, text=text) for row in rows if (text := row.views[spec.of]) is not None
+        ]
     built = dict(zip((row.id for row in sources), constructor(sources), strict=True))
     missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
     views = [built.get(row.id, [missing] * len(spec.columns(""))) for row in rows]
@@ -241,19 +274,24 @@ def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
     """Return the names of the specifications in build order: each comes after the columns that it needs.
 
     Raises:
-        OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns need each other.
+        OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns
+            need each other.
     """
     for name in specs:
         if name in ("id", "text", "") or "." in name:
             remedy = "Choose a name without a dot, other than id and text."
             raise OpencseError(f"build.{name}: not a valid name of a column", remedy)
         if specs[name].of != "text" and specs[name].needs_corpus:
-            raise OpencseError(f"build.{name}: of: this kind searches the corpus itself", "Remove `of`.")
+            raise OpencseError(
+                f"build.{name}: of: this kind searches the corpus itself", "Remove `of`."
+            )
     column_makers(specs)
     order: list[str] = []
     while len(order) < len(specs):
         built = {column for name in order for column in specs[name].columns(name)}
-        ready = [name for name in specs if name not in order and built.issuperset(specs[name].sources)]
+        ready = [
+            name for name in specs if name not in order and built.issuperset(specs[name].sources)
+        ]
         if not ready:
             name = next(name for name in specs if name not in order)
             lacking = [need for need in specs[name].sources if need not in built]
@@ -275,7 +313,10 @@ def column_makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
     for name, spec in specs.items():
         for column in spec.columns(name):
             if column in out:
-                raise OpencseError(f"build.{name} and build.{out[column]} both build {column!r}", "Rename one of them.")
+                raise OpencseError(
+                    f"build.{name} and build.{out[column]} both build {column!r}",
+                    "Rename one of them.",
+                )
             out[column] = name
     return out
 
@@ -283,7 +324,10 @@ def column_makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
 def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
     """Return the kind and the options, including those of a nested specification."""
     values = ((field.name, getattr(spec, field.name)) for field in dataclasses.fields(spec))
-    return {"kind": spec.kind, **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values}}
+    return {
+        "kind": spec.kind,
+        **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values},
+    }
 
 
 def read_header(path: str | Path) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """All kinds of views by their name in a recipe, and their interface: a specification, and the constructor it opens.
 
-A specification is a small frozen dataclass with the options of a kind; `spec.open()` loads models and returns a
-constructor, which maps rows to views. `build_views` writes columns of them for a corpus.
+A specification is a small frozen dataclass with the options of a kind; `spec.open()` loads models
+and returns a constructor, which maps rows to views. `build_views` writes columns of them for a
+corpus.
 
-Kinds that depend on more than their own row read the sentences of the corpus by number. These are kept on disk, so any
-process on any machine that sees the folder can read them.
+Kinds that depend on more than their own row read the sentences of the corpus by number. These are
+kept on disk, so any process on any machine that sees the folder can read them.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class SourceRow:
     Attributes:
         id: Number of the sentence, counted from 0 over the lines that are not blank.
         text: The sentence.
-        views: Texts of the columns already built, by column; None where a constructor found no view.
+        views: Texts of the columns already built, by column; None where a constructor found no
+            view.
     """
 
     id: int
@@ -116,7 +118,8 @@ class Constructor:
     """A constructor with its models loaded.
 
     Attributes:
-        build: Returns for each row a view, or a list of one for each column; they are independent of the other rows.
+        build: Returns for each row a view, or a list of one for each column; they are independent
+            of the other rows.
         digest: A hash of the weights and tables that the output depends on; "" if there are none.
     """
 
@@ -138,8 +141,8 @@ class ConstructorSpec:
         unit: Number of rows that are built together, a multiple of `UNIT`.
 
     Attributes:
-        of: The column to start from: the corpus's own (`text`), or one built earlier, for example to negate an
-            antonym.
+        of: The column to start from: the corpus's own (`text`), or one built earlier, for example
+            to negate an antonym.
     """
 
     kind: ClassVar[str]
@@ -177,7 +180,9 @@ class ConstructorSpec:
             if isinstance(nested := getattr(self, name), ConstructorSpec):
                 nested.check()
 
-    def prepare(self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]) -> Any:
+    def prepare(
+        self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
+    ) -> Any:
         """Do the work that needs the whole corpus, once, before any row is built; by default there is none.
 
         Args:
@@ -208,8 +213,12 @@ class ConstructorSpec:
         if self.needs_corpus:
             sentences = open_sentence_store(texts, texts_hash(texts)[0])
             prepared = self.prepare(sentences, Local(processes=1), {})
-        views = self.open(seed=seed, prepared=prepared)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
-        return [[part.text for part in view] if isinstance(view, list) else view.text for view in views]
+        views = self.open(seed=seed, prepared=prepared)(
+            [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
+        )
+        return [
+            [part.text for part in view] if isinstance(view, list) else view.text for view in views
+        ]
 
 
 def row_seed(seed: int, kind: str, row: SourceRow) -> int:
@@ -228,12 +237,17 @@ def bundle_digest(*parts: str | bytes) -> str:
     return texts_hash(parts)[0]
 
 
-def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
+def with_error_rate(
+    rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]
+) -> list[BuiltView]:
     """Return views of n rows with their match error rate as the score `mer`, from pairs of text (or None) and rule."""
     done = [i for i, (text, _) in enumerate(results) if text is not None]
     rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done])
     rate = dict(zip(done, rates.tolist(), strict=True))
-    return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(results)]
+    return [
+        BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)})
+        for i, (text, rule) in enumerate(results)
+    ]
 
 
 @dataclass(frozen=True)
@@ -241,7 +255,8 @@ class SentenceStore:
     """All texts of a corpus with the numbers that the builder gives to rows, memory-mapped; pickling sends a path.
 
     Attributes:
-        store: The texts, and a 64-bit key of each that ignores case and white space, to recognise duplicates.
+        store: The texts, and a 64-bit key of each that ignores case and white space, to recognise
+            duplicates.
         texts_hash: Hash of the texts.
     """
 
@@ -278,7 +293,8 @@ def texts_hash(texts: Iterable[str | bytes]) -> tuple[str, int]:
 def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
     """Open the sentences of a corpus in the cache; write them first if they are not there.
 
-    Writing takes one pass and constant memory. The file takes the bytes of the texts and 16 bytes for each text.
+    Writing takes one pass and constant memory. The file takes the bytes of the texts and 16 bytes
+    for each text.
 
     Args:
         texts: All texts, in order; only read if they are not in the cache yet.
@@ -290,5 +306,8 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
             for chunk in chunks(texts, 8192):
                 same = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in chunk)
                 keys = b"".join(hashlib.blake2b(key, digest_size=8).digest() for key in same)
-                writer.add([text.encode("utf-8", "replace") for text in chunk], np.frombuffer(keys, dtype="<u8"))
+                writer.add(
+                    [text.encode("utf-8", "replace") for text in chunk],
+                    np.frombuffer(keys, dtype="<u8"),
+                )
     return SentenceStore(Store(folder), texts_hash)
