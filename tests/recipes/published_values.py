@@ -19,6 +19,7 @@ PUBLISHED: dict[str, Values] = {
         ("terms.info_nce.temperature", "published"): 0.05,
         ("terms.info_nce.weight", "published"): 1.0,
         ("optimizer.lr", "published"): (3e-05, 1e-05, 1e-05, 3e-05),
+        ("optimizer.name", "coded"): "adamw_transformers",
         ("optimizer.weight_decay", "published"): 0.0,
         ("optimizer.betas", "published"): [0.9, 0.999],
         ("optimizer.eps", "published"): 1e-08,

@@ -13,6 +13,9 @@ class Optimizer:
     """AdamW (Loshchilov and Hutter, 2019).
 
     Attributes:
+        name: `adamw`, or `adamw_transformers` for the one of transformers 4, which adds `eps` before
+            the bias correction (`opencse.training.optimizers`). The published systems used the
+            latter.
         lr: Peak learning rate.
         weight_decay: Decoupled weight decay of matrices; 0 in all systems that come with opencse.
         betas: Decay rates of the moving averages of the gradient and of its square.
@@ -20,6 +23,7 @@ class Optimizer:
         max_grad_norm: Global norm to which the gradient is clipped; 0 for no clipping.
     """
 
+    name: Literal["adamw", "adamw_transformers"] = "adamw"
     lr: float = 3e-5
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)

@@ -34,6 +34,7 @@ from opencse.training.checkpoint import (
     save_weights,
 )
 from opencse.training.network import Network
+from opencse.training.optimizers import TransformersAdamW
 from opencse.training.session import TrainingOutcome, TrainingSession
 
 MEASURED_STEPS = 20
@@ -374,7 +375,9 @@ class StopSignal:
         self.received = True
 
 
-def adamw(network: Network, settings: Optimizer, block: Block | None = None) -> torch.optim.AdamW:
+def adamw(
+    network: Network, settings: Optimizer, block: Block | None = None
+) -> torch.optim.Optimizer:
     """Return AdamW for the parameters of a network that are trained; each group has its rate at the peak as `peak`."""
     own_rate = {
         id(p): module.learning_rate
@@ -392,15 +395,14 @@ def adamw(network: Network, settings: Optimizer, block: Block | None = None) -> 
             groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(
                 parameter
             )
+    parameters = [
+        {"params": members, "peak": rate, "weight_decay": decay}
+        for (rate, decay), members in groups.items()
+    ]
+    if settings.name == "adamw_transformers":
+        return TransformersAdamW(parameters, lr=settings.lr, betas=settings.betas, eps=settings.eps)
     return torch.optim.AdamW(
-        [
-            {"params": members, "peak": rate, "weight_decay": decay}
-            for (rate, decay), members in groups.items()
-        ],
-        lr=settings.lr,
-        betas=settings.betas,
-        eps=settings.eps,
-        fused=True,
+        parameters, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True
     )
 
 
