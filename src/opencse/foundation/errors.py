@@ -11,8 +11,8 @@ _LONGEST = 900
 class OpencseError(Exception):
     """An invalid input, with a message that says how to fix it.
 
-    The command line prints it as one line and exits with code 2; from Python it is raised as it is.
-    Anything that is not an `OpencseError` is a defect of this library.
+    The command line prints it as one line and exits with code 2; in Python it is an exception.
+    Any other exception is a bug in this library.
 
     Args:
         problem: What is wrong, naming the file, key or value.
@@ -22,16 +22,19 @@ class OpencseError(Exception):
     def __init__(self, problem: str, remedy: str = "") -> None:
         self.problem = _shortened(problem)
         self.remedy = _shortened(remedy)
-        super().__init__(
-            f"{self.problem.rstrip('.')}. {self.remedy}".strip() if remedy else self.problem
-        )
+        message = self.problem
+        if remedy:
+            message = f"{self.problem.rstrip('.')}. {self.remedy}".strip()
+        super().__init__(message)
 
 
 def _shortened(text: str) -> str:
-    """Return a text of at most `_LONGEST` characters: a file may hold a name or a number of any length."""
-    return (
-        text if len(text) <= _LONGEST else f"{text[: _LONGEST * 2 // 3]} … {text[-_LONGEST // 4 :]}"
-    )
+    """Cut a text to about `_LONGEST` characters, because a file may hold a name of any length."""
+    if len(text) <= _LONGEST:
+        return text
+    start = text[: _LONGEST * 2 // 3]
+    end = text[-_LONGEST // 4 :]
+    return f"{start} … {end}"
 
 
 class Interrupted(Exception):
@@ -39,10 +42,10 @@ class Interrupted(Exception):
 
 
 def imported(package: str, extra: str) -> Any:
-    """Return a package that only an extra of opencse installs.
+    """Import a package that only an optional extra of opencse installs, and return it.
 
     Raises:
-        OpencseError: It is not installed.
+        OpencseError: The package is not installed.
     """
     try:
         return importlib.import_module(package)

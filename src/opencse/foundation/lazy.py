@@ -1,4 +1,4 @@
-"""Imports on first use, so that a command answers before it imports what only its work needs."""
+"""Imports on first use, so that a command does not load what it does not need."""
 
 from __future__ import annotations
 
@@ -19,25 +19,7 @@ def public_names(module: str) -> Callable[[str], Any]:
 
     def find(name: str) -> Any:
         if not places:
-            loader: Any = sys.modules[module].__loader__
-            blocks = [
-                node.body
-                for node in ast.parse(loader.get_source(module)).body
-                if isinstance(node, ast.If)
-            ]
-            imports = [
-                statement
-                for body in blocks
-                for statement in body
-                if isinstance(statement, ast.ImportFrom)
-            ]
-            places.update(
-                {
-                    alias.name: str(statement.module)
-                    for statement in imports
-                    for alias in statement.names
-                }
-            )
+            places.update(_typed_imports(module))
         if name not in places:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         value = getattr(importlib.import_module(places[name]), name)
@@ -47,13 +29,29 @@ def public_names(module: str) -> Callable[[str], Any]:
     return find
 
 
+def _typed_imports(module: str) -> dict[str, str]:
+    """Return the names that a module imports inside an `if`, each with the module it comes from."""
+    loader: Any = sys.modules[module].__loader__
+    tree = ast.parse(loader.get_source(module))
+    places = {}
+    for block in tree.body:
+        if not isinstance(block, ast.If):
+            continue
+        for statement in block.body:
+            if isinstance(statement, ast.ImportFrom):
+                for alias in statement.names:
+                    places[alias.name] = str(statement.module)
+    return places
+
+
 class Kinds(UserDict[str, Any]):
-    """Classes by their name in a recipe; one given as `module:Class` is imported when it is first looked up."""
+    """Classes by their name in a recipe; a `module:Class` string is imported on first look-up."""
 
     def __getitem__(self, kind: str) -> Any:
         """Return a class; KeyError if there is none."""
         entry = self.data[kind]
         if isinstance(entry, str):
             module, _, name = entry.partition(":")
-            entry = self.data[kind] = getattr(importlib.import_module(module), name)
+            entry = getattr(importlib.import_module(module), name)
+            self.data[kind] = entry
         return entry

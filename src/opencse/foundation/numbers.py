@@ -1,4 +1,4 @@
-"""Limits of numbers: which ones users may give, how much text training takes, and how few rows support no claim.
+"""Limits of numbers: allowed ranges, how much text training needs, how few rows are too few.
 
 docs/guides/train.md lists the sizes, and a test compares the page with this module.
 """
@@ -17,23 +17,23 @@ LARGEST_SEED = 2**32 - 1
 
 
 LEAST_SENTENCES = 8
-"""Different sentences below which training is refused."""
+"""Training is refused with fewer different sentences."""
 
 FEW_SENTENCES = 500
-"""Different sentences below which training is warned of."""
+"""Training warns about fewer different sentences."""
 
 LEAST_ROWS = 20
-"""Rows below which a rate with its interval is not called better, worse or a finding."""
+"""With fewer rows, a rate and its interval support no verdict."""
 
 LEAST_PAIRS = 100
-"""Scored pairs below which two correlations, which have no interval, are not called different."""
+"""With fewer scored pairs, two correlations, which have no interval, are not called different."""
 
 LEAST_SEARCHED = 100
-"""Texts below which nothing is said about a search index: the ten nearest of few texts are nearly all of them."""
+"""With fewer texts, search is not judged: the ten nearest of few texts are nearly all of them."""
 
 
 def check_least(settings: object, least: float, *names: str) -> None:
-    """Raise ValueError if an attribute of some settings is below its least value; None is none."""
+    """Raise ValueError if an attribute of `settings` is below `least`; None is allowed."""
     for name in names:
         value = getattr(settings, name)
         if value is not None and value < least:
@@ -41,23 +41,29 @@ def check_least(settings: object, least: float, *names: str) -> None:
 
 
 def check_range(settings: object, interval: str, *names: str) -> None:
-    """Raise ValueError if an attribute of some settings, or a number in it, is outside an interval; None is none.
+    """Raise ValueError if an attribute of `settings` is outside an interval; None is allowed.
 
     Args:
         settings: An object with these attributes: numbers, or tuples of them.
-        interval: In the notation of mathematics, such as `[0, 1)` for numbers of at least 0 and
-            below 1.
+        interval: In mathematical notation, such as `[0, 1)` for at least 0 and below 1.
         names: Names of the attributes.
     """
-    low, high = map(float, interval[1:-1].split(","))
+    low_text, high_text = interval[1:-1].split(",")
+    low = float(low_text)
+    high = float(high_text)
+    low_included = interval[0] == "["
+    high_included = interval[-1] == "]"
     for name in names:
         value = getattr(settings, name)
-        for number in value if isinstance(value, tuple) else (value,):
-            at_an_end = (number == low and interval[0] == "[") or (
-                number == high and interval[-1] == "]"
-            )
-            if number is not None and not (low < number < high or at_an_end):
-                raise ValueError(f"{name} must lie in {interval}, not {number}")
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if number is None or low < number < high:
+                continue
+            if low_included and number == low:
+                continue
+            if high_included and number == high:
+                continue
+            raise ValueError(f"{name} must lie in {interval}, not {number}")
 
 
 def check_seed(seed: int) -> None:
@@ -81,7 +87,9 @@ def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.n
 
 
 def few_sentences(texts: Iterable[str]) -> list[str]:
-    """Return a warning if a training corpus has few different sentences; at most `FEW_SENTENCES` are read.
+    """Return a warning if a training corpus has few different sentences.
+
+    At most `FEW_SENTENCES` different ones are read.
 
     Raises:
         OpencseError: There are fewer than `LEAST_SENTENCES`.
@@ -93,9 +101,12 @@ def few_sentences(texts: Iterable[str]) -> list[str]:
             return []
     if len(seen) < LEAST_SENTENCES:
         raise OpencseError(
-            f"{len(seen)} different sentences are too few to train on: {LEAST_SENTENCES} are the least",
-            f"Give {FEW_SENTENCES} or more, or try the command on `demo`.",
+            f"{len(seen)} different sentences are too few to train on",
+            f"Give at least {LEAST_SENTENCES}, better {FEW_SENTENCES} or more, or try the command "
+            "on `demo`.",
         )
-    return [
-        f"{len(seen)} different sentences are few to train on: with fewer than {FEW_SENTENCES}, scores say little"
-    ]
+    warning = (
+        f"{len(seen)} different sentences are few to train on: with fewer than {FEW_SENTENCES}, "
+        "scores mean little"
+    )
+    return [warning]

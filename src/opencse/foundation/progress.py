@@ -1,6 +1,6 @@
-"""How far a long phase is: a bar on a terminal or in a notebook, a line every thirty seconds anywhere else.
+"""How far a long phase is: a progress bar, or without a terminal a line every thirty seconds.
 
-Everything that opencse says while it works goes through this module and to standard error, so that
+Everything that opencse reports while it works goes through this module to standard error, so that
 one switch (`set_quiet`) silences it.
 """
 
@@ -23,14 +23,14 @@ Notify = Callable[[str], None]
 """Receives short notes for the user."""
 
 EVERY = 30.0
-"""Seconds between two lines of one phase where there is no terminal."""
+"""Seconds between two lines of one phase if there is no terminal."""
 
 
 _quiet = False
 
 
 def set_quiet(quiet: bool) -> None:
-    """Set whether this process says nothing from now on but results and errors."""
+    """Set whether this process prints only results and errors from now on."""
     global _quiet
     _quiet = quiet
 
@@ -47,12 +47,13 @@ def progress_shown(show: bool) -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """Print a remark of one line to standard error."""
+    """Print a one-line remark to standard error."""
     if not _quiet:
         _write(f"opencse: {text}")
 
 
-note_once = cache(note)  # of files and models that are read several times
+# For remarks on files and models that are read several times.
+note_once = cache(note)
 
 
 class Phase:
@@ -60,15 +61,15 @@ class Phase:
 
     Args:
         label: The phase, such as `training`.
-        total: Units of work in all; None if unknown.
+        total: Units of work; None if unknown.
         unit: Name of a unit in the plural, such as `sentences`.
-        initial: Units that were done before.
-        show: False prints nothing.
-        count: Returns the units that are done, in place of `update`; called from another thread.
+        initial: Units that an earlier run has done.
+        show: Whether anything is printed.
+        count: Returns the units that are done, instead of `update`; called from another thread.
 
     Attributes:
         total: As given; it may be changed.
-        details: What is shown beside the rate by name, such as the current loss.
+        details: What is shown next to the rate by name, such as the current loss.
 
     Example:
         >>> with Phase("mining", total=3, unit="sentences", show=False) as phase:
@@ -88,18 +89,20 @@ class Phase:
         show: bool = True,
         count: Callable[[], int] | None = None,
     ) -> None:
-        self.label, self.total, self.unit, self.initial = label, total, unit, initial
+        self.label = label
+        self.total = total
+        self.unit = unit
+        self.initial = initial
         self.details: dict[str, str] = {}
-        self._updated, self._count = initial, count
+        self._updated = initial
+        self._count = count
         self._started = time.monotonic()
         self._closed = threading.Event()
         self._bar: TaskID | None = None
         self._lines = threading.Thread(target=self._write_lines, daemon=True)
         if not show or _quiet:
             return
-        if sys.stderr.isatty() or (
-            "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")
-        ):
+        if _can_show_bars():
             self._bar = _open_bars().add_task("", phase=self)
         else:
             self._lines.start()
@@ -108,7 +111,7 @@ class Phase:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the phase. One that took long enough to be reported on gets a last line."""
+        """End the phase. If it took long enough for a progress line, write a last one."""
         global _bars
         self._closed.set()
         if self._bar is not None:
@@ -126,29 +129,40 @@ class Phase:
     @property
     def done(self) -> int:
         """Units that are done."""
-        return self._updated if self._count is None else self._count()
+        if self._count is not None:
+            return self._count()
+        return self._updated
 
     def update(self, count: int = 1) -> None:
         """Count units that are done."""
         self._updated += count
 
     def line(self) -> str:
-        """Say how far the phase is: amount, share, rate, time left."""
-        done, seconds = self.done, time.monotonic() - self._started
-        parts = [self._amount(of_total=True)]
+        """Describe how far the phase is: amount, share, rate, time left."""
+        done = self.done
+        seconds = time.monotonic() - self._started
+        rate = (done - self.initial) / seconds if seconds > 0 else 0.0
+        amount = self._amount(of_total=True)
         if self.total:
-            parts[0] += f" ({100 * done / self.total:.0f} %)"
-        if rate := (done - self.initial) / seconds if seconds > 0 else 0.0:
+            amount += f" ({100 * done / self.total:.0f} %)"
+        parts = [amount]
+        if rate:
             number = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+            # A phase without a unit has no space before the slash.
             parts.append(f"{number} {self.unit}/s".replace(" /s", "/s"))
-            if self.total:
-                parts.append(f"{duration((self.total - done) / rate)} left")
-        parts += [f"{name} {value}" for name, value in self.details.items()]
+        if rate and self.total:
+            parts.append(f"{duration((self.total - done) / rate)} left")
+        for name, value in self.details.items():
+            parts.append(f"{name} {value}")
         return f"{self.label}: {', '.join(parts)}"
 
     def _amount(self, *, of_total: bool = False) -> str:
-        total = f" of {self.total:,}" if of_total and self.total is not None else ""
-        unit = self.unit.removesuffix("s") if self.done == 1 and not total else self.unit
+        total = ""
+        if of_total and self.total is not None:
+            total = f" of {self.total:,}"
+        unit = self.unit
+        if self.done == 1 and not total:
+            unit = unit.removesuffix("s")
         return f"{self.done:,}{total} {unit}".rstrip()
 
     def _write_lines(self) -> None:
@@ -157,7 +171,14 @@ class Phase:
 
 
 _bars: Progress | None = None
-"""The bars of all phases that are open, one below the other, on a terminal or in a notebook."""
+"""The bars of all open phases, stacked, on a terminal or in a notebook."""
+
+
+def _can_show_bars() -> bool:
+    """Return whether standard error is a terminal, or a notebook that can redraw a bar."""
+    if sys.stderr.isatty():
+        return True
+    return "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None
 
 
 def _open_bars() -> Progress:
@@ -195,22 +216,23 @@ def duration(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """Return a time span as exactly as an estimate is: in minutes, or below that in tens of seconds."""
-    return (
-        duration(60 * round(seconds / 60))
-        if seconds >= 90
-        else duration(10 * max(1, round(seconds / 10)))
-    )
+    """Return an estimated time span: in minutes, or below 90 seconds in tens of seconds."""
+    if seconds >= 90:
+        return duration(60 * round(seconds / 60))
+    return duration(10 * max(1, round(seconds / 10)))
 
 
 def _write(line: str) -> None:
-    # One call, so that lines of several threads do not mix.
+    # A single call, so that the lines of several threads do not mix.
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
 
 
 class Timings:
-    """Seconds by part. A part inside another one counts for itself alone, so that the parts add up to the whole."""
+    """Seconds by part.
+
+    Time in a nested part counts only for the nested part, so that the parts add up to the total.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -230,20 +252,20 @@ class Timings:
             self._open.pop()
 
     def rounded(self) -> dict[str, float]:
-        """Return the seconds by part to a tenth, the longest first; parts that took none are left out."""
+        """Return the seconds by part to a tenth, longest first, without parts that took no time."""
         ordered = sorted(self.seconds.items(), key=lambda item: -item[1])
         return {name: round(seconds, 1) for name, seconds in ordered if seconds >= 0.05}
 
     def line(self) -> str:
-        """Return all parts of at least a second, the longest first."""
-        parts = [
-            f"{name} {duration(seconds)}"
-            for name, seconds in self.rounded().items()
-            if seconds >= 1
-        ]
-        return f"{duration(sum(self.seconds.values()))} in all" + (
-            f": {', '.join(parts)}" if parts else ""
-        )
+        """Return the total and all parts of at least a second, longest first."""
+        parts = []
+        for name, seconds in self.rounded().items():
+            if seconds >= 1:
+                parts.append(f"{name} {duration(seconds)}")
+        total = f"{duration(sum(self.seconds.values()))} in all"
+        if not parts:
+            return total
+        return f"{total}: {', '.join(parts)}"
 
     def _count(self) -> None:
         now = time.perf_counter()
@@ -252,12 +274,13 @@ class Timings:
         self._since = now
 
 
-_CURRENT: ContextVar[Timings] = ContextVar("timings", default=Timings())  # noqa: B039  # of what nobody collects
+# The default takes the parts that nobody collects.
+_CURRENT: ContextVar[Timings] = ContextVar("timings", default=Timings())  # noqa: B039
 
 
 @contextmanager
 def collect() -> Iterator[Timings]:
-    """Collect the parts of everything that runs inside a `with` block; `other` is what is in no part."""
+    """Collect the parts of everything that runs inside a `with` block; the rest is `other`."""
     timings = Timings()
     token = _CURRENT.set(timings)
     try:
@@ -268,5 +291,5 @@ def collect() -> Iterator[Timings]:
 
 
 def timed(name: str) -> AbstractContextManager[None]:
-    """Measure a part of the timings that are being collected (`Timings.part`)."""
+    """Count a `with` block as a part of the timings that are being collected (`Timings.part`)."""
     return _CURRENT.get().part(name)

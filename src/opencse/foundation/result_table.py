@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _UNLIMITED = 100_000
-"""Width in characters where there is no terminal: no line is that long."""
+"""Width in characters if there is no terminal, so that no line wraps."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A figure in a cell of a table.
+    """A number in a table cell.
 
     Attributes:
-        value: The figure; None if it is undefined.
-        digits: Digits behind the point.
-        unit: Text behind the figure, such as ` %`.
-        aside: Remark in brackets, such as an interval; of an undefined figure, the reason.
-        deviation: Standard deviation; None for none.
-        signed: Whether a positive figure has a plus sign.
+        value: The number; None if it is undefined.
+        digits: Number of decimals.
+        unit: Text after the number, such as ` %`.
+        aside: Remark in brackets, such as an interval. If the number is undefined, the reason.
+        deviation: Standard deviation, shown after ±.
+        signed: Whether a positive number gets a plus sign.
     """
 
     value: float | None
@@ -36,21 +36,22 @@ class Number:
 
     @property
     def figure(self) -> str:
-        """The figure as text, without the remark: thousands separated, a true minus sign, no negative zero."""
+        """The number as text, without the remark, with thousands separators and a true minus."""
         if self.value is None:
             return "undefined"
         sign = "+" if self.signed else ""
-        figure = f"{self.value:{sign}z,.{self.digits}f}".replace("-", "−")
-        return (
-            figure
-            + ("" if self.deviation is None else f" ± {self.deviation:.{self.digits}f}")
-            + self.unit
-        )
+        # "z" turns a negative zero into a plain zero.
+        text = f"{self.value:{sign}z,.{self.digits}f}".replace("-", "−")
+        if self.deviation is not None:
+            text += f" ± {self.deviation:.{self.digits}f}"
+        return text + self.unit
 
     def __str__(self) -> str:
         if not self.aside:
             return self.figure
-        return f"undefined: {self.aside}" if self.value is None else f"{self.figure} ({self.aside})"
+        if self.value is None:
+            return f"undefined: {self.aside}"
+        return f"{self.figure} ({self.aside})"
 
 
 Cell = str | int | Number
@@ -58,13 +59,14 @@ Cell = str | int | Number
 
 @dataclass(frozen=True)
 class Table:
-    """A table; figures are aligned to the right.
+    """A table of results; numbers are aligned to the right.
 
     Attributes:
         columns: Headings.
-        rows: Cells by row: texts, counts and figures.
+        rows: Cells by row: texts, counts and numbers.
         title: Heading of the table.
         notes: Remarks for the reader.
+        totals: How many of the last rows sum up the others.
         totals: Number of final rows that sum up the others.
 
     Example:
@@ -90,72 +92,96 @@ class Table:
         table = RichTable(
             box=None, pad_edge=False, header_style="bold", show_header=any(self.columns)
         )
-        for column, figures in zip(self.columns, self._figures(), strict=True):
-            table.add_column(Text(column), justify="right" if figures else "left", overflow="fold")
+        for column, numeric in zip(self.columns, self._numeric_columns(), strict=True):
+            justify: Literal["left", "right"] = "right" if numeric else "left"
+            table.add_column(Text(column), justify=justify, overflow="fold")
         for row, total in self._texts():
-            table.add_row(*map(Text, row), style="bold" if total else None)
-        title = [Text(self.title, style="bold")] if self.title else []
-        return Group(*title, table, *map(Text, self.notes))
+            cells = [Text(cell) for cell in row]
+            table.add_row(*cells, style="bold" if total else None)
+        parts: list[RenderableType] = []
+        if self.title:
+            parts.append(Text(self.title, style="bold"))
+        parts.append(table)
+        for note in self.notes:
+            parts.append(Text(note))
+        return Group(*parts)
 
     __rich__ = rich
 
     def markdown(self) -> str:
         """Return the table in GitHub's Markdown, with its title above and its notes below."""
-        rule = ["---:" if figures else "---" for figures in self._figures()]
-        rows = (self.columns, *(row for row, _ in self._texts()))
-        cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-        lines = [f"| {' | '.join(row)} |" for row in (cells[0], rule, *cells[1:])]
-        title = [f"# {self.title}", ""] if self.title else []
-        notes = ["", *(f"- {note}" for note in self.notes)] if self.notes else []
-        return "\n".join([*title, *lines, *notes, ""])
+        lines: list[str] = []
+        if self.title:
+            lines.append(f"# {self.title}")
+            lines.append("")
+        rule = ["---:" if numeric else "---" for numeric in self._numeric_columns()]
+        lines.append(_markdown_row(self.columns))
+        lines.append(f"| {' | '.join(rule)} |")
+        for row, _ in self._texts():
+            lines.append(_markdown_row(row))
+        if self.notes:
+            lines.append("")
+        for note in self.notes:
+            lines.append(f"- {note}")
+        return "\n".join(lines) + "\n"
 
     def html(self) -> str:
-        """Return the table as a section of a page. A cell names its column, for narrow screens."""
-        figures = [' class="figure"' if numeric else "" for numeric in self._figures()]
+        """Return the table as a section of a page. Each cell names its column, for small screens."""
+        classes = [' class="figure"' if numeric else "" for numeric in self._numeric_columns()]
         labels = [escape(column) for column in self.columns]
-        head = "".join(
-            f'<th scope="col"{right}><bdi>{label}</bdi></th>'
-            for label, right in zip(labels, figures, strict=True)
-        )
+
+        head = ""
+        for label, css in zip(labels, classes, strict=True):
+            head += f'<th scope="col"{css}><bdi>{label}</bdi></th>'
+
         body = ""
         for row, total in self._texts():
+            cells = ""
+            for text, label, css in zip(row, labels, classes, strict=True):
+                shown = f"<bdi>{escape(text)}</bdi>" if text else ""
+                cells += f'<td{css} data-label="{label}">{shown}</td>'
             strong = ' class="strong"' if total else ""
-            shown = [f"<bdi>{escape(cell)}</bdi>" if cell else "" for cell in row]
-            cells = "".join(
-                f'<td{right} data-label="{label}">{cell}</td>'
-                for cell, label, right in zip(shown, labels, figures, strict=True)
-            )
             body += f"<tr{strong}>{cells}</tr>\n"
-        title = f"<h3>{escape(self.title)}</h3>\n" if self.title else ""
+
+        title = escape(self.title)
+        heading = f"<h3>{title}</h3>\n" if title else ""
         notes = "".join(f'<p class="small">{escape(note)}</p>\n' for note in self.notes)
         table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
-        region = (
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}">'
-        )
-        return f'<section class="table">\n{title}{notes}{region}\n{table}\n</div>\n</section>'
+        region = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+        return f'<section class="table">\n{heading}{notes}{region}\n{table}\n</div>\n</section>'
 
-    __html__ = _repr_html_ = html  # for Jinja, and for notebooks
+    # Jinja calls `__html__`, notebooks call `_repr_html_`.
+    __html__ = _repr_html_ = html
 
-    def _figures(self) -> list[bool]:
-        """Return for each column whether it holds figures."""
-        return [
-            any(not isinstance(row[i], str) for row in self.rows) for i in range(len(self.columns))
-        ]
+    def _numeric_columns(self) -> list[bool]:
+        """Return for each column whether it holds numbers."""
+        numeric = []
+        for i in range(len(self.columns)):
+            numeric.append(any(not isinstance(row[i], str) for row in self.rows))
+        return numeric
 
     def _texts(self) -> list[tuple[list[str], bool]]:
         """Return the cells of each row as text, and whether the row is a total."""
         first_total = len(self.rows) - self.totals
-        return [
-            (
-                [str(Number(cell, 0) if isinstance(cell, int) else cell) for cell in row],
-                i >= first_total,
-            )
-            for i, row in enumerate(self.rows)
-        ]
+        rows = []
+        for i, row in enumerate(self.rows):
+            texts = []
+            for cell in row:
+                if isinstance(cell, int):
+                    # A count gets thousands separators like any other number.
+                    cell = Number(cell, 0)
+                texts.append(str(cell))
+            rows.append((texts, i >= first_total))
+        return rows
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    escaped = [cell.replace("|", "\\|").replace("\n", " ") for cell in cells]
+    return f"| {' | '.join(escaped)} |"
 
 
 def show(*results: RenderableType) -> None:
-    """Print results to standard output; without a terminal, no line is wrapped or cut."""
+    """Print results to standard output. Without a terminal, no line is wrapped or truncated."""
     from rich.console import Console
 
     console = Console()

@@ -15,23 +15,28 @@ from torch import Tensor
 
 
 def move(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor on a device; on its way from the CPU to a GPU the process goes on with other work."""
+    """Return a tensor on a device, without waiting for the copy from the CPU to a GPU."""
     if device.type == "cuda" and tensor.device.type == "cpu":
-        tensor = (
-            tensor.pin_memory()
-        )  # only from pinned memory does a copy not wait for the GPU's earlier work
+        # Only a copy from pinned memory runs in the background.
+        tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
 
 
 def true_cells(mask: Tensor, device: torch.device) -> Tensor:
-    """Return the positions of the true cells of a flattened mask, (m,), on a device; the mask should be on the CPU."""
-    return move(mask.flatten().nonzero().squeeze(1), device)
+    """Return the positions of the true cells of a flattened mask, (m,), on a device.
+
+    The mask should be on the CPU, where counting its true cells waits for nothing.
+    """
+    positions = mask.flatten().nonzero().squeeze(1)
+    return move(positions, device)
 
 
 def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of names, shapes, types and bytes, in the order of the names."""
+    """Return the SHA-256 of the names, shapes, types and bytes, sorted by name."""
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+        # NumPy has no bfloat16, so the bytes are hashed.
+        content = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
+        digest.update(content.numpy().data)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Engines for batch work: processes of this machine, or Ray. The output is the same, byte for byte.
+"""Engines for batch work: processes of this machine, or Ray. Both write exactly the same bytes.
 
 | engine | class | for |
 |---|---|---|
@@ -6,9 +6,9 @@
 | `ray` | `Ray` | a cluster whose machines see the same files (extra `ray`) |
 
 On Ray, a job is a number (a file of the views, a shard of the vectors); it reads and writes files
-that all machines see. A worker that dies is replaced and its job is repeated; a file is written
-whole or not at all, so nothing is lost or duplicated. If the driver dies, a new one finds the
-finished files.
+that all machines share. If a worker dies, another one repeats its job. Each file appears complete
+or not at all, so nothing is lost or duplicated. If the driver dies, a new one finds the finished
+files.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from opencse.foundation.errors import OpencseError, imported
 
 
 class WorkerTask(Protocol):
-    """The work on one job. A task is pickled before it is opened, so it holds paths and options, not models."""
+    """Work on one job. A task is pickled before it is opened, so it holds paths, not models."""
 
     def open(self) -> Any:
         """Load models and files, once in each process."""
         ...
 
     def __call__(self, job: Any, /) -> Any:
-        """Do one job on one thread; the result does not depend on other jobs of the process."""
+        """Do one job on one thread; the result must not depend on other jobs of the process."""
         ...
 
 
@@ -52,9 +52,8 @@ class Local:
             process.
     """
 
-    remote: ClassVar[bool] = (
-        False  # whether workers may be on other machines; jobs are numbers then
-    )
+    # Whether workers may be on other machines; if so, jobs are numbers.
+    remote: ClassVar[bool] = False
 
     processes: int | None = None
 
@@ -75,9 +74,8 @@ class Local:
                 for job in jobs:
                     yield job, task(job)
             return
-        context = multiprocessing.get_context(
-            "spawn"
-        )  # fork is unsafe once a library has started threads
+        # Forking is unsafe once a library has started threads.
+        context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(
             self.workers, mp_context=context, initializer=_start, initargs=(task,)
         )
@@ -100,20 +98,21 @@ class Local:
             pool.shutdown(cancel_futures=True)
 
 
-_TASK: WorkerTask | None = None  # of a worker process
+# The task of this worker process.
+_TASK: WorkerTask | None = None
 
 
 def _start(task: WorkerTask) -> None:
     global _TASK
-    _TASK = task  # it is opened with its first job: only then does an error reach the caller
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # on Ctrl-C only the caller reports, the workers just end
+    # The first job opens the task, because an error in an initializer does not reach the caller.
+    _TASK = task
+    # On Ctrl-C only the caller reports; the workers just end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_caller, daemon=True).start()
 
 
 def _end_with_caller() -> None:
-    """End this worker when its caller is gone: one that was killed cannot end its workers itself."""
+    """End this worker when its caller is gone: a killed caller cannot end its workers itself."""
     caller = multiprocessing.parent_process()
     assert caller is not None
     wait([caller.sentinel])
@@ -129,12 +128,12 @@ def _run(job: Any) -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread, so that sums have the same order and the same bytes whatever runs beside."""
+    """Compute on one thread, so that sums are added in the same order on any machine."""
     import numpy  # noqa: F401 - only libraries that are loaded can be limited
     from threadpoolctl import threadpool_limits
 
     torch = sys.modules.get("torch")
-    before = torch and torch.get_num_threads()
+    before = torch.get_num_threads() if torch else 1
     try:
         if torch:
             torch.set_num_threads(1)
@@ -176,7 +175,8 @@ class Ray:
         if not numbers:
             return
         context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False  # the caller shows its own
+        # The caller shows its own progress.
+        context.enable_progress_bars = False
         context.execution_options.preserve_order = True
         dataset = ray.data.from_items(
             [{"job": number} for number in numbers], override_num_blocks=len(numbers)
@@ -237,7 +237,7 @@ Engine = Local | Ray
 
 
 def launched_processes() -> int:
-    """Return how many processes a launcher such as `torchrun` started to work together; 1 without a launcher.
+    """Return how many processes a launcher such as `torchrun` started; 1 without a launcher.
 
     Raises:
         OpencseError: The variables that launchers set are not complete, or make no sense.
@@ -247,9 +247,8 @@ def launched_processes() -> int:
         return 1
     numbers = all(value.isdecimal() for value in given.values())
     if not numbers or int(given["RANK"]) >= int(given["WORLD_SIZE"]):
-        shown = ", ".join(
-            f"{name}={value}" if value else f"no {name}" for name, value in given.items()
-        )
+        parts = [f"{name}={value}" if value else f"no {name}" for name, value in given.items()]
+        shown = ", ".join(parts)
         raise OpencseError(
             f"the variables of a launcher make no sense: {shown}",
             "Unset them (`unset WORLD_SIZE RANK LOCAL_RANK`); launchers such as `torchrun` set all of them.",
