@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.model_folder import OLDEST
+from opencse.encoder.saving import OLDEST
 from tests.tiny import tiny_bert
 
 TEXTS = ["the cat sits", "a dog"]

@@ -8,7 +8,7 @@ from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
     from opencse.encoder.loading import load_encoder
-    from opencse.encoder.model_folder import save_encoder
+    from opencse.encoder.saving import save_encoder
 
 __all__ = ["load_encoder", "save_encoder"]
 

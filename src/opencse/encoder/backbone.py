@@ -20,8 +20,9 @@ from opencse.debias.meaning_block import MeaningBlock, block_of
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled, pools_the_mask
-from opencse.encoder.model_folder import has_pooling, save_encoder
+from opencse.encoder.model_folder import has_pooling
 from opencse.encoder.names import family_of, is_installed, resolve
+from opencse.encoder.saving import save_encoder
 from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS, read_json

@@ -1,4 +1,4 @@
-"""Model folders: checked before any library loads one, and written so that old versions load them, too."""
+"""Model folders: checked before any library loads one."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ import logging
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors import safe_open
 
 from opencse.debias.meaning_block import BLOCK_TYPES
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced, write_json
 from opencse.foundation.reading import error_reason, read_json, read_text
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
 
 _REMEDY = "Download or save the model again."
 _MODULES = "sentence_transformers."
@@ -233,102 +228,3 @@ def quiet() -> Iterator[None]:
             logger.setLevel(level)
         if bars:
             hf_logging.enable_progress_bar()
-
-
-OLDEST = "3.4"
-"""The oldest sentence-transformers that loads a folder of `save_encoder`, and with it transformers from 4.41 on."""
-_KINDS = (
-    "Dense",
-    "Dropout",
-    "LayerNorm",
-    "Normalize",
-    "Pooling",
-    "Transformer",
-    "WeightedLayerPooling",
-    "WordWeights",
-)
-_POOLINGS = {
-    "cls": "cls_token",
-    "max": "max_tokens",
-    "mean": "mean_tokens",
-    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "weightedmean": "weightedmean_tokens",
-    "lasttoken": "lasttoken",
-}
-
-
-def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | None = None) -> None:
-    """Write a model so that `SentenceTransformer(folder)` of any version from `OLDEST` on loads it.
-
-    The folder is written atomically; an existing one is replaced.
-
-    Args:
-        model: The encoder, without projectors and other parts of the training.
-        folder: The folder.
-        card: Text of `README.md`; None for the card of sentence-transformers.
-
-    Raises:
-        OpencseError: A weight is not finite, or the folder cannot be written.
-    """
-    require_finite(model, "the trained model")
-    with (
-        replaced(Path(folder), folder=True) as temporary,
-        quiet(),
-        contextlib.suppress(UserWarning),
-    ):
-        model.save_pretrained(str(temporary), create_model_card=card is None)
-        _use_old_names(temporary, model.max_seq_length)
-        if card is not None:
-            (temporary / "README.md").write_text(card, encoding="utf-8", errors="backslashreplace")
-
-
-def _use_old_names(folder: Path, max_length: int | None) -> None:
-    """Rewrite the settings of a saved model in the form that all versions read; sentence-transformers 6 writes its own.
-
-    Modules that older versions lack keep their settings.
-    """
-    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-    for module in modules:
-        kind = module["type"].rpartition(".")[2]
-        if module["type"] in BLOCK_TYPES:
-            module["type"] = BLOCK_TYPES[0]
-        if kind not in _KINDS:
-            continue
-        module["type"] = f"sentence_transformers.models.{kind}"
-        path = (
-            folder
-            / module["path"]
-            / ("sentence_bert_config.json" if kind == "Transformer" else "config.json")
-        )
-        settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if kind == "Transformer":
-            settings = {
-                "max_seq_length": max_length,
-                "do_lower_case": settings.get("do_lower_case", False),
-            }
-        elif kind == "Pooling":
-            modes = settings["pooling_mode"]
-            modes = [modes] if isinstance(modes, str) else modes
-            settings = {
-                "word_embedding_dimension": settings["embedding_dimension"],
-                **{f"pooling_mode_{old}": mode in modes for mode, old in _POOLINGS.items()},
-                "include_prompt": settings["include_prompt"],
-            }
-        else:
-            names = {
-                "embedding_dimension": "word_embedding_dimension",
-                "module_input_name": "",
-                "module_output_name": "",
-            }
-            settings = {
-                names.get(key, key): value for key, value in settings.items() if names.get(key, key)
-            }
-        write_json(path, settings)
-    write_json(folder / "modules.json", modules)
-    tokenizer = folder / "tokenizer_config.json"
-    if tokenizer.is_file():
-        settings = json.loads(tokenizer.read_text(encoding="utf-8"))
-        if (
-            settings.get("tokenizer_class") == "TokenizersBackend"
-        ):  # the name that transformers 5 has for it
-            write_json(tokenizer, settings | {"tokenizer_class": "PreTrainedTokenizerFast"})

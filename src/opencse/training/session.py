@@ -21,7 +21,7 @@ from jinja2 import StrictUndefined, Template
 from opencse.debias.strength import StrengthCurve
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
-from opencse.encoder.model_folder import OLDEST
+from opencse.encoder.saving import OLDEST
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import Notify
