@@ -1,4 +1,4 @@
-"""InfoNCE and margins, beside what `test_every_term` checks."""
+"""InfoNCE and margins, beside what `test_every_loss` checks."""
 
 from __future__ import annotations
 

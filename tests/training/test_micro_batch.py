@@ -169,7 +169,7 @@ def test_it_is_the_loss_of_sentence_transformers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_term_is_the_sum_of_itself(case) -> None:
+def test_every_loss_is_the_sum_of_itself(case) -> None:
     vectors = {view: torch.tensor(a) for view, a in draw(case.term.views, ROWS).items()}
     present = {view: torch.ones(ROWS, dtype=torch.bool) for view in vectors}
     known = {t: {v: torch.tensor(a) for v, a in arrays.items()} for t, arrays in TEACHERS.items()}

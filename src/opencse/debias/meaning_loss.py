@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.tensors import move
-from opencse.losses.term import Context, Embeddings, LossOutput, Term
+from opencse.losses.base import Context, Embeddings, LossOutput, Term
 
 Pairs = tuple[Tensor, Tensor]
 """Indices of the first and of the second text of each pair, (pairs,) each."""

@@ -10,6 +10,16 @@ from opencse.foundation.lazy import Kinds, public_names
 if TYPE_CHECKING:
     from opencse.debias.meaning_loss import MeaningLoss
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
+    from opencse.losses.base import (
+        Context,
+        Embeddings,
+        LossOutput,
+        Objective,
+        Processes,
+        Term,
+        TermBuildContext,
+        TermModule,
+    )
     from opencse.losses.distillation import (
         DistillationLoss,
         ListMLELoss,
@@ -30,16 +40,6 @@ if TYPE_CHECKING:
         NoiseNegatives,
     )
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
-    from opencse.losses.term import (
-        Context,
-        Embeddings,
-        LossOutput,
-        Objective,
-        Processes,
-        Term,
-        TermBuildContext,
-        TermModule,
-    )
 
 TERMS: MutableMapping[str, type[Term]] = Kinds(
     {

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.term import Context, Embeddings, LossOutput, Term
+from opencse.losses.base import Context, Embeddings, LossOutput, Term
 
 _EPSILON = 1e-5  # that of batch_norm
 

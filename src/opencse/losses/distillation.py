@@ -12,8 +12,8 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move
+from opencse.losses.base import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 from opencse.losses.rlrd_policy import PolicyWeights
-from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.term import (
+from opencse.losses.base import (
     Context,
     Embeddings,
     Frozen,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move
-from opencse.losses.term import Context, Embeddings, LossOutput, Term
+from opencse.losses.base import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)

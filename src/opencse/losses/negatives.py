@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
+from opencse.losses.base import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 from opencse.losses.info_nce import InfoNCELoss
-from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, tensors_hash, true_cells
-from opencse.losses.forgetting import VocabularyModule, mask_tokens, sample_tokens
-from opencse.losses.term import (
+from opencse.losses.base import (
     Context,
     Embeddings,
     Frozen,
@@ -26,6 +25,7 @@ from opencse.losses.term import (
     TermBuildContext,
     TermModule,
 )
+from opencse.losses.forgetting import VocabularyModule, mask_tokens, sample_tokens
 
 EditedTokens = tuple[Tensor, Tensor, Tensor]
 """Ids, attention mask, and the tokens that were masked or inserted, or whose predecessor was deleted, each (n, L')."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
-from opencse.losses.term import TermModule
+from opencse.losses.base import TermModule
 
 _FEATURES = 2  # of each teacher: relative loss, correlation with the student
 _CLIP = 0.2  # range of the ratio of new to old probability (PPO)

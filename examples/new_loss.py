@@ -1,4 +1,4 @@
-"""A term and a recipe of your own: python examples/new_term.py [OUT] [STEPS]"""
+"""A term and a recipe of your own: python examples/new_loss.py [OUT] [STEPS]"""
 
 import sys
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ TERMS[Uniformity.kind] = Uniformity
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
-    out, steps = Path(arguments.get(1, "new-term-out")), int(arguments.get(2, 30))
+    out, steps = Path(arguments.get(1, "new-loss-out")), int(arguments.get(2, 30))
     out.mkdir(parents=True, exist_ok=True)
     (out / "uniform.toml").write_text(RECIPE, encoding="utf-8")
     settings = [f"training.max_steps={steps}"]
