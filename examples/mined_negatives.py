@@ -23,7 +23,7 @@ window = [0.25, 0.75]
 negative_1 = { text = "negative_1", optional = true }
 negative_2 = { text = "negative_2", optional = true }
 
-[terms.info_nce]
+[losses.info_nce]
 negatives = ["negative_1", "negative_2"]
 """
 

@@ -1,4 +1,4 @@
-"""A term and a recipe of your own: python examples/new_loss.py [OUT] [STEPS]"""
+"""A loss and a recipe of your own: python examples/new_loss.py [OUT] [STEPS]"""
 
 import sys
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ import torch
 from torch.nn.functional import normalize
 
 import opencse
-from opencse.losses import TERMS, Context, Embeddings, LossOutput, Term
+from opencse.losses import LOSSES, Context, Embeddings, Loss, LossOutput
 
 RECIPE = """
 extends = "simcse"
-title = "SimCSE with a uniformity term"
+title = "SimCSE with a uniformity loss"
 
-[[terms]]
+[[losses]]
 kind = "info_nce"
 
-[[terms]]
+[[losses]]
 kind = "uniformity"
 weight = 0.1
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniformity(Term):
+class Uniformity(Loss):
     """Uniformity of the embeddings on the unit sphere (Wang and Isola, ICML 2020)."""
 
     kind: ClassVar[str] = "uniformity"
@@ -42,7 +42,7 @@ class Uniformity(Term):
         return LossOutput(potentials.mean().log(), {"nearest": potentials.detach().max()})
 
 
-TERMS[Uniformity.kind] = Uniformity
+LOSSES[Uniformity.kind] = Uniformity
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))

@@ -13,7 +13,7 @@ import pytest
 
 import opencse.losses
 import opencse.text
-from opencse.losses import TERMS
+from opencse.losses import LOSSES
 from opencse.recipes import load_recipe
 from opencse.text.views.registry import CONSTRUCTORS
 
@@ -31,7 +31,7 @@ def test_examples_in_docstrings_run(
 
 
 def test_every_loss_and_every_kind_of_view_has_an_example() -> None:
-    kinds = {**TERMS, **CONSTRUCTORS}
+    kinds = {**LOSSES, **CONSTRUCTORS}
     assert [name for name, kind in kinds.items() if ">>>" not in (kind.__doc__ or "")] == []
 
 

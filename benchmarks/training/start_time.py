@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-RECIPE = 'extends = "simcse"\n[[terms]]\nkind = "contrastiv"\n'
+RECIPE = 'extends = "simcse"\n[[losses]]\nkind = "contrastiv"\n'
 COMMANDS = {
     "--help": ["--help"],
     "the name of a recipe": ["run", "simsce", "demo", "-o", "out"],

@@ -1,4 +1,4 @@
-"""From each recipe to its terms and text views, from each term to its code and tests, and where papers and code differ.
+"""From each recipe to its losses and text views, from each loss to its code and tests, and where papers and code differ.
 
 python docs/_site/contents.py --write    # write CONTENTS.md anew; the site has the same page
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opencse.commands.recipes import published_names, published_settings
-from opencse.losses import TERMS
+from opencse.losses import LOSSES
 from opencse.recipes import load_recipe, recipe_names
 from opencse.text.views.registry import CONSTRUCTORS
 
@@ -39,11 +39,11 @@ def plain(path: str) -> str:
 
 
 def recipe_rows(link: Link) -> list[str]:
-    """Return a row for each recipe: its terms and what builds its text."""
-    rows = ["| recipe | file | terms | text views |", "|---|---|---|---|"]
+    """Return a row for each recipe: its losses and what builds its text."""
+    rows = ["| recipe | file | losses | text views |", "|---|---|---|---|"]
     for name in recipe_names():
         recipe = load_recipe(name)
-        kinds = list(dict.fromkeys(term.kind for term in recipe.terms))
+        kinds = list(dict.fromkeys(loss.kind for loss in recipe.losses))
         built = list(dict.fromkeys(spec.kind for spec in recipe.build.values()))
         file = f"src/opencse/recipes/systems/{name}.toml"
         rows.append(f"| `{name}` | {link(file)} | {code(kinds)} | {code(built)} |")
@@ -98,10 +98,10 @@ def transcriptions(cls: type, folder: Path) -> list[str]:
     return list(paths)
 
 
-def term_rows(link: Link) -> list[str]:
-    """Return a row for each term."""
-    rows = ["| term | code | tests | transcription |", "|---|---|---|---|"]
-    for kind, cls in TERMS.items():
+def loss_rows(link: Link) -> list[str]:
+    """Return a row for each loss."""
+    rows = ["| loss | code | tests | transcription |", "|---|---|---|---|"]
+    for kind, cls in LOSSES.items():
         folder = ROOT / "tests" / "losses"
         both = tests_of(cls, folder), transcriptions(cls, folder)
         checked, literal = (", ".join(map(link, paths)) or "–" for paths in both)
@@ -139,11 +139,11 @@ def disagreement_rows() -> list[str]:
 
 def page(link: Link = plain) -> str:
     """Return the page."""
-    lead = "Made by `make pages` from the code. The tests of a term compare it with a literal transcription"
+    lead = "Made by `make pages` from the code. The tests of a loss compare it with a literal transcription"
     parts = [
         ["# From a system to its code", "", f"{lead} of its paper.", ""],
         [*recipe_rows(link), ""],
-        [*term_rows(link), ""],
+        [*loss_rows(link), ""],
         [*view_rows(link), ""],
         ["## Where a paper and its authors' code disagree", ""],
         [

@@ -21,7 +21,7 @@ from sphinx.application import Sphinx
 
 import opencse
 from opencse.commands.main import app as cli
-from opencse.losses import TERMS
+from opencse.losses import LOSSES
 from opencse.recipes import dump_recipe, load_recipe, recipe_names
 from opencse.text.views.registry import CONSTRUCTORS
 
@@ -224,12 +224,12 @@ def recipe_pages() -> Pages:
 
 
 def other_pages() -> Pages:
-    """Return the pages of terms and text views, from a system to its code, and the notebooks."""
-    terms = "The values of `kind` in `[[terms]]` of a recipe. Each leads to its class, whose fields are its settings."
+    """Return the pages of losses and text views, from a system to its code, and the notebooks."""
+    losses = "The values of `kind` in `[[losses]]` of a recipe. Each leads to its class, whose fields are its settings."
     views = "The values of `kind` in `[build.NAME]` of a recipe. Each leads to its class, whose fields are its settings."
     notebooks = sorted((contents.ROOT / "examples" / "notebooks").glob("*.ipynb"))
     return {
-        "terms.md": kinds_page("Terms", terms, TERMS),
+        "losses.md": kinds_page("Losses", losses, LOSSES),
         "views.md": kinds_page("Text views", views, CONSTRUCTORS),
         "contents.md": contents.page(),
         **{f"notebooks/{path.name}": notebook_page(path) for path in notebooks},

@@ -144,7 +144,7 @@ def test_with_the_models_and_pairs(runs, tmp_path):
 
 RECIPE = """title = "A remark"
 
-[[terms]]
+[[losses]]
 kind = "info_nce"
 name = "info_nce"
 temperature = {temperature}

@@ -24,7 +24,7 @@ from opencse import (
 from opencse.commands.options import EvaluateCommand, RunOptions, TrainCommand
 from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
-from opencse.losses import TERMS
+from opencse.losses import LOSSES
 from opencse.text.views.registry import CONSTRUCTORS
 from tests.tiny import tiny_bert
 
@@ -59,8 +59,8 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(
     used.mkdir()
     (used / "notes.txt").write_text("mine")
     view = _recipe(tmp_path, 'extends = "osscse"\n[build.paraphrase]\nkind = "negatoin"\n')
-    loss = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "contrastiv"\n')
-    damaged = _recipe(tmp_path, "terms = [")
+    loss = _recipe(tmp_path, 'extends = "simcse"\n[[losses]]\nkind = "contrastiv"\n')
+    damaged = _recipe(tmp_path, "losses = [")
     of_a_recipe = {"backbone": "mini-mlm", "out": out}
     asked = [  # a function, and what it is given: once as arguments of the command line, once from Python
         *((run, [recipe, "demo"], {}) for recipe in ("simcs", damaged, view, loss, "osscse")),
@@ -119,7 +119,7 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(
 
 def test_what_depends_on_the_run_or_is_not_changed_by_it_is_not_checked(tmp_path) -> None:
     added = [
-        "terms.paraphrase.weight=0.5",
+        "losses.paraphrase.weight=0.5",
         "build.paraphrase.path=p.csv",
         "corpus.parts={a={needs=[]}}",
     ]
@@ -164,11 +164,11 @@ def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:
 
 
 def test_kinds_are_those_of_their_classes_also_of_ones_own(tmp_path, monkeypatch) -> None:
-    assert {name: kind.kind for name, kind in TERMS.items()} == {name: name for name in TERMS}
+    assert {name: kind.kind for name, kind in LOSSES.items()} == {name: name for name in LOSSES}
     assert {name: kind.kind for name, kind in CONSTRUCTORS.items()} == {
         name: name for name in CONSTRUCTORS
     }
-    monkeypatch.setitem(TERMS, "mine", TERMS["info_nce"])
-    path = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "mine"\n')
+    monkeypatch.setitem(LOSSES, "mine", LOSSES["info_nce"])
+    path = _recipe(tmp_path, 'extends = "simcse"\n[[losses]]\nkind = "mine"\n')
     check_options(RunOptions(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))
-    assert load_recipe(path).terms[0] == load_recipe("simcse").terms[0]
+    assert load_recipe(path).losses[0] == load_recipe("simcse").losses[0]

@@ -70,7 +70,7 @@ COLUMNS += (
     "edited",
     "next_sentence",
 )
-STANDS_IN = ("teachers.", "build.", "terms.replaced_token_detection.generator.")
+STANDS_IN = ("teachers.", "build.", "losses.replaced_token_detection.generator.")
 
 
 def rows_of(name: str) -> list[tuple[System, str, tuple[str, ...]]]:
@@ -96,7 +96,7 @@ def rows_of(name: str) -> list[tuple[System, str, tuple[str, ...]]]:
 
 
 def changed_by(system: System) -> tuple[str, ...]:
-    """The keys that a row sets, a dot behind each; of a term that it leaves out, that of the term."""
+    """The keys that a row sets, a dot behind each; of a loss that it leaves out, that of the loss."""
     return tuple(
         f"{key.removesuffix('.weight') if value == 0 else key}."
         for key, value in map(parse_override, system.set)
@@ -174,7 +174,7 @@ def test_a_family_brings_its_rows_and_settings_and_a_row_its_own(tmp_path, backb
     assert [recipe.training.batch_size for recipe in recipes] == [8, 8, 8], (
         "what the user sets wins over the row"
     )
-    assert values_of(recipes[2])["terms.replaced_token_detection.generator"] == "backbone"
+    assert values_of(recipes[2])["losses.replaced_token_detection.generator"] == "backbone"
     assert recipes[2].optimizer.lr == 1e-3
     assert run.recipe_of(systems[0], start, 3).training.seed == 3
 

@@ -157,7 +157,7 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
 
     # Only what built views lack is built.
     second = tmp_path / "second"
-    more = ["build.passive={kind='passive'}", "terms.meaning.same={add=['passive']}"]
+    more = ["build.passive={kind='passive'}", "losses.meaning.same={add=['passive']}"]
     more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
     opencse.run(
         "debias", built, backbone=backbone, out=second, overrides=[*SMALL, *more], progress=False
@@ -248,12 +248,12 @@ ranks = [0, 5]
 [teachers.same]
 model = "backbone"
 pooling = "mean"
-[[terms]]
+[[losses]]
 kind = "info_nce"
 anchor = "anchor"
 positive = "twin"
 negatives = ["near"]
-[[terms]]
+[[losses]]
 kind = "list_net"
 teachers = ["same"]
 """

@@ -9,16 +9,16 @@ import torch
 from opencse.debias.meaning_loss import relations
 from opencse.losses import MeaningLoss
 
-TERM = MeaningLoss(
+LOSS = MeaningLoss(
     same=("text", "same_paraphrase", "paraphrase"),
     opposed=(("negation", "negated_paraphrase"), ("same_negation", "same_antonym")),
     exchanged=("number", "swapped"),
     related=("related_1",),
     queries=("question",),
 )
-GROUP = {view: number for number, views in enumerate((TERM.same, *TERM.opposed)) for view in views}
-GROUP |= dict.fromkeys(TERM.exchanged, -1) | dict.fromkeys(TERM.related, -2)
-GROUP |= dict.fromkeys(TERM.queries, -3)
+GROUP = {view: number for number, views in enumerate((LOSS.same, *LOSS.opposed)) for view in views}
+GROUP |= dict.fromkeys(LOSS.exchanged, -1) | dict.fromkeys(LOSS.related, -2)
+GROUP |= dict.fromkeys(LOSS.queries, -3)
 ROWS = [
     ("text", "same_paraphrase", "same_negation", "same_antonym", "number", "related_1"),
     ("text", "paraphrase", "negation", "negated_paraphrase", "swapped"),
@@ -138,7 +138,7 @@ def test_equals_a_literal_transcription():
     means["topic"] = np.mean(topics["same"]) + np.mean(topics["opposed"])
     means["sharpness"] = sum(np.mean(some) for some in unsharp.values() if some)
     total = sum(WEIGHTS[name] * means[name] for name in means)
-    got = TERM.of_vectors(*map(torch.tensor, (e, z, code, topic)), given())
+    got = LOSS.of_vectors(*map(torch.tensor, (e, z, code, topic)), given())
     assert float(got.value) == pytest.approx(total)
     for name, mean in means.items():
         assert float(got.reports[name]) == pytest.approx(mean), name
@@ -146,16 +146,16 @@ def test_equals_a_literal_transcription():
 
     # The same from the vectors of an encoder: e, βz, code and φ by view, padded; zero where a row
     # lacks it.
-    whole = {view: np.zeros((len(ROWS), 16)) for view in TERM.views}
-    present = {view: torch.tensor([view in names for names in ROWS]) for view in TERM.views}
+    whole = {view: np.zeros((len(ROWS), 16)) for view in LOSS.views}
+    present = {view: torch.tensor([view in names for names in ROWS]) for view in LOSS.views}
     for i, (row, view) in enumerate(TEXTS):
         whole[view][row] = [*3 * e[i], *0.4 * z[i], *code[i], 0, *topic[i], 0, 0]
     vectors = {view: torch.tensor(each) for view, each in whole.items()}
-    assert float(TERM(vectors, present=present).value) == pytest.approx(total)
+    assert float(LOSS(vectors, present=present).value) == pytest.approx(total)
 
 
 def test_gradients_are_finite_where_a_relation_is_missing():
     z = torch.nn.functional.normalize(torch.randn(3, 4), dim=-1).requires_grad_()
     related = relations(torch.tensor([0, 1, 2]), torch.tensor([0, 0, 0]))
-    TERM.of_vectors(z.detach(), z, z, z, related).value.backward()
+    LOSS.of_vectors(z.detach(), z, z, z, related).value.backward()
     assert torch.isfinite(z.grad).all()

@@ -71,7 +71,7 @@ PRINTED = [
 @pytest.mark.parametrize(("page", "block"), PRINTED)
 def test_a_printed_recipe_resolves(tmp_path, page: str, block: str) -> None:
     (tmp_path / "mine.toml").write_text(block, encoding="utf-8")
-    assert load_recipe(tmp_path / "mine.toml").terms
+    assert load_recipe(tmp_path / "mine.toml").losses
 
 
 SYSTEMS = tomllib.loads(

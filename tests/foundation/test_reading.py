@@ -345,9 +345,9 @@ KEYS = [
     "optimizer.lr",
     "training.seed",
     "schedule.warmup",
-    "terms",
+    "losses",
     "views.anchor",
-    "terms.info_nce",
+    "losses.info_nce",
     "for.other",
 ]
 

@@ -17,9 +17,9 @@ from opencse.losses import (
     InfoNCELoss,
     ListMLELoss,
     ListNetLoss,
+    Loss,
     MarginInfoNCELoss,
     RankingConsistencyLoss,
-    Term,
     TwoWayMarginLoss,
 )
 from tests.losses.checks import Arrays, draw
@@ -39,10 +39,10 @@ TEACHERS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A term and its transcription, from vectors and masks by view to the loss."""
+    """A loss and its transcription, from vectors and masks by view to the loss."""
 
     name: str
-    term: Term
+    loss: Loss
     slow: Callable[[Arrays, Arrays], float]
     always: tuple[str, ...] = ()  # views that the transcription expects in every row
 
@@ -51,33 +51,33 @@ class Case:
         missing = [(4,), (1,), (0, 3), (2, 3), (0, 1)]
         lacking = [
             () if not absent or view in self.always else rows
-            for view, rows in zip(self.term.views, missing)
+            for view, rows in zip(self.loss.views, missing)
         ]
         return {
             v: ~np.isin(np.arange(ROWS), list(rows))
-            for v, rows in zip(self.term.views, lacking, strict=True)
+            for v, rows in zip(self.loss.views, lacking, strict=True)
         }
 
 
-def info_nce(name: str, term: InfoNCELoss, **reference: Any) -> Case:
+def info_nce(name: str, loss: InfoNCELoss, **reference: Any) -> Case:
     def slow(x: Arrays, has: Arrays) -> float:
         there = {
             "has_anchor": has["anchor"],
             "has_positive": has["twin"],
-            "has_negative": [has[v] for v in term.negatives],
+            "has_negative": [has[v] for v in loss.negatives],
         }
         return contrastive(
-            x["anchor"], x["twin"], [x[v] for v in term.negatives], **there, **reference
+            x["anchor"], x["twin"], [x[v] for v in loss.negatives], **there, **reference
         )
 
-    return Case(name, term, slow)
+    return Case(name, loss, slow)
 
 
 def margins() -> Iterator[Case]:
     for signs in ("p+n-", "p-n+", "p+", "p-", "n+", "n-", "p-n-"):
         for m in (0.04, "dynamic"):
-            term = MarginInfoNCELoss(signs=signs, size=m, detach=False)
-            yield info_nce(f"byop {signs} {m}", term, signs=signs, m=m)
+            loss = MarginInfoNCELoss(signs=signs, size=m, detach=False)
+            yield info_nce(f"byop {signs} {m}", loss, signs=signs, m=m)
 
 
 def dclr(center: bool) -> Case:
@@ -92,9 +92,9 @@ def dclr(center: bool) -> Case:
 
 
 def angular(degrees: float) -> Case:
-    term = AngularInfoNCELoss(degrees=degrees)
+    loss = AngularInfoNCELoss(degrees=degrees)
     slow = lambda x, has: debiased(*x.values(), degrees=degrees, has_positive=has["twin"])  # noqa: E731
-    return Case(f"angle of {degrees}", term, slow, ("anchor",))
+    return Case(f"angle of {degrees}", loss, slow, ("anchor",))
 
 
 def alternating(name: str, reference: dict[str, Any], **settings: Any) -> Case:
@@ -103,41 +103,41 @@ def alternating(name: str, reference: dict[str, Any], **settings: Any) -> Case:
         "negatives": ("negative_1", "negative_2"),
         "min_rows": 2,
     }
-    term = AlternatingNormalizationLoss(**{**views, **settings})
+    loss = AlternatingNormalizationLoss(**{**views, **settings})
 
     def slow(x: Arrays, has: Arrays) -> float:
         return alternating_normalization(
             x["anchor"],
-            [x[v] for v in term.positives],
-            [x[v] for v in term.negatives],
+            [x[v] for v in loss.positives],
+            [x[v] for v in loss.negatives],
             has_anchor=has["anchor"],
-            has_positive=[has[v] for v in term.positives],
-            has_negative=[has[v] for v in term.negatives],
+            has_positive=[has[v] for v in loss.positives],
+            has_negative=[has[v] for v in loss.negatives],
             **reference,
         )
 
-    return Case(name, term, slow)
+    return Case(name, loss, slow)
 
 
 def ranked(
-    name: str, term: ListNetLoss | ListMLELoss, of_lists: dict[str, Any], **of_loss: Any
+    name: str, loss: ListNetLoss | ListMLELoss, of_lists: dict[str, Any], **of_loss: Any
 ) -> Case:
-    options = {"weights": (1,), "t": 0.05, "exclude_self": term.exclude_self, **of_lists}
+    options = {"weights": (1,), "t": 0.05, "exclude_self": loss.exclude_self, **of_lists}
     options = {"t_teacher": options["t"]} | options
-    known = [(TEACHERS[teacher]["anchor"], TEACHERS[teacher]["twin"]) for teacher in term.teachers]
+    known = [(TEACHERS[teacher]["anchor"], TEACHERS[teacher]["twin"]) for teacher in loss.teachers]
 
     def slow(x: Arrays, has: Arrays) -> float:
         pairs = lists((x["anchor"], x["twin"]), known, has=(has["anchor"], has["twin"]), **options)
-        return list_net(pairs) if isinstance(term, ListNetLoss) else list_mle(pairs, **of_loss)
+        return list_net(pairs) if isinstance(loss, ListNetLoss) else list_mle(pairs, **of_loss)
 
-    return Case(name, term, slow)
+    return Case(name, loss, slow)
 
 
 def two_way(*margin: float) -> Case:
-    term = TwoWayMarginLoss(closer="paraphrase", farther="negation", margin=margin)
+    loss = TwoWayMarginLoss(closer="paraphrase", farther="negation", margin=margin)
     return Case(
         f"two-way margin {margin}",
-        term,
+        loss,
         lambda x, has: two_way_margin(
             *x.values(), *margin, np.logical_and.reduce(list(has.values()))
         ),

@@ -1,4 +1,4 @@
-"""What every term is checked for: value and gradient against a transcription, absent rows, degenerate batches."""
+"""What every loss is checked for: value and gradient against a transcription, absent rows, degenerate batches."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from torch import nn
 
 from opencse.encoder import load_encoder
 from opencse.encoder.loading import load_masked_lm
-from opencse.losses import Context, LossOutput, Term, TermBuildContext
+from opencse.losses import Context, Loss, LossBuildContext, LossOutput
 
 Arrays = dict[str, np.ndarray]
 Masks = Mapping[str, np.ndarray]
 Teachers = Mapping[str, Arrays]
 
 
-def numeric_gradient(loss, x: np.ndarray, eps: float = 1e-6) -> np.ndarray:
+def numeric_gradient(value, x: np.ndarray, eps: float = 1e-6) -> np.ndarray:
     """Central differences of a scalar function of one array."""
     gradient = np.zeros_like(x)
     for k in np.ndindex(x.shape):
         up, down = x.copy(), x.copy()
         up[k] += eps
         down[k] -= eps
-        gradient[k] = (loss(up) - loss(down)) / (2 * eps)
+        gradient[k] = (value(up) - value(down)) / (2 * eps)
     return gradient
 
 
@@ -41,7 +41,7 @@ def draw(
 
 
 def run(
-    term: Term,
+    loss: Loss,
     arrays: Arrays,
     has: Masks | None = None,
     teachers: Teachers | None = None,
@@ -57,7 +57,7 @@ def run(
         name: {v: torch.tensor(a) for v, a in vectors.items()}
         for name, vectors in (teachers or {}).items()
     }
-    output = term.compute(tensors, present, Context(step=step, teachers=known, **known_otherwise))
+    output = loss.compute(tensors, present, Context(step=step, teachers=known, **known_otherwise))
     output.value.backward()
     assert output.value.dtype == dtype
     assert not any(report.requires_grad for report in output.reports.values())
@@ -69,7 +69,7 @@ def run(
 
 
 def check(
-    term: Term,
+    loss: Loss,
     slow: Callable[[Arrays], float],
     arrays: Arrays,
     has: Masks | None = None,
@@ -77,46 +77,46 @@ def check(
     **known_otherwise: Any,
 ) -> None:
     """Value and gradient equal those of the transcription, the gradient by central differences."""
-    loss, gradients, _ = run(term, arrays, has, teachers, **known_otherwise)
-    assert loss == pytest.approx(slow(arrays), rel=1e-9, abs=1e-12)
-    for view in term.views:
+    value, gradients, _ = run(loss, arrays, has, teachers, **known_otherwise)
+    assert value == pytest.approx(slow(arrays), rel=1e-9, abs=1e-12)
+    for view in loss.views:
         expected = numeric_gradient(lambda x, view=view: slow(arrays | {view: x}), arrays[view])
         np.testing.assert_allclose(
             gradients[view],
             expected,
             atol=2e-6 * (1 + np.abs(expected).max()),
-            err_msg=f"{term.name} {view}",
+            err_msg=f"{loss.name} {view}",
         )
 
 
-def check_degenerate(term: Term, teachers: tuple[str, ...] = (), rows: int = 4) -> None:
+def check_degenerate(loss: Loss, teachers: tuple[str, ...] = (), rows: int = 4) -> None:
     """No NaN for equal vectors, zero vectors and huge ones; zero where nothing, and little where one row is there."""
-    arrays = draw(term.views, rows)
-    known = {name: draw(term.views, rows, seed=9) for name in teachers}
+    arrays = draw(loss.views, rows)
+    known = {name: draw(loss.views, rows, seed=9) for name in teachers}
     equal = {v: np.ones((rows, 4)) for v in arrays}
     zeros = {v: np.zeros((rows, 4)) for v in arrays}
     huge = {v: 1e4 * a for v, a in arrays.items()}
     for dtype in (torch.float32, torch.float64):
         for case in (equal, zeros, huge):
-            loss, gradients, _ = run(term, case, teachers=known, dtype=dtype)
-            assert np.isfinite(loss)
+            value, gradients, _ = run(loss, case, teachers=known, dtype=dtype)
+            assert np.isfinite(value)
             assert all(np.isfinite(g).all() for g in gradients.values())
-    for view in term.views:
+    for view in loss.views:
         nothing = {view: np.zeros(rows, bool)}
-        loss, gradients, _ = run(term, arrays | {view: np.zeros((rows, 4))}, nothing, known)
-        assert np.isfinite(loss)
+        value, gradients, _ = run(loss, arrays | {view: np.zeros((rows, 4))}, nothing, known)
+        assert np.isfinite(value)
         assert not gradients[view].any()
-    loss, gradients, _ = run(term, zeros, {v: np.zeros(rows, bool) for v in term.views}, known)
-    assert loss == 0
-    one = {v: np.arange(rows) == 1 for v in term.views}
-    loss, gradients, _ = run(term, {v: a * one[v][:, None] for v, a in arrays.items()}, one, known)
-    assert np.isfinite(loss)
+    value, gradients, _ = run(loss, zeros, {v: np.zeros(rows, bool) for v in loss.views}, known)
+    assert value == 0
+    one = {v: np.arange(rows) == 1 for v in loss.views}
+    value, gradients, _ = run(loss, {v: a * one[v][:, None] for v, a in arrays.items()}, one, known)
+    assert np.isfinite(value)
     assert all(np.isfinite(g).all() for g in gradients.values())
 
 
 def build_context(
     folder: Path, projector: nn.Module | None = None, **changes: Any
-) -> TermBuildContext:
+) -> LossBuildContext:
     encoder = load_encoder(folder, pooling="cls")
     settings = {
         "width": encoder.get_embedding_dimension(),
@@ -126,12 +126,12 @@ def build_context(
         "tokenizer": encoder.tokenizer,
         "masked_lm": lambda name: load_masked_lm(folder if name == "backbone" else name)[0],
     }
-    return TermBuildContext(**settings | changes)
+    return LossBuildContext(**settings | changes)
 
 
-def toy_build_context(encoder: nn.Module, width: int = 3) -> TermBuildContext:
-    """TermBuildContext of something that is no sentence encoder."""
-    return TermBuildContext(
+def toy_build_context(encoder: nn.Module, width: int = 3) -> LossBuildContext:
+    """LossBuildContext of something that is no sentence encoder."""
+    return LossBuildContext(
         width=width,
         encoder=encoder,
         projector=nn.Identity(),

@@ -21,11 +21,11 @@ VIEWS = ("anchor", "twin")
 TEACHERS = {"a": draw(VIEWS, 6, 3, seed=7), "b": draw(VIEWS, 6, 5, seed=8)}
 
 
-def with_scores(term, student: np.ndarray, teacher: np.ndarray) -> float:
-    """The term on given matrices of cosines, which the identity as candidates reproduces."""
+def with_scores(loss, student: np.ndarray, teacher: np.ndarray) -> float:
+    """The loss on given matrices of cosines, which the identity as candidates reproduces."""
     n = len(student)
     arrays = {"anchor": student, "twin": np.eye(n)}
-    return run(term, arrays, teachers={"a": {"anchor": teacher, "twin": np.eye(n)}})[0]
+    return run(loss, arrays, teachers={"a": {"anchor": teacher, "twin": np.eye(n)}})[0]
 
 
 def unit_rows(seed: int, n: int) -> np.ndarray:
@@ -46,14 +46,14 @@ def test_list_mle_is_the_probability_of_the_permutation(seed: int, n: int) -> No
     )
 
 
-@pytest.mark.parametrize("term", [ListMLELoss(), ListNetLoss(), ListMLELoss(epsilon=1e-7)])
-def test_finite_for_extreme_lists_of_512_in_fp32(term) -> None:
+@pytest.mark.parametrize("loss", [ListMLELoss(), ListNetLoss(), ListMLELoss(epsilon=1e-7)])
+def test_finite_for_extreme_lists_of_512_in_fp32(loss) -> None:
     n = 512
     signs = np.where(np.random.default_rng(0).random((n, 2)) < 0.5, -1.0, 1.0) + 1e-3
     arrays = {"anchor": signs, "twin": signs[::-1].copy()}
     known = {"a": {"anchor": -signs, "twin": signs}}
-    loss, gradients, _ = run(term, arrays, teachers=known, dtype=torch.float32)
-    assert np.isfinite(loss)
+    value, gradients, _ = run(loss, arrays, teachers=known, dtype=torch.float32)
+    assert np.isfinite(value)
     assert all(np.isfinite(g).all() for g in gradients.values())
 
 
@@ -62,12 +62,12 @@ def test_the_coded_list_mle_pushes_up_what_is_far_below_the_maximum() -> None:
     student = np.array([[1.0, -0.9, -0.95]])
     orders = [np.array([[3.0, 2.0, 1.0]]), np.array([[3.0, 1.0, 2.0]])]
 
-    def value(term, teacher):
+    def value(loss, teacher):
         arrays = {"anchor": student, "twin": np.eye(3)}
         has = {"anchor": np.array([True, False, False])}
         arrays["anchor"] = np.vstack([student, np.zeros((2, 3))])
         known = {"a": {"anchor": np.vstack([teacher, np.zeros((2, 3))]), "twin": np.eye(3)}}
-        return run(term, arrays, has, known)[0]
+        return run(loss, arrays, has, known)[0]
 
     coded = [value(ListMLELoss(epsilon=1e-7), o) for o in orders]
     exact = [value(ListMLELoss(), o) for o in orders]
@@ -96,33 +96,33 @@ def test_between_zero_and_log_two_and_symmetric(
     seed: int, spread: float, temperature: float
 ) -> None:
     arrays = draw(VIEWS, 6, seed=seed, spread=spread)
-    loss = run(RankingConsistencyLoss(temperature=temperature), arrays)[0]
-    assert -1e-12 <= loss <= math.log(2) + 1e-12
+    value = run(RankingConsistencyLoss(temperature=temperature), arrays)[0]
+    assert -1e-12 <= value <= math.log(2) + 1e-12
     swapped = {"anchor": arrays["twin"], "twin": arrays["anchor"]}
     assert run(RankingConsistencyLoss(temperature=temperature), swapped)[0] == pytest.approx(
-        loss, abs=1e-12
+        value, abs=1e-12
     )
 
 
 def test_zero_for_equal_lists_where_the_coded_form_is_not() -> None:
     arrays = draw(("anchor",), 6)
     same = {"anchor": arrays["anchor"], "twin": arrays["anchor"]}
-    loss, gradients, _ = run(RankingConsistencyLoss(), same)
-    assert loss == pytest.approx(0, abs=1e-12)
+    value, gradients, _ = run(RankingConsistencyLoss(), same)
+    assert value == pytest.approx(0, abs=1e-12)
     assert np.abs(gradients["anchor"]).max() < 1e-9
-    loss, gradients, _ = run(RankingConsistencyLoss(form="entropy", temperature=0.3), same)
-    assert loss < -0.01
+    value, gradients, _ = run(RankingConsistencyLoss(form="entropy", temperature=0.3), same)
+    assert value < -0.01
     assert np.abs(gradients["anchor"]).max() > 1e-3
 
 
-def step(term, module, arrays, number: int = 0):
+def step(loss, module, arrays, number: int = 0):
     tensors = {v: torch.tensor(a, requires_grad=True) for v, a in arrays.items()}
     known = {
         n: {v: torch.tensor(a, dtype=torch.float32) for v, a in t.items()}
         for n, t in TEACHERS.items()
     }
-    output = term(
-        tensors, context=Context(step=number, teachers=known, modules={term.name: module})
+    output = loss(
+        tensors, context=Context(step=number, teachers=known, modules={loss.name: module})
     )
     return output, tensors
 
@@ -130,10 +130,10 @@ def step(term, module, arrays, number: int = 0):
 @pytest.mark.parametrize("kind", [ListMLELoss, ListNetLoss])
 def test_the_students_loss_is_that_of_the_chosen_weights(kind) -> None:
     """Value and gradient; what the weights learn from is not part of it."""
-    term = kind(teachers=("a", "b"), weighting="rlrd")
-    module = term.module(toy_build_context(nn.Linear(1, 1)))
+    loss = kind(teachers=("a", "b"), weighting="rlrd")
+    module = loss.module(toy_build_context(nn.Linear(1, 1)))
     arrays = draw(VIEWS, 6)
-    output, tensors = step(term, module, arrays)
+    output, tensors = step(loss, module, arrays)
     output.value.backward()
     weights = tuple(output.reports[f"weight_{t}"].item() for t in "ab")
     assert sum(weights) == pytest.approx(1)
@@ -232,7 +232,7 @@ def test_a_saved_policy_goes_on_as_if_nothing_had_happened() -> None:
     assert torch.equal(torch.cat([begun, go(second, optimizer, 6, 11)]), whole)
 
 
-def test_another_term_serves_its_weights_to_a_second_list() -> None:
+def test_another_loss_serves_its_weights_to_a_second_list() -> None:
     """RLRD's policy weighs the teachers once, for the list of twins and for that of the negatives."""
     arrays = draw(("anchor", "twin", "negative"), rows=4)
     teachers = {t: draw(tuple(arrays), rows=4, seed=seed) for t, seed in (("a", 5), ("b", 6))}
@@ -240,13 +240,13 @@ def test_another_term_serves_its_weights_to_a_second_list() -> None:
         name="second", candidates="negative", teachers=("a", "b"), weights_from="first"
     )
     weights = torch.tensor([0.9, 0.1], dtype=torch.float64)
-    loss, _, output = run(second, arrays, teachers=teachers, teacher_weights=weights)
+    value, _, output = run(second, arrays, teachers=teachers, teacher_weights=weights)
     fixed = ListMLELoss(
         name="second", candidates="negative", teachers=("a", "b"), teacher_weights=(9.0, 1.0)
     )
     expected, _, _ = run(fixed, arrays, teachers=teachers)
-    assert loss == pytest.approx(expected)
-    assert loss != pytest.approx(
+    assert value == pytest.approx(expected)
+    assert value != pytest.approx(
         run(replace(fixed, teacher_weights=()), arrays, teachers=teachers)[0]
     )
     torch.testing.assert_close(output.teacher_weights, weights)
@@ -264,11 +264,13 @@ def everywhere(rows: np.ndarray) -> torch.Tensor:
 
 
 def test_nothing_present_still_gives_every_parameter_a_gradient() -> None:
-    term = ListMLELoss(teachers=("a", "b"), weighting="rlrd")
-    module = term.module(toy_build_context(nn.Linear(1, 1)))
+    loss = ListMLELoss(teachers=("a", "b"), weighting="rlrd")
+    module = loss.module(toy_build_context(nn.Linear(1, 1)))
     arrays = {v: torch.zeros(6, 4, requires_grad=True) for v in VIEWS}
-    context = Context(modules={term.name: module})
-    loss = term.compute(arrays, {v: torch.zeros(6, dtype=torch.bool) for v in VIEWS}, context).value
-    loss.backward()
-    assert loss.item() == 0
+    context = Context(modules={loss.name: module})
+    value = loss.compute(
+        arrays, {v: torch.zeros(6, dtype=torch.bool) for v in VIEWS}, context
+    ).value
+    value.backward()
+    assert value.item() == 0
     assert all(p.grad is not None for p in module.parameters())

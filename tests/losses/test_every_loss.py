@@ -1,4 +1,4 @@
-"""What holds for every term: value, gradient, absent rows, degenerate batches, impossible settings."""
+"""What holds for every loss: value, gradient, absent rows, degenerate batches, impossible settings."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from opencse.losses import (
     FalseNegatives,
     InfoNCELoss,
     ListMLELoss,
+    Loss,
     MarginInfoNCELoss,
     MaskedLanguageModelLoss,
     MeaningLoss,
@@ -24,7 +25,6 @@ from opencse.losses import (
     RankingConsistencyLoss,
     RecallLoss,
     ReplacedTokenDetectionLoss,
-    Term,
     TwoWayMarginLoss,
 )
 from tests.losses.cases import CASES, ROWS, TEACHERS, Case
@@ -33,8 +33,8 @@ from tests.losses.checks import check, check_degenerate, draw, run
 ALTERNATING = AlternatingNormalizationLoss(
     positives=("positive",), negatives=("negative",), min_rows=2, stop_gradient=True
 )
-TERMS: list[Term] = [
-    *(case.term for case in CASES),
+LOSSES: list[Loss] = [
+    *(case.loss for case in CASES),
     MarginInfoNCELoss(negatives=("negative",), signs="n-", size="dynamic"),
     ALTERNATING,
     MeaningLoss(
@@ -51,12 +51,12 @@ NOISE = DCLRLoss(noise=NoiseNegatives(), false_negatives=FalseNegatives(teacher=
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_value_and_gradient_equal_the_transcription(case: Case, absent: bool) -> None:
     has = case.masks(absent)
-    arrays = {view: a * has[view][:, None] for view, a in draw(case.term.views, ROWS).items()}
+    arrays = {view: a * has[view][:, None] for view, a in draw(case.loss.views, ROWS).items()}
     filled = {
         view: ~mask[:, None] * 1.0 for view, mask in has.items()
     }  # the transcriptions divide by lengths
     check(
-        case.term,
+        case.loss,
         lambda x: case.slow({v: a + filled[v] for v, a in x.items()}, has),
         arrays,
         has,
@@ -64,45 +64,45 @@ def test_value_and_gradient_equal_the_transcription(case: Case, absent: bool) ->
     )
 
 
-@pytest.mark.parametrize("term", [*TERMS, NOISE])
-def test_degenerate_batches(term: Term) -> None:
-    check_degenerate(term, term.teachers)
+@pytest.mark.parametrize("loss", [*LOSSES, NOISE])
+def test_degenerate_batches(loss: Loss) -> None:
+    check_degenerate(loss, loss.teachers)
 
 
-@pytest.mark.parametrize("term", TERMS)
-def test_the_order_of_rows_changes_nothing(term: Term) -> None:
-    arrays, order = draw(term.views), np.array([3, 0, 4, 1, 2])
-    known = {name: draw(term.views, seed=9) for name in term.teachers}
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_order_of_rows_changes_nothing(loss: Loss) -> None:
+    arrays, order = draw(loss.views), np.array([3, 0, 4, 1, 2])
+    known = {name: draw(loss.views, seed=9) for name in loss.teachers}
     ordered, *rest = (
         {view: a[order] for view, a in each.items()} for each in (arrays, *known.values())
     )
-    loss = run(term, arrays, teachers=known)[0]
-    assert run(term, ordered, teachers=dict(zip(known, rest)))[0] == pytest.approx(loss, abs=1e-12)
+    value = run(loss, arrays, teachers=known)[0]
+    assert run(loss, ordered, teachers=dict(zip(known, rest)))[0] == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize("term", TERMS)
-def test_tensors_by_position(term: Term) -> None:
-    arrays, known = draw(term.views), {name: draw(term.views, seed=9) for name in term.teachers}
+@pytest.mark.parametrize("loss", LOSSES)
+def test_tensors_by_position(loss: Loss) -> None:
+    arrays, known = draw(loss.views), {name: draw(loss.views, seed=9) for name in loss.teachers}
     vectors = {view: torch.tensor(a) for view, a in arrays.items()}
     context = Context(
         teachers={t: {v: torch.tensor(a) for v, a in known[t].items()} for t in known}
     )
-    loss = term(*vectors.values(), context=context).value
-    assert loss.item() == run(term, arrays, teachers=known)[0]
-    assert torch.equal(term(vectors, context=context).value, loss)
+    value = loss(*vectors.values(), context=context).value
+    assert value.item() == run(loss, arrays, teachers=known)[0]
+    assert torch.equal(loss(vectors, context=context).value, value)
     half = [a.bfloat16() for a in vectors.values()]
     with torch.autocast("cpu", torch.bfloat16):
-        loss = term(*half, context=context).value
-    assert torch.equal(loss, term(*(a.float() for a in half), context=context).value)
+        value = loss(*half, context=context).value
+    assert torch.equal(value, loss(*(a.float() for a in half), context=context).value)
     with pytest.raises(ValueError, match="1 tensors, but the views are anchor"):
-        term(vectors["anchor"], context=context)
+        loss(vectors["anchor"], context=context)
 
 
 def test_rows_that_lack_a_view_in_a_call_by_position() -> None:
     arrays, rows = draw(("anchor", "twin")), np.arange(5) != 2
     anchor, twin = (torch.tensor(a) for a in arrays.values())
-    loss = InfoNCELoss()(anchor, twin, present={"twin": torch.tensor(rows)}).value
-    assert loss.item() == pytest.approx(
+    value = InfoNCELoss()(anchor, twin, present={"twin": torch.tensor(rows)}).value
+    assert value.item() == pytest.approx(
         run(InfoNCELoss(), {v: a[rows] for v, a in arrays.items()})[0]
     )
 

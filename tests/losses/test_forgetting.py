@@ -29,8 +29,8 @@ def toy() -> Toy:
 
 def build(toy: nn.Module, **settings):
     facts = toy_build_context(toy)
-    term = RecallLoss(**settings)
-    return term, Context(modules={"recall": term.module(facts)})
+    loss = RecallLoss(**settings)
+    return loss, Context(modules={"recall": loss.module(facts)})
 
 
 def move(toy: nn.Module) -> dict[str, np.ndarray]:
@@ -43,12 +43,12 @@ def move(toy: nn.Module) -> dict[str, np.ndarray]:
 
 
 def test_value_and_gradient_equal_the_transcription(toy) -> None:
-    term, context = build(toy, gamma=0.3)
+    loss, context = build(toy, gamma=0.3)
     before = move(toy)
     now = {n: p.detach().numpy().copy() for n, p in toy.named_parameters() if "pooler" not in n}
-    loss = term.compute({}, {}, context).value
-    loss.backward()
-    assert loss.item() == pytest.approx(recall(now, before, 0.3), rel=1e-12)
+    value = loss.compute({}, {}, context).value
+    value.backward()
+    assert value.item() == pytest.approx(recall(now, before, 0.3), rel=1e-12)
     for name, parameter in toy.named_parameters():
         if "pooler" in name:
             assert parameter.grad is None
@@ -63,13 +63,13 @@ def test_value_and_gradient_equal_the_transcription(toy) -> None:
 
 
 def test_frozen_weights_are_left_alone(toy) -> None:
-    term, context = build(toy)
+    loss, context = build(toy)
     toy.layer.requires_grad_(False)
     before = move(toy)
-    loss = term.compute({}, {}, context).value
-    loss.backward()
+    value = loss.compute({}, {}, context).value
+    value.backward()
     assert toy.layer.weight.grad is None
-    assert loss.item() == pytest.approx(
+    assert value.item() == pytest.approx(
         recall(
             {"e": toy.embeddings.weight.detach().numpy()}, {"e": before["embeddings.weight"]}, 2e-3
         )
@@ -77,12 +77,12 @@ def test_frozen_weights_are_left_alone(toy) -> None:
 
 
 def test_the_graph_and_the_checkpoint_hold_no_copy(toy) -> None:
-    term, context = build(toy)
+    loss, context = build(toy)
     saved = []
     with torch.autograd.graph.saved_tensors_hooks(
         lambda t: saved.append(t.numel()) or t, lambda t: t
     ):
-        term.compute({}, {}, context)
+        loss.compute({}, {}, context)
     assert sum(saved) <= 2
     assert context.modules["recall"].state_dict() == {}
     assert list(context.modules["recall"].parameters()) == []

@@ -84,14 +84,16 @@ def test_the_turned_cosine_falls_all_the_way_and_its_gradient_is_bounded(degrees
 def test_each_kind_of_negative_may_have_a_temperature_of_its_own() -> None:
     """SAN Table 5: SAN's negatives beside others."""
     arrays, both = draw(VIEWS), ("negative", "second")
-    loss = run(InfoNCELoss(negatives=both, negative_temperature=(0.05, 0.1)), arrays)[0]
+    value = run(InfoNCELoss(negatives=both, negative_temperature=(0.05, 0.1)), arrays)[0]
     unit = {view: a / np.linalg.norm(a, axis=1, keepdims=True) for view, a in arrays.items()}
     blocks = [
         unit["anchor"] @ unit[view].T / t
         for view, t in (("twin", 0.05), ("negative", 0.05), ("second", 0.1))
     ]
     logits = np.concatenate(blocks, axis=1)
-    assert loss == pytest.approx(np.mean(np.log(np.exp(logits).sum(axis=1)) - blocks[0].diagonal()))
+    assert value == pytest.approx(
+        np.mean(np.log(np.exp(logits).sum(axis=1)) - blocks[0].diagonal())
+    )
 
 
 def test_it_reports_what_it_saw() -> None:
@@ -119,7 +121,7 @@ def test_the_objective_is_the_weighted_sum() -> None:
     assert "info_nce/accuracy" in reports
 
 
-def term(alpha: float = 0.05, beta: float = 0.2) -> TwoWayMarginLoss:
+def loss(alpha: float = 0.05, beta: float = 0.2) -> TwoWayMarginLoss:
     return TwoWayMarginLoss(closer="paraphrase", farther="negation", margin=(alpha, beta))
 
 
@@ -134,8 +136,8 @@ def turned(degrees: float) -> np.ndarray:
 def test_zero_inside_the_band_and_a_slope_of_one_outside(near, far, alpha, width) -> None:
     arrays = {"anchor": turned(0), "paraphrase": turned(near), "negation": turned(far)}
     gap = math.cos(math.radians(near)) - math.cos(math.radians(far))
-    loss = run(term(alpha, alpha + width), arrays)[0]
-    assert loss == pytest.approx(max(alpha - gap, 0) + max(gap - alpha - width, 0), abs=1e-9)
+    value = run(loss(alpha, alpha + width), arrays)[0]
+    assert value == pytest.approx(max(alpha - gap, 0) + max(gap - alpha - width, 0), abs=1e-9)
 
 
 PAIR = (TEACHERS["near"]["anchor"], TEACHERS["near"]["twin"])
@@ -150,10 +152,10 @@ def unit(rows: np.ndarray) -> torch.Tensor:
 
 
 def test_it_asks_for_its_teacher_and_reports_how_many_there_were() -> None:
-    term = weighted(threshold=0.3)
-    assert term.teachers == ("near",)
+    loss = weighted(threshold=0.3)
+    assert loss.teachers == ("near",)
     assert DCLRLoss().teachers == ()
-    share = run(term, draw(VIEWS[:2], 6), teachers=TEACHERS)[2].reports["false_negatives"].item()
+    share = run(loss, draw(VIEWS[:2], 6), teachers=TEACHERS)[2].reports["false_negatives"].item()
     alike = [
         unit(PAIR[0])[i] @ unit(PAIR[1])[j] >= 0.3 for i in range(6) for j in range(6) if i != j
     ]
@@ -179,8 +181,8 @@ def test_noise_equals_the_transcription(times: float) -> None:
     settings = NoiseNegatives(times=times, steps=3)
     noise = settings.draw(unit(arrays["anchor"]), step=5).numpy()
     assert len(noise) == round(times * 6)
-    loss, gradients, _ = run(DCLRLoss(noise=settings), arrays, step=5)
-    assert loss == pytest.approx(debiased(arrays["anchor"], arrays["twin"], noise=noise))
+    value, gradients, _ = run(DCLRLoss(noise=settings), arrays, step=5)
+    assert value == pytest.approx(debiased(arrays["anchor"], arrays["twin"], noise=noise))
     expected = numeric_gradient(
         lambda x: debiased(x, arrays["twin"], noise=noise), arrays["anchor"]
     )

@@ -41,15 +41,15 @@ class Part(nn.Module):
 
 @pytest.fixture
 def world():
-    """The term, its context and an encoder with a projector, all in fp64."""
+    """The loss, its context and an encoder with a projector, all in fp64."""
     torch.manual_seed(0)
     encoder, projector = nn.Sequential(Part()).double(), nn.Linear(D, D).double()
-    term = MomentumContrastiveLoss(queue_size=6, momentum=0.9)
-    module = term.module(replace(toy_build_context(encoder, D), projector=projector)).double()
-    return term, Context(modules={term.name: module}), encoder, projector
+    loss = MomentumContrastiveLoss(queue_size=6, momentum=0.9)
+    module = loss.module(replace(toy_build_context(encoder, D), projector=projector)).double()
+    return loss, Context(modules={loss.name: module}), encoder, projector
 
 
-def feed(term, context, seed: int, step: int, has: np.ndarray | None = None):
+def feed(loss, context, seed: int, step: int, has: np.ndarray | None = None):
     """One call on random vectors and tokens; the vectors, their loss and the tokens."""
     random = np.random.default_rng(seed)
     arrays = {v: random.normal(size=(N, D)) for v in ("anchor", "twin")}
@@ -61,18 +61,18 @@ def feed(term, context, seed: int, step: int, has: np.ndarray | None = None):
         present["anchor"] = torch.tensor(has)
         mask[~present["anchor"]] = 0
     context = replace(context, tokens={"anchor": (ids, mask)}, step=step)
-    loss = term.compute(tensors, present, context).value
-    loss.backward()
-    return arrays, tensors, loss.item(), ids
+    value = loss.compute(tensors, present, context).value
+    value.backward()
+    return arrays, tensors, value.item(), ids
 
 
 def test_value_and_gradient_equal_the_transcription(world) -> None:
-    term, context, _, _ = world
+    loss, context, _, _ = world
     for step in range(3):
-        queue = context.modules[term.name].vectors.numpy().copy()
+        queue = context.modules[loss.name].vectors.numpy().copy()
         assert len(queue) == min(6, 4 * step)
-        arrays, tensors, loss, _ = feed(term, context, step, step)
-        assert loss == pytest.approx(literal(arrays["anchor"], arrays["twin"], queue), rel=1e-10)
+        arrays, tensors, value, _ = feed(loss, context, step, step)
+        assert value == pytest.approx(literal(arrays["anchor"], arrays["twin"], queue), rel=1e-10)
         expected = numeric_gradient(
             lambda a, p=arrays["twin"], q=queue: literal(a, p, q), arrays["anchor"]
         )
@@ -82,8 +82,8 @@ def test_value_and_gradient_equal_the_transcription(world) -> None:
 
 
 def test_what_enters_the_queue_is_the_slow_encoders_without_dropout(world) -> None:
-    term, context, encoder, projector = world
-    module = context.modules[term.name].train()
+    loss, context, encoder, projector = world
+    module = context.modules[loss.name].train()
     slow = encoder[0].table.weight.detach().clone()
     for step in range(3):
         with torch.no_grad():
@@ -91,18 +91,18 @@ def test_what_enters_the_queue_is_the_slow_encoders_without_dropout(world) -> No
             projector.weight.add_(0.3)
         if step:  # the weights before the first step are the slow ones
             slow = 0.9 * slow + 0.1 * encoder[0].table.weight.detach()
-        *_, ids = feed(term, context, step, step)
-        feed(term, context, step, step)  # another part of the same step does not move it again
+        *_, ids = feed(loss, context, step, step)
+        feed(loss, context, step, step)  # another part of the same step does not move it again
         expected = projector(slow[ids].mean(1)).detach()  # the projector as it is now
         torch.testing.assert_close(module.vectors[-N:], expected)
     assert all(p.grad is None for p in module.parameters())
 
 
 def test_it_is_saved_whole_stays_in_evaluation_mode_and_takes_no_absent_rows(world) -> None:
-    term, context, *_ = world
-    module = context.modules[term.name]
+    loss, context, *_ = world
+    module = context.modules[loss.name]
     assert set(module.state_dict()) == {"queue", "_extra_state", "encoder.0.table.weight"}
     assert not any(part.training for part in module.train().modules())
     assert not any(p.requires_grad for p in module.parameters())
-    feed(term, context, 0, 0, np.array([True, False, True, False]))
+    feed(loss, context, 0, 0, np.array([True, False, True, False]))
     assert len(module.vectors) == 2

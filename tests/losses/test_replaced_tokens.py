@@ -47,28 +47,28 @@ def _seed() -> None:
 
 
 def build(facts, **settings):
-    """The term, its context with the tokens of TEXTS, and random vectors."""
-    term = ReplacedTokenDetectionLoss(**settings)
+    """The loss, its context with the tokens of TEXTS, and random vectors."""
+    loss = ReplacedTokenDetectionLoss(**settings)
     encoded = {
         view: facts.tokenizer(TEXTS[view], padding=True, return_tensors="pt")
-        for view in term.tokens
+        for view in loss.tokens
     }
     tokens = {view: (each["input_ids"], each["attention_mask"]) for view, each in encoded.items()}
-    context = Context(modules={term.name: term.module(facts).double().train()}, tokens=tokens)
+    context = Context(modules={loss.name: loss.module(facts).double().train()}, tokens=tokens)
     random = np.random.default_rng(1)
     vectors = {
         v: torch.tensor(random.normal(size=(3, facts.width)), requires_grad=True)
-        for v in term.views
+        for v in loss.views
     }
-    return term, context, vectors
+    return loss, context, vectors
 
 
-def everything(term) -> dict[str, torch.Tensor]:
-    return {v: torch.ones(3, dtype=torch.bool) for v in term.views}
+def everything(loss) -> dict[str, torch.Tensor]:
+    return {v: torch.ones(3, dtype=torch.bool) for v in loss.views}
 
 
 def watch(monkeypatch) -> dict:
-    """What the discriminator reads and what counts, as the term goes along."""
+    """What the discriminator reads and what counts, as the loss goes along."""
     seen = {}
     original = ReplacedTokenDetectionLoss._edit
 
@@ -88,20 +88,20 @@ def watch(monkeypatch) -> dict:
 )
 def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
     seen = watch(monkeypatch)
-    term, context, vectors = build(facts, **settings)
-    loss = term.compute(vectors, everything(term), context).value
+    loss, context, vectors = build(facts, **settings)
+    value = loss.compute(vectors, everything(loss), context).value
     edit, everywhere = seen["edit"], torch.ones_like(seen["counted"])
-    parts = context.modules[term.name]
-    whole = term.counted == "all"
+    parts = context.modules[loss.name]
+    whole = loss.counted == "all"
     logits = parts.predict(
         edit, seen["attended"], torch.cat([*vectors.values()]), everywhere, whole=whole
     )
     logits = logits.view(*edit.shape, 2).detach().numpy()
-    if term.task == "replace":
+    if loss.task == "replace":
         changed = ((edit != seen["ids"]) & seen["mask"].bool()).numpy()
     else:
         changed = seen["labels"].bool().numpy()
-    assert loss.item() == pytest.approx(
+    assert value.item() == pytest.approx(
         detection_loss(logits, changed, seen["counted"].numpy()), rel=1e-10
     )
 
@@ -110,15 +110,15 @@ def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
     "settings", [{}, FAITHFUL | {"generator_dropout": False}, {"task": "masked_lm"}], ids=str
 )
 def test_gradient_equals_finite_differences(facts, settings) -> None:
-    term, context, vectors = build(facts, **settings)
+    loss, context, vectors = build(facts, **settings)
     state = torch.get_rng_state()
-    term.compute(vectors, everything(term), context).value.backward()
+    loss.compute(vectors, everything(loss), context).value.backward()
 
     def value(x: np.ndarray) -> float:
         torch.set_rng_state(state)
         with torch.no_grad():
-            return term.compute(
-                vectors | {"twin": torch.tensor(x)}, everything(term), context
+            return loss.compute(
+                vectors | {"twin": torch.tensor(x)}, everything(loss), context
             ).value.item()
 
     start = vectors["twin"].detach().numpy()
@@ -130,8 +130,8 @@ def test_gradient_equals_finite_differences(facts, settings) -> None:
 
 def test_published_labels_and_inputs(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
-    term, context, vectors = build(facts, **FAITHFUL)
-    term.compute(vectors, everything(term), context)
+    loss, context, vectors = build(facts, **FAITHFUL)
+    loss.compute(vectors, everything(loss), context)
     ids, mask, edit = seen["ids"], seen["mask"].bool(), seen["edit"]
     assert torch.equal(edit[:, 0], ids[:, 0])  # the first token is never replaced
     assert seen["counted"].all()  # padding, [CLS] and [SEP] count
@@ -144,27 +144,27 @@ def test_published_labels_and_inputs(facts, monkeypatch) -> None:
 @pytest.mark.parametrize("task", ["masked_lm", "corrective_lm"])
 def test_the_language_tasks_predict_what_was_hidden(facts, task, monkeypatch) -> None:
     seen = watch(monkeypatch)
-    term, context, vectors = build(facts, task=task)
-    loss = term.compute(vectors, everything(term), context).value
+    loss, context, vectors = build(facts, task=task)
+    value = loss.compute(vectors, everything(loss), context).value
     assert torch.equal(seen["labels"], seen["ids"])
     masked = seen["edit"] == facts.tokenizer.mask_token_id
     assert torch.equal(masked, seen["counted"]) == (task == "masked_lm")
-    loss.backward()
+    value.backward()
     assert vectors["anchor"].grad.abs().sum() > 0
-    assert context.modules[term.name].predict.head.bias.shape == (len(facts.tokenizer),)
+    assert context.modules[loss.name].predict.head.bias.shape == (len(facts.tokenizer),)
 
 
 def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
     monkeypatch.setattr(module, "sample_tokens", lambda candidates, ratio: candidates)
     settings = {"temperature": 0.0}
-    term, context, vectors = build(facts, **settings)
-    present = everything(term) | {"twin": torch.tensor([True, False, True])}
+    loss, context, vectors = build(facts, **settings)
+    present = everything(loss) | {"twin": torch.tensor([True, False, True])}
     ids, mask = context.tokens["twin"]
     mask = mask.clone()
     mask[1] = 0
     context = replace(context, tokens={**context.tokens, "twin": (ids, mask)})
-    loss = term.compute(vectors, present, context).value
-    loss.backward()
+    value = loss.compute(vectors, present, context).value
+    value.backward()
     assert not vectors["twin"].grad[1].any()
     few = {
         v: (i[[0, 2]], m[[0, 2]]) if v == "twin" else (i, m) for v, (i, m) in context.tokens.items()
@@ -172,27 +172,27 @@ def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
     again = replace(context, tokens=few)
     vectors = {"anchor": vectors["anchor"], "twin": vectors["twin"].detach()[[0, 2]]}
     present = {v: torch.ones(len(x), dtype=torch.bool) for v, x in vectors.items()}
-    assert term.compute(vectors, present, again).value.item() == pytest.approx(
-        loss.item(), rel=1e-12
+    assert loss.compute(vectors, present, again).value.item() == pytest.approx(
+        value.item(), rel=1e-12
     )
 
 
 def test_no_row_at_all_gives_zero_and_a_gradient_everywhere(facts) -> None:
-    term, context, vectors = build(facts)
+    loss, context, vectors = build(facts)
     context = replace(context, tokens={v: (i, m * 0) for v, (i, m) in context.tokens.items()})
-    loss = term.compute(
+    value = loss.compute(
         vectors, {v: torch.zeros(3, dtype=torch.bool) for v in vectors}, context
     ).value
-    loss.backward()
-    assert loss.item() == 0
+    value.backward()
+    assert value.item() == 0
     assert all(v.grad is not None and not v.grad.any() for v in vectors.values())
-    assert context.modules[term.name].predict.head.weight.grad is not None
+    assert context.modules[loss.name].predict.head.weight.grad is not None
 
 
 def test_only_the_discriminator_learns(facts) -> None:
-    term, context, vectors = build(facts)
-    term.compute(vectors, everything(term), context).value.backward()
-    parts = context.modules[term.name]
+    loss, context, vectors = build(facts)
+    loss.compute(vectors, everything(loss), context).value.backward()
+    parts = context.modules[loss.name]
     assert all(p.grad is not None for n, p in parts.named_parameters() if "pooler" not in n)
     assert all(p.grad is None for p in parts.generator.module.parameters())
     assert all(p.grad is None for p in facts.encoder.parameters())
@@ -268,8 +268,8 @@ def test_draws_follow_the_probabilities():
 
 def test_of_an_insertion_the_generator_fills_only_what_was_inserted(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
-    term, context, vectors = build(facts, **FAITHFUL, task="insert", ratio=0.5)
-    term.compute(vectors, everything(term), context)
+    loss, context, vectors = build(facts, **FAITHFUL, task="insert", ratio=0.5)
+    loss.compute(vectors, everything(loss), context)
     edit, marked = seen["edit"], seen["labels"].bool()
     assert marked.any()
     for ids, mask, new, kept in zip(
@@ -290,8 +290,8 @@ def test_a_generator_whose_head_is_in_parts(tmp_path) -> None:
 
 def test_sound_edits_only_hidden_tokens_and_counts_only_content(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
-    term, context, vectors = build(facts, ratio=0.4)
-    term.compute(vectors, everything(term), context)
+    loss, context, vectors = build(facts, ratio=0.4)
+    loss.compute(vectors, everything(loss), context)
     special = torch.isin(seen["ids"], torch.tensor(facts.tokenizer.all_special_ids))
     assert torch.equal(seen["counted"], ~special & seen["mask"].bool())
     changed = seen["edit"] != seen["ids"]
@@ -367,20 +367,20 @@ SENTENCES = ["the cat sits in the garden", "a dog runs", "is it red"]
 
 
 def build_mlm(facts, present=(True, True, True), **settings):
-    term = MaskedLanguageModelLoss(**{"sentences": ("anchor",), "ratio": 0.4} | settings)
+    loss = MaskedLanguageModelLoss(**{"sentences": ("anchor",), "ratio": 0.4} | settings)
     encoded = facts.tokenizer(SENTENCES, padding=True, return_tensors="pt")
     here = torch.tensor(present)
     tokens = {"anchor": (encoded["input_ids"], encoded["attention_mask"] * here[:, None])}
-    context = Context(modules={term.name: term.module(facts)}, tokens=tokens)
+    context = Context(modules={loss.name: loss.module(facts)}, tokens=tokens)
     vectors = {"anchor": torch.zeros(3, facts.width, requires_grad=True)}
-    return term, context, vectors, {"anchor": here}
+    return loss, context, vectors, {"anchor": here}
 
 
 @pytest.mark.parametrize("masking", ["bert", "mask"])
 def test_at_first_it_is_the_loss_of_the_masked_language_model(facts, masking: str) -> None:
-    term, context, vectors, present = build_mlm(facts, masking=masking)
+    loss, context, vectors, present = build_mlm(facts, masking=masking)
     torch.manual_seed(3)
-    loss = term.compute(vectors, present, context).value
+    value = loss.compute(vectors, present, context).value
     ids, mask = context.tokens["anchor"]
     special = torch.isin(ids, torch.tensor(facts.tokenizer.all_special_ids))
     torch.manual_seed(3)
@@ -388,24 +388,24 @@ def test_at_first_it_is_the_loss_of_the_masked_language_model(facts, masking: st
     edit = mask_tokens(ids, chosen, facts.tokenizer.mask_token_id, len(facts.tokenizer), masking)
     labels = ids.masked_fill(~chosen, -100)
     expected = facts.masked_lm("backbone")(input_ids=edit, attention_mask=mask, labels=labels).loss
-    torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(value, expected, rtol=1e-5, atol=1e-6)
     assert chosen.any()
 
 
 def test_encoder_and_head_learn(facts) -> None:
-    term, context, vectors, present = build_mlm(facts)
+    loss, context, vectors, present = build_mlm(facts)
     facts.encoder.zero_grad()
-    term.compute(vectors, present, context).value.backward()
+    loss.compute(vectors, present, context).value.backward()
     assert facts.transformer.embeddings.word_embeddings.weight.grad.abs().sum() > 0
-    assert all(p.grad is not None for p in context.modules[term.name].parameters())
-    assert not any("embeddings" in name for name in context.modules[term.name].state_dict())
+    assert all(p.grad is not None for p in context.modules[loss.name].parameters())
+    assert not any("embeddings" in name for name in context.modules[loss.name].state_dict())
 
 
 def test_what_rows_lack_does_not_count(facts) -> None:
-    term, context, vectors, present = build_mlm(facts, present=(False, True, False))
-    assert term.compute(vectors, present, context).value > 0
-    term, context, vectors, present = build_mlm(facts, present=(False, False, False))
-    loss = term.compute(vectors, present, context).value
-    loss.backward()
-    assert loss == 0
-    assert all(p.grad is not None for p in context.modules[term.name].parameters())
+    loss, context, vectors, present = build_mlm(facts, present=(False, True, False))
+    assert loss.compute(vectors, present, context).value > 0
+    loss, context, vectors, present = build_mlm(facts, present=(False, False, False))
+    value = loss.compute(vectors, present, context).value
+    value.backward()
+    assert value == 0
+    assert all(p.grad is not None for p in context.modules[loss.name].parameters())

@@ -192,12 +192,12 @@ def test_osscse_without_its_losses_keeps_both_prompts() -> None:
         load_entry("osscse/table-5").systems[3],
     )
     recipe = load_recipe(prompt.recipe, overrides=list(prompt.set))
-    assert [term.name for term in recipe.terms] == ["info_nce"]
+    assert [loss.name for loss in recipe.losses] == ["info_nce"]
     assert [view.prompt for view in recipe.used_views.values()] == [
         *('This sentence : "{}" means {mask}.', 'This sentence of "{}" means {mask}.')
     ]
     assert recall.printed == {"roberta-base": (87.12,)}
-    assert [term.name for term in load_recipe("osscse", overrides=list(recall.set)).terms] == [
+    assert [loss.name for loss in load_recipe("osscse", overrides=list(recall.set)).losses] == [
         "info_nce",
         "recall",
     ]

@@ -62,9 +62,9 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbones, monkeypatch,
     expected = weights(tmp_path / "straight")
     for key, tensor in weights(tmp_path / "resumed").items():
         np.testing.assert_array_equal(tensor, expected[key], err_msg=key)
-    terms = {term.name for term in straight.recipe.terms}
+    losses = {loss.name for loss in straight.recipe.losses}
     assert all(
-        terms <= line.keys() and np.isfinite(list(line.values())).all()
+        losses <= line.keys() and np.isfinite(list(line.values())).all()
         for line in metrics(tmp_path / "resumed")
     )
     reloaded = load_encoder(straight.model, device="cpu")
@@ -153,10 +153,12 @@ def test_recipes_train_to_the_same_bits_whatever_the_hash_seed(tmp_path: Path) -
     assert "debias " in first[0]
 
 
-BY_LENGTH = sorted((load_recipe(name) for name in recipe_names()), key=lambda each: len(each.terms))
-BY_TERM = {term.kind: each.name for each in BY_LENGTH if each.block is None for term in each.terms}
-PACKED = sorted(set(BY_TERM.values()))
-"""Recipes of many terms, in which each kind of term stands. The layers of a meaning block take padded states, so its
+BY_LENGTH = sorted(
+    (load_recipe(name) for name in recipe_names()), key=lambda each: len(each.losses)
+)
+BY_LOSS = {loss.kind: each.name for each in BY_LENGTH if each.block is None for loss in each.losses}
+PACKED = sorted(set(BY_LOSS.values()))
+"""Recipes of many losses, in which each kind of loss stands. The layers of a meaning block take padded states, so its
 texts are not packed, and their masks are read."""
 
 

@@ -18,6 +18,7 @@ from opencse.commands.recipes import (
 from opencse.encoder.names import FAMILIES, family_of
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import dump_recipe, load_recipe, recipe_names, shortened
+from opencse.recipes.load import RecipeFile
 from tests.recipes.published_values import PUBLISHED, SCORES
 
 
@@ -39,7 +40,7 @@ def test_published_settings_follow_the_family() -> None:
     assert load_recipe("byop-c", family="roberta-base").training.batch_size == 128
     assert load_recipe("simcse", family="minilm").encoder.pooling == "backbone"
     transfer = [load_recipe("diffcse-transfer", family=family) for family in PUBLISHED_FAMILIES]
-    assert [(of.optimizer.lr, of.terms[1].ratio) for of in transfer] == [
+    assert [(of.optimizer.lr, of.losses[1].ratio) for of in transfer] == [
         (lr, 0.15) for lr in (2e-6, 2e-6, 3e-6, 3e-6)
     ]
 
@@ -56,17 +57,17 @@ def test_family(config, family) -> None:
     assert family_of(config) == family
 
 
-def test_overrides_win_and_reach_terms_by_name() -> None:
-    overrides = ["optimizer.lr=1e-6", "terms.info_nce.temperature=0.1", "training.precision=fp32"]
+def test_overrides_win_and_reach_losses_by_name() -> None:
+    overrides = ["optimizer.lr=1e-6", "losses.info_nce.temperature=0.1", "training.precision=fp32"]
     recipe = load_recipe("simcse", family="bert-large", overrides=overrides)
-    assert (recipe.optimizer.lr, recipe.terms[0].temperature, recipe.training.precision) == (
+    assert (recipe.optimizer.lr, recipe.losses[0].temperature, recipe.training.precision) == (
         1e-6,
         0.1,
         "fp32",
     )
 
 
-def test_extends_merges_tables_replaces_lists_and_patches_terms(tmp_path) -> None:
+def test_extends_merges_tables_replaces_lists_and_patches_losses(tmp_path) -> None:
     (tmp_path / "base.toml").write_text("""
 extends = "simcse"
 title = "base"
@@ -76,7 +77,7 @@ lr = 1.0
     (tmp_path / "child.toml").write_text("""
 extends = "base.toml"
 title = "child"
-[terms.info_nce]
+[losses.info_nce]
 temperature = 0.2
 [training]
 batch_size = 8
@@ -88,18 +89,18 @@ batch_size = 8
         1.0,
         8,
     )
-    assert recipe.terms[0].temperature == 0.2
+    assert recipe.losses[0].temperature == 0.2
     assert recipe.published == {}
 
 
-def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_term_that_keeps_its_name(
+def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_loss_that_keeps_its_name(
     tmp_path,
 ) -> None:
     patch = 'kind = "margin_info_nce"\nsigns = "p+"\nsize = 0.1\nnegatives = { add = ["anchor"] }'
-    (tmp_path / "child.toml").write_text(f'extends = "simcse-sup"\n[terms.info_nce]\n{patch}')
-    (term,) = load_recipe(tmp_path / "child.toml").terms
-    assert (term.kind, term.name, term.signs) == ("margin_info_nce", "info_nce", "p+")
-    assert (term.positive, term.negatives) == ("entailment", ("contradiction", "anchor"))
+    (tmp_path / "child.toml").write_text(f'extends = "simcse-sup"\n[losses.info_nce]\n{patch}')
+    (loss,) = load_recipe(tmp_path / "child.toml").losses
+    assert (loss.kind, loss.name, loss.signs) == ("margin_info_nce", "info_nce", "p+")
+    assert (loss.positive, loss.negatives) == ("entailment", ("contradiction", "anchor"))
 
 
 @pytest.mark.parametrize(
@@ -112,19 +113,23 @@ def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_term_that_keeps_its_na
         ('extends = "simcse"\n[optimizer]\nlr = "fast"', r"optimizer.lr: expected a number, found str 'fast'"),
         ('extends = "simcse"\n[optimizer]\nlr = true', "optimizer.lr: expected a number, found bool"),
         ('extends = "simcse"\n[encoder]\npooling = "max"', "'backbone' or 'cls' or 'mean'"),
-        ('extends = "simcse"\n[[terms]]\nkind = "contrastiv"', r"terms\[0\]: unknown kind 'contrastiv'"),
-        ('extends = "simcse"\n[[terms]]\npositive = "twin"', "the key 'kind' is missing"),
-        ('extends = "simcse"\n[terms.info_nce]\nnegatives = [""]', "needs the view '', which is not"),
-        ('extends = "simcse"\n[terms.info_nce]\ntemperature = -1', "temperature must lie in"),
-        ('extends = "byop-c"\n[terms.info_nce]\nsigns = "p*"', "must read like 'p"),
-        ('extends = "simcse"\n[terms.info_nce]\nkind = "margin_info_nce"\nsigns = "p+"', "the key 'size' is missing"),
+        ('extends = "simcse"\n[[losses]]\nkind = "contrastiv"', r"losses\[0\]: unknown kind 'contrastiv'"),
+        ('extends = "simcse"\n[[losses]]\npositive = "twin"', "the key 'kind' is missing"),
+        ('extends = "simcse"\n[losses.info_nce]\nnegatives = [""]', "needs the view '', which is not"),
+        ('extends = "simcse"\n[losses.info_nce]\ntemperature = -1', "temperature must lie in"),
+        ('extends = "byop-c"\n[losses.info_nce]\nsigns = "p*"', "must read like 'p"),
+        ('extends = "simcse"\n[losses.info_nce]\nkind = "margin_info_nce"\nsigns = "p+"', "the key 'size' is missing"),
         ('extends = "simcse"\n[views.anchor]\nprompt = "no place"', "exactly once"),
         ('extends = "simcse"\n[views.anchor]\nprompt = "{} {mask}"', "set encoder.pooling to 'mask'"),
         ('extends = "debias"\n[corpus.parts.swapped]\nkeeps = ["anchor"]', "no view reads the column 'anchor'"),
         ('extends = "debias"\n[views.text]\ntext = "other"', "'other', which no part of the corpus has"),
         ('extends = "simcse"\n[views]\nanchor = 3', "views.anchor: expected a table"),
-        ('[views]\na = {}\n[[terms]]\nkind="info_nce"\nanchor="a"\npositive="a"\n[[terms]]\nkind="info_nce"\n'
-         'anchor="a"\npositive="a"', "two terms share a name"),
+        ('[views]\na = {}\n[[losses]]\nkind="info_nce"\nanchor="a"\npositive="a"\n[[losses]]\nkind="info_nce"\n'
+         'anchor="a"\npositive="a"', "two losses share a name"),
+        ('extends = "simcse"\n[[terms]]\nkind = "info_nce"', "'terms' is now called 'losses'.*losses"),
+        ('extends = "simcse"\n[faithful.terms.info_nce]\nweight = 1', "me.toml: 'terms' is now called"),
+        ('extends = "simcse"\n[faithful.for.bert-base.terms.info_nce]\nweight = 1', "now called 'losses'"),
+        ('extends = "simcse"\n[for.bert-base.terms.info_nce]\nweight = 1', "now called 'losses'"),
     ],
 )  # fmt: skip
 def test_mistakes_name_file_key_and_what_is_allowed(tmp_path, text: str, match: str) -> None:
@@ -140,14 +145,21 @@ def test_mistakes_name_file_key_and_what_is_allowed(tmp_path, text: str, match: 
         "noequals",
         "a b=1",
         "optimizer.lrr=1",
-        "terms.other.weight=1",
-        "terms.7.weight=1",
+        "losses.other.weight=1",
+        "losses.7.weight=1",
         "variant=faithful",
     ],
 )
 def test_bad_overrides_are_named(override: str) -> None:
     with pytest.raises(OpencseError, match=r"--set|unknown"):
         load_recipe("simcse", overrides=[override])
+
+
+def test_the_former_key_of_losses_is_told_in_overrides() -> None:
+    with pytest.raises(OpencseError, match=r"--set terms\.info_nce\.weight: 'terms' is now called"):
+        load_recipe("simcse", overrides=["terms.info_nce.weight=1"])
+    with pytest.raises(OpencseError, match="'terms' is now called 'losses'"):
+        RecipeFile.read("simcse").check(["terms.info_nce.weight=1"])
 
 
 def test_unknown_names() -> None:
@@ -170,31 +182,31 @@ extends = "simcse"
 
 [with.paraphrases]
 views.paraphrase = { text = "paraphrase", optional = true }
-terms.near = { kind = "info_nce", positive = "paraphrase" }
+losses.near = { kind = "info_nce", positive = "paraphrase" }
 build.paraphrase = { kind = "candidate_table", path = "" }
 """
 
 
-def test_what_the_user_brings_adds_terms_and_a_weight_of_zero_leaves_one_out(tmp_path) -> None:
+def test_what_the_user_brings_adds_losses_and_a_weight_of_zero_leaves_one_out(tmp_path) -> None:
     path = tmp_path / "extra.toml"
     path.write_text(EXTRA)
-    assert [t.name for t in load_recipe(path).terms] == ["info_nce"]
+    assert [t.name for t in load_recipe(path).losses] == ["info_nce"]
     recipe = load_recipe(
         path, having=["paraphrases"], overrides=["build.paraphrase.path=table.tsv"]
     )
-    assert [t.name for t in recipe.terms] == ["info_nce", "near"]
+    assert [t.name for t in recipe.losses] == ["info_nce", "near"]
     assert recipe.build["paraphrase"].path == "table.tsv"
     with pytest.raises(OpencseError, match="no use for labels"):
         load_recipe(path, having=["labels"])
-    recipe = load_recipe(path, having=["paraphrases"], overrides=["terms.info_nce.weight=0"])
-    assert [t.name for t in recipe.terms] == ["near"]
+    recipe = load_recipe(path, having=["paraphrases"], overrides=["losses.info_nce.weight=0"])
+    assert [t.name for t in recipe.losses] == ["near"]
     assert list(recipe.used_views) == ["anchor", "paraphrase"]
 
 
-def test_a_trial_keeps_views_and_terms_and_cuts_sizes() -> None:
+def test_a_trial_keeps_views_and_losses_and_cuts_sizes() -> None:
     whole = load_recipe("debias")
     short = shortened(whole)
-    assert (short.views, short.terms, short.build) == (whole.views, whole.terms, whole.build)
+    assert (short.views, short.losses, short.build) == (whole.views, whole.losses, whole.build)
     assert short.training.max_steps == 20
     assert (short.corpus.rows, short.corpus.opposites) == (400, 400)
     assert {name: part.rows for name, part in short.corpus.parts.items()} == {
@@ -270,13 +282,13 @@ def test_scores_are_those_of_the_papers(name: str) -> None:
 
 def test_a_setting_is_found_by_its_key_and_its_source_by_its_table() -> None:
     values = values_of(load_recipe("san-simcse", family="roberta-base", variant="faithful"))
-    assert values["terms.info_nce.negative_temperature"] == 0.08
+    assert values["losses.info_nce.negative_temperature"] == 0.08
     assert values["build.substitution.divisor"] == 20.0
     assert values["encoder.dropout"] == 0.15
-    assert values["terms.recall.gamma"] == ABSENT
+    assert values["losses.recall.gamma"] == ABSENT
     assert values_of(load_recipe("simcse"))["encoder.dropout"] == ABSENT
     sources = {entry.key: entry.source for entry in published_settings("byop-c")}
-    assert sources["terms.info_nce.size"] == "Table 6"
+    assert sources["losses.info_nce.size"] == "Table 6"
     assert sources["encoder.pooling"].startswith("simcse: ")
     with pytest.raises(OpencseError, match="no settings were published"):
         published_settings("debias")

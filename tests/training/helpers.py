@@ -19,7 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.measure import Measure, Measures
-from opencse.losses import LossOutput, Term
+from opencse.losses import Loss, LossOutput
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store
 from opencse.text.corpus import Corpus
@@ -126,7 +126,7 @@ class FakeDev:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imitate(Term):
+class Imitate(Loss):
     """Squared difference between the student's and a teacher's cosines, and a report of what the teacher said."""
 
     kind: ClassVar[str] = "imitate"
@@ -166,14 +166,14 @@ class _AboutToTrain(Exception):
 def as_on_an_accelerator() -> Iterator[None]:
     """Prepare runs as for a device whose batches are laid out on the CPU."""
     with pytest.MonkeyPatch.context() as patch:
-        begin, build = TrainingSession.__init__, train_module.term_modules
+        begin, build = TrainingSession.__init__, train_module.loss_modules
 
         def not_on_a_cpu(self: TrainingSession, *args: Any, **kwargs: Any) -> None:
             begin(self, *args, **kwargs)
             self.on_cpu = False
 
         patch.setattr(TrainingSession, "__init__", not_on_a_cpu)
-        patch.setattr(train_module, "term_modules", lambda *args: build(*args[:-1], META))
+        patch.setattr(train_module, "loss_modules", lambda *args: build(*args[:-1], META))
         yield
 
 
@@ -208,7 +208,7 @@ def train_on_meta(loop: TrainingLoop) -> None:
 
 @contextlib.contextmanager
 def _same_parameters() -> Iterator[None]:
-    """Let modules keep their parameter objects on `meta`, as on a GPU; terms refer to them."""
+    """Let modules keep their parameter objects on `meta`, as on a GPU; losses refer to them."""
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
         yield

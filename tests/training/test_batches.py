@@ -110,7 +110,9 @@ def recipe(**teacher: object) -> Recipe:
             "optimizer.lr=1e-3",
         ],
     )
-    return replace(simcse, terms=(*simcse.terms, Imitate()), teachers={"wise": Teacher(**teacher)})
+    return replace(
+        simcse, losses=(*simcse.losses, Imitate()), teachers={"wise": Teacher(**teacher)}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -224,13 +226,13 @@ def test_a_teacher_that_cannot_be_used_is_named_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_term_names_its_teacher() -> None:
+def test_a_loss_names_its_teacher() -> None:
     made = recipe(model="backbone")
     with pytest.raises(
         ValueError, match=r"needs the teacher 'clever'.*teachers: wise.*\[teachers\.clever\]"
     ):
-        replace(made, terms=(Imitate(teacher="clever"),))
-    assert replace(made, terms=(made.terms[0],)).used_teachers == {}  # then none is loaded
+        replace(made, losses=(Imitate(teacher="clever"),))
+    assert replace(made, losses=(made.losses[0],)).used_teachers == {}  # then none is loaded
     for settings in ({"model": ""}, {"model": "a", "max_length": 1}):
         with pytest.raises(ValueError):
             Teacher(**settings)

@@ -1,4 +1,4 @@
-"""Two processes do what one does with the same global batch: gradients, parameters of terms, memory."""
+"""Two processes do what one does with the same global batch: gradients, parameters of losses, memory."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from opencse.losses import (
     InfoNCELoss,
     ListMLELoss,
     ListNetLoss,
+    LossBuildContext,
     MarginInfoNCELoss,
     MeaningLoss,
     MomentumContrastiveLoss,
@@ -37,7 +38,6 @@ from opencse.losses import (
     RankingConsistencyLoss,
     RecallLoss,
     ReplacedTokenDetectionLoss,
-    TermBuildContext,
     TwoWayMarginLoss,
 )
 from opencse.losses import replaced_tokens as module
@@ -56,7 +56,7 @@ CASES = {
     ("hince", "simcse"): [
         InfoNCELoss(positive="positive", negatives=("negative",), negative_temperature=0.1)
     ],
-    ("two terms", "diffcse"): [
+    ("two losses", "diffcse"): [
         MarginInfoNCELoss(positive="positive", signs="p-n+", size="dynamic"),
         InfoNCELoss(name="second", positive="negative", negatives=("positive",), weight=0.3),
     ],
@@ -104,15 +104,15 @@ def gradients(
     """Gradients, weights and memory after four steps on rows 0..15, of which this process has its share."""
     module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
-    terms, transformer = CASES[case], encoder[0].auto_model
-    read = {view for term in terms for view in term.tokens}
+    losses, transformer = CASES[case], encoder[0].auto_model
+    read = {view for loss in losses for view in loss.tokens}
     views = {
         v: ViewTokens(i, Frame((2,), (3,)), 18, 0.0, read=v in read)
         for i, v in enumerate(VIEWS.values())
     }
     torch.manual_seed(0)
     projector = build_projector(case[1], 32)
-    facts = TermBuildContext(
+    facts = LossBuildContext(
         width=32,
         encoder=encoder,
         projector=projector,
@@ -120,11 +120,13 @@ def gradients(
         tokenizer=encoder.tokenizer,
         masked_lm=lambda name: load_masked_lm(folder / "bert")[0],
     )
-    modules = {t.name: made for t in terms if (made := t.module(facts)) is not None}
+    modules = {t.name: made for t in losses if (made := t.module(facts)) is not None}
     denoised = views if case[0] == "denoising" else ()
     denoisers = {v: TemplateDenoising(transformer, Frame((2,), (4, 3), mask=0)) for v in denoised}
     network = (
-        Network(encoder, LossHead(projector, Objective(terms), modules), denoisers).double().train()
+        Network(encoder, LossHead(projector, Objective(losses), modules), denoisers)
+        .double()
+        .train()
     )
     for name, parameter in network.named_parameters():
         if "pooler" in name:
@@ -136,7 +138,7 @@ def gradients(
     }
     share = 16 // world
     store = token_store(folder, tuple(VIEWS), encoder)
-    batch = Assembler(store, views, 0, 64, teachers if any(t.teachers for t in terms) else None)
+    batch = Assembler(store, views, 0, 64, teachers if any(t.teachers for t in losses) else None)
     part = batch(range(rank * share, (rank + 1) * share))
     model = DistributedDataParallel(network) if world > 1 else network
     optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)
@@ -261,7 +263,7 @@ STILL = """
 [views.anchor]
 [views.twin]
 text = "positive"
-[[terms]]
+[[losses]]
 kind = "info_nce"
 anchor = "anchor"
 positive = "twin"

@@ -41,7 +41,7 @@ from tests.training.test_systems import COLUMNS as ALL_COLUMNS
 from tests.training.test_systems import system
 
 COLUMNS = ("text", "positive", "negative")
-TERMS = [
+LOSSES = [
     InfoNCELoss(positive="positive"),
     TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2)),
 ]
@@ -65,7 +65,7 @@ def step(
         name: ViewTokens(i, Frame((2,), (3,)), 18, rate) for i, (name, rate) in enumerate(names)
     }
     head = LossHead(
-        build_projector("diffcse", 32), Objective(TERMS), {}, dimensions
+        build_projector("diffcse", 32), Objective(LOSSES), {}, dimensions
     )  # with BatchNorm
     network = (
         Network(encoder, head, encode_twice=twice)
@@ -170,14 +170,14 @@ def test_it_is_the_loss_of_sentence_transformers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_loss_is_the_sum_of_itself(case) -> None:
-    vectors = {view: torch.tensor(a) for view, a in draw(case.term.views, ROWS).items()}
+    vectors = {view: torch.tensor(a) for view, a in draw(case.loss.views, ROWS).items()}
     present = {view: torch.ones(ROWS, dtype=torch.bool) for view in vectors}
     known = {t: {v: torch.tensor(a) for v, a in arrays.items()} for t, arrays in TEACHERS.items()}
     cut = {n: {v: F.normalize(x[:, :n], dim=-1) for v, x in vectors.items()} for n in (4, 2)}
     context = Context(teachers=known)
-    values = Objective([case.term])(vectors, present, context, cut)[1]
-    expected = sum(case.term.compute(some, present, context).value for some in cut.values())
-    torch.testing.assert_close(values[case.term.name], expected)
+    values = Objective([case.loss])(vectors, present, context, cut)[1]
+    expected = sum(case.loss.compute(some, present, context).value for some in cut.values())
+    torch.testing.assert_close(values[case.loss.name], expected)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
@@ -210,7 +210,7 @@ def test_systems_train_and_resume(tmp_path, name, monkeypatch) -> None:
         (tensor == expected[key]).all() for key, tensor in weights(tmp_path / "parts").items()
     )
     last = [line for line in metrics(tmp_path / "whole") if "loss" in line][-1]
-    compared = {term.name for term in recipe.terms if term.compares_embeddings}
+    compared = {loss.name for loss in recipe.losses if loss.compares_embeddings}
     assert {key.split("/")[0] for key in last if "/loss_" in key} == compared
 
 
@@ -229,7 +229,7 @@ def test_impossible_dimensions_are_refused(settings, match) -> None:
         load_recipe("simcse", overrides=settings)
     with pytest.raises(OpencseError, match="a meaning block has its own"):
         load_recipe("debias", overrides=["dimensions=[384]"])
-    with pytest.raises(OpencseError, match="no term acts"):
+    with pytest.raises(OpencseError, match="no loss acts"):
         load_recipe("esimcse", overrides=["dimensions=[384]"])
 
 

@@ -33,13 +33,13 @@ def system(name: str, variant: str, *settings: str) -> Recipe:
     if name not in ("rlrd", "san-rlrd"):
         return recipe
     teachers = {"a": Teacher(model="backbone"), "b": Teacher(model="backbone", pooling="mean")}
-    terms = tuple(
+    losses = tuple(
         replace(t, teachers=("a", "b"), weighting="rlrd", policy_horizon=2)
         if t.kind == "list_mle"
         else t
-        for t in recipe.terms
+        for t in recipe.losses
     )
-    return replace(recipe, teachers=teachers, terms=terms)
+    return replace(recipe, teachers=teachers, losses=losses)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_as_published_stopped_resumed_exported(tmp_path, corpus, build, name, mo
     for key, tensor in weights(tmp_path / "parts").items():
         np.testing.assert_array_equal(tensor, expected[key], err_msg=key)
     last = [line for line in metrics(tmp_path / "whole") if "loss" in line][-1]
-    assert set(last) >= {term.name for term in recipe.terms}
+    assert set(last) >= {loss.name for loss in recipe.losses}
     model = SentenceTransformer(str(whole.model), device="cpu")
     texts = ["the cat sits", "", "[MASK] and <mask>", "a dog " * 200, "no 🙂 \u202e bird"]
     vectors = model.encode(texts)
@@ -146,11 +146,11 @@ def test_generators_that_cannot_be_used_are_refused_before_anything_is_written(
     }
     save_file(body, headless / "model.safetensors", {"format": "pt"})
     for generator, match in (
-        (other, r"term 'replaced_token_detection'.*another vocabulary.*encoder's vocabulary"),
-        (headless, r"term 'replaced_token_detection'.*no masked-LM head.*encoder's vocabulary"),
-        ("./nowhere", r"term 'replaced_token_detection'.*no such model folder"),
+        (other, r"loss 'replaced_token_detection'.*another vocabulary.*encoder's vocabulary"),
+        (headless, r"loss 'replaced_token_detection'.*no masked-LM head.*encoder's vocabulary"),
+        ("./nowhere", r"loss 'replaced_token_detection'.*no such model folder"),
     ):
-        setting = f"terms.replaced_token_detection.generator={generator}"
+        setting = f"losses.replaced_token_detection.generator={generator}"
         refused(match, corpus, backbone, tmp_path / "out", setting, recipe="diffcse")
         assert not (tmp_path / "out").exists()
 
@@ -161,4 +161,4 @@ def test_minilm_says_which_generator_it_lacks(tmp_path, corpus) -> None:
         r"distilbert-base-uncased.*generator=", corpus, "minilm", tmp_path / "out", recipe="diffcse"
     )
     refused(r"no masked-LM head", corpus, "minilm", tmp_path / "out",
-            "terms.replaced_token_detection.generator=backbone", recipe="diffcse")  # fmt: skip
+            "losses.replaced_token_detection.generator=backbone", recipe="diffcse")  # fmt: skip

@@ -13,7 +13,7 @@ from tests.tiny import WORDS, tiny_bert
 RECIPE = """
 [views.anchor]
 [views.twin]
-[[terms]]
+[[losses]]
 kind = "info_nce"
 anchor = "anchor"
 positive = "twin"

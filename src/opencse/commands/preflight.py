@@ -103,7 +103,7 @@ def _check_translation(options: RunOptions) -> None:
     """Check that translation models are here if a recipe as it is shall make paraphrases of plain text with them."""
     file, corpus = RecipeFile.read(options.recipe), demo_path(options.corpus, "sentences.txt")
     tables = os.path.isdir(corpus) or file_extension(corpus) in (".parquet", *TABLES)
-    changed = any(text.startswith(("build", "terms", "views")) for text in options.settings)
+    changed = any(text.startswith(("build", "losses", "views")) for text in options.settings)
     if "paraphrases" in file.layers["with"] and not (options.paraphrases or tables or changed):
         for _, translation in tables_of_kind(file.table, "back_translation"):
             BackTranslation(models=translation["models"]).check()

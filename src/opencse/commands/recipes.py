@@ -63,10 +63,10 @@ def _with_sources(recipe: Recipe) -> str:
     family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
     settings = published_settings(recipe.name) if recipe.name in published_names() else []
     entries = {entry.key: entry for entry in settings if entry.family == family and entry.source}
-    names, lines, table, resolved = iter(recipe.terms), [], "", values_of(recipe)
+    names, lines, table, resolved = iter(recipe.losses), [], "", values_of(recipe)
     for line in dump_recipe(recipe).splitlines():
         if line.startswith("["):
-            table = f"terms.{next(names).name}" if line == "[[terms]]" else line.strip("[]")
+            table = f"losses.{next(names).name}" if line == "[[losses]]" else line.strip("[]")
         entry = entries.get(f"{table}.{line.partition(' = ')[0]}")
         if entry is not None:
             values = (entry.published, entry.coded)
@@ -108,7 +108,7 @@ class PublishedSetting:
     """One setting of one system with one family of backbones.
 
     Attributes:
-        key: As after `--set`; terms go by their names.
+        key: As after `--set`; losses go by their names.
         family: The family of backbones.
         published: By paper or README; None where they do not say.
         coded: By code or scripts; None where they say nothing else.
@@ -176,8 +176,8 @@ def published_settings(name: str) -> list[PublishedSetting]:
 def values_of(recipe: Recipe) -> Mapping[str, Any]:
     """Return the settings of a resolved recipe by their keys; `ABSENT` where it has none."""
     table: Any = encode(recipe)
-    table["terms"] = {
-        term.name: entry for term, entry in zip(recipe.terms, table["terms"], strict=True)
+    table["losses"] = {
+        loss.name: entry for loss, entry in zip(recipe.losses, table["losses"], strict=True)
     }
     return defaultdict(lambda: ABSENT, _by_key(table))
 

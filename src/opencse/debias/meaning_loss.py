@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, LossOutput, Term
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput
 
 Pairs = tuple[Tensor, Tensor]
 """Indices of the first and of the second text of each pair, (pairs,) each."""
@@ -108,7 +108,7 @@ def _pairs(chosen: Tensor) -> Pairs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeaningLoss(Term):
+class MeaningLoss(Loss):
     r"""Losses on the similarities g = z·z' of meaning vectors, with c = e·e' those of the untouched ones.
 
     .. math::

@@ -56,11 +56,11 @@ def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe
         model: The model with a trained block, whose strength is 1.
         corpus: The rows, as for `train_encoder`.
         rows: How many there are.
-        recipe: A recipe with a term of the kind `meaning`.
+        recipe: A recipe with a loss of the kind `meaning`.
     """
-    term = next(term for term in recipe.terms if isinstance(term, MeaningLoss))
-    paired = (*term.same, *chain.from_iterable(term.opposed), *term.exchanged)
-    columns = [recipe.used_views[view].text for view in (*paired, *term.related, *term.queries)]
+    loss = next(loss for loss in recipe.losses if isinstance(loss, MeaningLoss))
+    paired = (*loss.same, *chain.from_iterable(loss.opposed), *loss.exchanged)
+    columns = [recipe.used_views[view].text for view in (*paired, *loss.related, *loss.queries)]
     texts, pairs = dict[str, int](), list[tuple[int, int]]()
     for row in islice(corpus.rows(columns), 0, None, max(1, rows // _ROWS)):
         places = [None if text is None else texts.setdefault(text, len(texts)) for text in row]

@@ -2,7 +2,7 @@
 
 The shape of `x[mask]` depends on the values of the mask. If the mask is on a GPU, the host waits
 for all earlier work to learn it, and the GPU then idles until the host has launched more. The masks
-of a batch come from the host, so terms compute row numbers there and send those.
+of a batch come from the host, so losses compute row numbers there and send those.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Return a table with the values of another laid over it, key by key.
 
     Lists are replaced, with two exceptions: `{ add = [...] }` adds to a list, and a table under the
-    key `terms` changes terms of the list by name, or adds new ones. A term whose kind is changed
+    key `losses` changes losses of the list by name, or adds new ones. A loss whose kind is changed
     keeps its name.
 
     Args:
@@ -56,7 +56,7 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
         where: Name of the file, for messages.
 
     Raises:
-        OpencseError: A term to change does not exist.
+        OpencseError: A loss to change does not exist.
     """
     merged = copy.deepcopy(base)
     for key, value in over.items():
@@ -67,8 +67,8 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
             and isinstance(value.get("add"), list)
         ):
             merged[key] = [*old, *copy.deepcopy(value["add"])]
-        elif key == "terms" and isinstance(value, Mapping) and isinstance(old, list):
-            merged[key] = _patch_terms(old, value, where)
+        elif key == "losses" and isinstance(value, Mapping) and isinstance(old, list):
+            merged[key] = _patch_losses(old, value, where)
         elif (
             isinstance(old, dict)
             and isinstance(value, Mapping)
@@ -82,20 +82,20 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     return merged
 
 
-def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> list[Table]:
-    names = [t.get("name", t.get("kind")) if isinstance(t, Mapping) else None for t in terms]
-    patched = copy.deepcopy(terms)
+def _patch_losses(losses: list[Table], patches: Mapping[str, Any], where: str) -> list[Table]:
+    names = [t.get("name", t.get("kind")) if isinstance(t, Mapping) else None for t in losses]
+    patched = copy.deepcopy(losses)
     for name, patch in patches.items():
         if not isinstance(patch, Mapping):
-            raise OpencseError(f"{where}: terms.{name}: expected a table, found {patch!r}")
+            raise OpencseError(f"{where}: losses.{name}: expected a table, found {patch!r}")
         if name not in names and "kind" in patch:
             patched.append({"name": name, **patch})
             continue
         if name not in names:
-            raise unknown_name_error("term", name, [str(n) for n in names], f"{where}: terms")
+            raise unknown_name_error("loss", name, [str(n) for n in names], f"{where}: losses")
         index = names.index(name)
         if not isinstance(patched[index], Mapping):
-            raise OpencseError(f"{where}: terms[{index}]: expected a table")
+            raise OpencseError(f"{where}: losses[{index}]: expected a table")
         kept_name = {"name": names[index]} if "kind" in patch else {}
         patched[index] = merge_tables(kept_name | patched[index], patch, where)
     return patched

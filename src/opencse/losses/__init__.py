@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from opencse.losses.base import (
         Context,
         Embeddings,
+        Loss,
+        LossBuildContext,
+        LossModule,
         LossOutput,
         Objective,
         Processes,
-        Term,
-        TermBuildContext,
-        TermModule,
     )
     from opencse.losses.distillation import (
         DistillationLoss,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
 
-TERMS: MutableMapping[str, type[Term]] = Kinds(
+LOSSES: MutableMapping[str, type[Loss]] = Kinds(
     {
         "info_nce": "opencse.losses.info_nce:InfoNCELoss",
         "margin_info_nce": "opencse.losses.info_nce:MarginInfoNCELoss",
@@ -59,10 +59,10 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
         "list_mle": "opencse.losses.distillation:ListMLELoss",
     }
 )
-"""Term classes by `kind`, their name in recipes."""
+"""Loss classes by `kind`, their name in recipes."""
 
 __all__ = [
-    "TERMS",
+    "LOSSES",
     "AlternatingNormalizationLoss",
     "AngularInfoNCELoss",
     "Context",
@@ -73,6 +73,9 @@ __all__ = [
     "InfoNCELoss",
     "ListMLELoss",
     "ListNetLoss",
+    "Loss",
+    "LossBuildContext",
+    "LossModule",
     "LossOutput",
     "MarginInfoNCELoss",
     "MaskedLanguageModelLoss",
@@ -84,9 +87,6 @@ __all__ = [
     "RankingConsistencyLoss",
     "RecallLoss",
     "ReplacedTokenDetectionLoss",
-    "Term",
-    "TermBuildContext",
-    "TermModule",
     "TwoWayMarginLoss",
 ]
 

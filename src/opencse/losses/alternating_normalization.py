@@ -13,13 +13,13 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.base import Context, Embeddings, LossOutput, Term
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput
 
 _EPSILON = 1e-5  # that of batch_norm
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlternatingNormalizationLoss(Term):
+class AlternatingNormalizationLoss(Loss):
     r"""Alternating normalisation with mined positives and negatives (DebCSE eq. 7-9).
 
     With h the vectors, z their batch normalisation, c the cosine and t the temperature, the loss of

@@ -1,4 +1,4 @@
-"""The term, one named and weighted summand of an objective, and the objective."""
+"""The base class of losses, each a named and weighted summand of an objective, and the objective."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Embeddings = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Processes:
-    """Communication for terms that compute only on the rows of this process.
+    """Communication for losses that compute only on the rows of this process.
 
     The gradient of every parameter is averaged over the processes afterwards. The defaults are for
     one process.
@@ -40,19 +40,19 @@ class Processes:
 
 @dataclass(frozen=True)
 class Context:
-    """Inputs of a term in addition to embeddings and masks, the same for all terms of a step.
+    """Inputs of a loss in addition to embeddings and masks, the same for all losses of a step.
 
     Attributes:
         step: The optimiser step, from 0.
         teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row
             lacks the view.
         tokens: Token ids (b, L) and attention mask of the rows of this process, on the CPU, for the
-            views in `Term.tokens`; the mask is zero if a row lacks the view.
+            views in `Loss.tokens`; the mask is zero if a row lacks the view.
         device: The device of the embeddings.
-        modules: Modules built by `Term.module`, by term name.
-        processes: Communication for terms that compute on the rows of this process.
+        modules: Modules built by `Loss.module`, by loss name.
+        processes: Communication for losses that compute on the rows of this process.
         precision: Autocast context of the encoder; losses are computed in full precision.
-        teacher_weights: Teacher weights (K,) of the earlier term named in `Term.weights_from`, from
+        teacher_weights: Teacher weights (K,) of the earlier loss named in `Loss.weights_from`, from
             the objective.
     """
 
@@ -69,7 +69,7 @@ class Context:
         """Return the numbers (n,) of the rows that have all of these views, on the device of the embeddings.
 
         Args:
-            present: The masks given to the term.
+            present: The masks given to the loss.
             *views: At least one view.
         """
         return move(self.host_rows(present, *views), self.device)
@@ -81,12 +81,12 @@ class Context:
 
 @dataclass(frozen=True)
 class LossOutput:
-    """The result of a term.
+    """The result of a loss.
 
     Attributes:
         value: The unweighted loss, a scalar; zero if no row has the needed views.
         reports: Diagnostics for the log by name, such as an in-batch accuracy (detached scalars).
-        teacher_weights: The teacher weights (K,) that the term used, for terms that reuse them.
+        teacher_weights: The teacher weights (K,) that the loss used, for losses that reuse them.
     """
 
     value: Tensor
@@ -94,8 +94,8 @@ class LossOutput:
     teacher_weights: Tensor | None = None
 
 
-class TermModule(nn.Module):
-    """Base class of the modules of terms.
+class LossModule(nn.Module):
+    """Base class of the modules of losses.
 
     Attributes:
         learning_rate: Learning rate of the parameters; None for that of the encoder.
@@ -108,8 +108,8 @@ class TermModule(nn.Module):
 
 
 @dataclass(frozen=True)
-class TermBuildContext:
-    """Inputs from which a term builds its module, before the first step.
+class LossBuildContext:
+    """Inputs from which a loss builds its module, before the first step.
 
     Attributes:
         width: Size of the embeddings.
@@ -134,20 +134,20 @@ class TermBuildContext:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Term:
+class Loss:
     """A loss as a pure function of embeddings, from which it returns its value and reports.
 
     In a training loop of your own, call it with tensors in the order of `views`:
     `InfoNCELoss(temperature=0.05)(anchor, twin).value.backward()`.
 
-    A term neither owns nor calls the encoder, so it can be tested against a plain transcription of
-    its paper, computed on gathered embeddings of all processes, and combined with any other term.
-    If a term has parameters or a memory, they are in its `module`, which is trained, clipped,
+    A loss neither owns nor calls the encoder, so it can be tested against a plain transcription of
+    its paper, computed on gathered embeddings of all processes, and combined with any other loss.
+    If a loss has parameters or a memory, they are in its `module`, which is trained, clipped,
     checkpointed and synchronised together with the encoder.
 
     Attributes:
         kind: Name of the class in recipes.
-        name: Name of the term in logs and `--set`; by default its kind.
+        name: Name of the loss in logs and `--set`; by default its kind.
         weight: Factor in the objective.
     """
 
@@ -155,7 +155,7 @@ class Term:
     view_fields: ClassVar[tuple[str, ...]] = ()
     """The fields that name the views: each a name, or a tuple of names or of pairs of them."""
     compares_embeddings: ClassVar[bool] = True
-    """Whether the term compares embeddings with each other, so that it acts on truncated ones, too."""
+    """Whether the loss compares embeddings with each other, so that it acts on truncated ones, too."""
 
     name: str = ""
     weight: float = 1.0
@@ -170,26 +170,26 @@ class Term:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The views whose embeddings the term reads: those named by its `view_fields`, each once, in their order."""
+        """The views whose embeddings the loss reads: those named by its `view_fields`, each once, in their order."""
         return tuple(dict.fromkeys(_names([getattr(self, field) for field in self.view_fields])))
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """The teachers whose vectors of these views the term reads."""
+        """The teachers whose vectors of these views the loss reads."""
         return ()
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The views whose token ids the term reads too."""
+        """The views whose token ids the loss reads too."""
         return ()
 
     @property
     def weights_from(self) -> str:
-        """Name of the earlier term whose teacher weights the term reuses; empty for none."""
+        """Name of the earlier loss whose teacher weights the loss reuses; empty for none."""
         return ""
 
-    def module(self, build: TermBuildContext) -> TermModule | None:
-        """Return the parameters, frozen models and memory of the term; they are passed back in `context.modules`."""
+    def module(self, build: LossBuildContext) -> LossModule | None:
+        """Return the parameters, frozen models and memory of the loss; they are passed back in `context.modules`."""
         return None
 
     def __call__(
@@ -203,7 +203,7 @@ class Term:
         Args:
             *embeddings: Embeddings (B, d), one tensor for each of `views`, or a mapping by view.
             present: Masks as for `compute`; by default every row has every view.
-            context: Further inputs, for terms that read teachers, tokens or modules.
+            context: Further inputs, for losses that read teachers, tokens or modules.
 
         Raises:
             ValueError: There are more or fewer tensors than views.
@@ -229,7 +229,7 @@ class Term:
             return self.compute(named, masks, replace(context or Context(), device=device))
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """Compute the loss of embeddings by view; this is the method that a term implements.
+        """Compute the loss of embeddings by view; this is the method that a loss implements.
 
         Args:
             embeddings: Embeddings by view, (B, d), fp32 or fp64, over the global batch.
@@ -239,7 +239,7 @@ class Term:
             context: Further inputs.
 
         Returns:
-            The loss, differentiable with respect to the embeddings, and what the term reports.
+            The loss, differentiable with respect to the embeddings, and what the loss reports.
         """
         raise NotImplementedError
 
@@ -258,14 +258,14 @@ def _names(value: Any) -> Iterator[str]:
 
 
 class Objective:
-    """The weighted sum of terms, whose values are logged by name.
+    """The weighted sum of losses, whose values are logged by name.
 
     Args:
-        terms: The terms, with distinct names.
+        losses: The losses, with distinct names.
     """
 
-    def __init__(self, terms: Sequence[Term]) -> None:
-        self.terms = tuple(terms)
+    def __init__(self, losses: Sequence[Loss]) -> None:
+        self.losses = tuple(losses)
 
     def __call__(
         self,
@@ -277,27 +277,27 @@ class Objective:
         """Compute the objective.
 
         Args:
-            embeddings: As for `Term.compute`.
-            present: As for `Term.compute`.
-            context: As for `Term.compute`.
-            truncated: Embeddings by number of dimensions, the largest first. A term that compares
+            embeddings: As for `Loss.compute`.
+            present: As for `Loss.compute`.
+            context: As for `Loss.compute`.
+            truncated: Embeddings by number of dimensions, the largest first. A loss that compares
                 embeddings is then its sum over these (Matryoshka representation learning, Kusupati
                 et al., 2022).
 
         Returns:
-            The weighted sum, the unweighted value of each term by name, and what the terms report,
-            as `term/report`.
+            The weighted sum, the unweighted value of each loss by name, and what the losses report,
+            as `loss/report`.
         """
         outputs: dict[str, LossOutput] = {}
-        for term in self.terms:
-            weights = outputs[term.weights_from].teacher_weights if term.weights_from else None
+        for loss in self.losses:
+            weights = outputs[loss.weights_from].teacher_weights if loss.weights_from else None
             given = replace(context, teacher_weights=weights)
-            if truncated and term.compares_embeddings:
-                outputs[term.name] = _at_each_dimension(term, truncated, present, given)
+            if truncated and loss.compares_embeddings:
+                outputs[loss.name] = _at_each_dimension(loss, truncated, present, given)
             else:
-                outputs[term.name] = term.compute(embeddings, present, given)
+                outputs[loss.name] = loss.compute(embeddings, present, given)
         values = {name: output.value for name, output in outputs.items()}
-        total = torch.stack([term.weight * values[term.name] for term in self.terms]).sum()
+        total = torch.stack([loss.weight * values[loss.name] for loss in self.losses]).sum()
         reports = {
             f"{name}/{key}": report
             for name in outputs
@@ -307,14 +307,14 @@ class Objective:
 
 
 def _at_each_dimension(
-    term: Term, truncated: Mapping[int, Embeddings], present: Embeddings, context: Context
+    loss: Loss, truncated: Mapping[int, Embeddings], present: Embeddings, context: Context
 ) -> LossOutput:
-    """Return the sum of a term; what it reports and the weights of its teachers are those of the first."""
+    """Return the sum of a loss; what it reports and the weights of its teachers are those of the first."""
     outputs: list[LossOutput] = []
     for embeddings in truncated.values():
         if outputs:
             context = replace(context, teacher_weights=outputs[0].teacher_weights)
-        outputs.append(term.compute(embeddings, present, context))
+        outputs.append(loss.compute(embeddings, present, context))
     total = torch.stack([output.value for output in outputs]).sum()
     reports = {
         f"loss_{size}": output.value.detach()

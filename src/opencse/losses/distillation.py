@@ -12,12 +12,12 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
+from opencse.losses.base import Context, Embeddings, Loss, LossBuildContext, LossModule, LossOutput
 from opencse.losses.rlrd_policy import PolicyWeights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistillationLoss(Term):
+class DistillationLoss(Loss):
     """Distil the ranking of candidates by one or several frozen teachers.
 
     For each anchor, all candidates of the batch are ranked. With several teachers, the target list
@@ -30,7 +30,7 @@ class DistillationLoss(Term):
         teacher_weights: w, one for each teacher, scaled to sum to 1; by default equal.
         weighting: `fixed` weights, or `rlrd`, sampled by RLRD's policy, whose reward is a low loss.
         policy_horizon: Number of steps between updates of RLRD's policy.
-        weights_from: Name of an earlier term with the same teachers whose weights are reused.
+        weights_from: Name of an earlier loss with the same teachers whose weights are reused.
         temperature: t, temperature of the student.
         teacher_temperature: t', temperature of the teachers; by default t.
     """
@@ -65,14 +65,14 @@ class DistillationLoss(Term):
             raise ValueError("teacher_weights must not be negative, nor all zero")
         if self.weights_from and (self.teacher_weights or self.weighting != "fixed"):
             raise ValueError(
-                "weights_from takes another term's weights: leave out teacher_weights and weighting"
+                "weights_from takes another loss's weights: leave out teacher_weights and weighting"
             )
         if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
             raise ValueError(
                 f"weighting '{self.weighting}' is for several teachers without teacher_weights"
             )
 
-    def module(self, build: TermBuildContext) -> TermModule | None:
+    def module(self, build: LossBuildContext) -> LossModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
         if self.weighting == "fixed":
             return None
@@ -220,7 +220,7 @@ class ListMLELoss(DistillationLoss):
     .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]
 
     averaged over the anchors. The sum over a list of N grows with N log N; the mean per position
-    depends little on the batch size, so that the weight of the term can stay the same. Ties of the
+    depends little on the batch size, so that the weight of the loss can stay the same. Ties of the
     teacher keep the order of the batch.
 
     The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the
@@ -269,7 +269,7 @@ _CODE_FLOOR = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingConsistencyLoss(Term):
+class RankingConsistencyLoss(Loss):
     r"""Jensen-Shannon divergence between the two top-1 distributions of a sentence's views (RankCSE eq. 5-6).
 
     With p_i = softmax_j c(a_i, p_j)/t and q_i = softmax_j c(p_i, a_j)/t over the rows that have

@@ -15,21 +15,21 @@ from opencse.losses.base import (
     Context,
     Embeddings,
     Frozen,
+    Loss,
+    LossBuildContext,
+    LossModule,
     LossOutput,
-    Term,
-    TermBuildContext,
-    TermModule,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallLoss(Term):
+class RecallLoss(Loss):
     r"""L2 penalty on the distance of the encoder's weights from their initial values (L2-SP).
 
     .. math:: L = \frac{\gamma}{2} \sum_k (\theta_k - \theta^*_k)^2
 
     over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but
-    not those of the pooler, which these systems do not use, nor those of terms or of a projector
+    not those of the pooler, which these systems do not use, nor those of losses or of a projector
     that is not kept. Source: OssCSE eq. 4, a Laplace approximation of the pre-training posterior
     with an isotropic Fisher matrix. It is a sum, because the mean over so many weights would be
     negligible.
@@ -58,7 +58,7 @@ class RecallLoss(Term):
         super().__post_init__()
         check_range(self, "(0, inf)", "gamma")
 
-    def module(self, build: TermBuildContext) -> TermModule:
+    def module(self, build: LossBuildContext) -> LossModule:
         """Return the weights with copies of their initial values."""
         return InitialWeights(
             {n: p for n, p in build.encoder.named_parameters() if "pooler." not in n}
@@ -74,7 +74,7 @@ class RecallLoss(Term):
         return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 
 
-class InitialWeights(TermModule):
+class InitialWeights(LossModule):
     """Weights of the encoder, with frozen copies of their initial values.
 
     Args:
@@ -114,7 +114,7 @@ class _SquaredDistance(torch.autograd.Function):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedLanguageModelLoss(Term):
+class MaskedLanguageModelLoss(Loss):
     r"""Masked language modelling with the trained encoder.
 
     .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p_\theta(x_t \mid \tilde{x})
@@ -153,7 +153,7 @@ class MaskedLanguageModelLoss(Term):
         """The views whose tokens are read."""
         return self.sentences
 
-    def module(self, build: TermBuildContext) -> TermModule:
+    def module(self, build: LossBuildContext) -> LossModule:
         """Return the masked-LM head."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for masked language modelling")
@@ -217,7 +217,7 @@ def mask_tokens(
     return torch.where(chosen, masked, ids)
 
 
-class VocabularyModule(TermModule):
+class VocabularyModule(LossModule):
     """A module that knows the mask token and the special tokens of a tokenizer.
 
     Args:

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, LossOutput, Term
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput
 
 
 @dataclass(frozen=True, kw_only=True)
-class InfoNCELoss(Term):
+class InfoNCELoss(Loss):
     r"""InfoNCE loss over in-batch negatives (also NT-Xent, MultipleNegativesRankingLoss), with hard negatives.
 
     With c the cosine, t the temperature and t' that of the hard negatives,
@@ -119,9 +119,9 @@ class InfoNCELoss(Term):
         Args:
             cosines: Of anchors and in-batch candidates, (B, B).
             hard: Of anchors and hard negatives by view, (B, B).
-            present: The masks given to the term.
+            present: The masks given to the loss.
             rows: Numbers of the rows that have anchor and positive.
-            context: As given to the term.
+            context: As given to the loss.
         """
         block, count = cosines[rows][:, rows], len(rows)
         nearest = block.argmax(dim=1) == torch.arange(count, device=block.device)
@@ -192,7 +192,7 @@ class MarginInfoNCELoss(InfoNCELoss):
     plain InfoNCE, `p+` equals `n-`, and `p-n+` with m equals `p-` with 2m. A positive total makes
     the task easier (it mostly shrinks the gradient), a negative one harder (additive-margin
     softmax). Sources: IFM (Robinson et al., NeurIPS 2021) eq. 3, which is `p-n+`; BYOP §3. IFM and
-    BYOP's -M average it with plain InfoNCE: two terms of weight 0.5.
+    BYOP's -M average it with plain InfoNCE: two losses of weight 0.5.
 
     Attributes:
         signs: Notation of BYOP: `p` for positive and `n` for negative logits, each with `+` or `-`,
@@ -245,7 +245,7 @@ class MarginInfoNCELoss(InfoNCELoss):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoWayMarginLoss(Term):
+class TwoWayMarginLoss(Loss):
     r"""Keep one view closer to the anchor than another, by at least α and at most β.
 
     With c the cosine and d = c(a, farther) - c(a, closer),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.base import Context, Embeddings, LossOutput, TermBuildContext, TermModule
+from opencse.losses.base import Context, Embeddings, LossBuildContext, LossModule, LossOutput
 from opencse.losses.info_nce import InfoNCELoss
 
 
@@ -199,7 +199,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
         """The anchors, whose momentum vectors enter the queue, as in ESimCSE's code."""
         return (self.anchor,)
 
-    def module(self, build: TermBuildContext) -> TermModule:
+    def module(self, build: LossBuildContext) -> LossModule:
         """Return the momentum encoder with its queue."""
         return MomentumQueue(
             build.encoder, build.projector, build.width, self.queue_size, self.momentum
@@ -234,7 +234,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
         return context.processes.gather(rows)
 
 
-class MomentumQueue(TermModule):
+class MomentumQueue(LossModule):
     """The momentum copy of the encoder, and the queue of its vectors.
 
     Args:

@@ -20,10 +20,10 @@ from opencse.losses.base import (
     Context,
     Embeddings,
     Frozen,
+    Loss,
+    LossBuildContext,
+    LossModule,
     LossOutput,
-    Term,
-    TermBuildContext,
-    TermModule,
 )
 from opencse.losses.forgetting import VocabularyModule, mask_tokens, sample_tokens
 
@@ -35,7 +35,7 @@ _ROWS = 16  # of a pass of the generator, because logits over the vocabulary tak
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplacedTokenDetectionLoss(Term):
+class ReplacedTokenDetectionLoss(Loss):
     r"""Replaced-token detection conditioned on the sentence vector.
 
     A frozen masked language model G edits the sentence x to x''. A discriminator D, initialised as
@@ -110,7 +110,7 @@ class ReplacedTokenDetectionLoss(Term):
         """The views whose tokens are edited."""
         return self.texts or self.sentences
 
-    def module(self, build: TermBuildContext) -> TermModule:
+    def module(self, build: LossBuildContext) -> LossModule:
         """Return generator and discriminator."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for a discriminator")
@@ -215,7 +215,7 @@ class ReplacedTokenDetectionLoss(Term):
 
 
 class Discriminator(VocabularyModule):
-    """The modules of the term: generator and conditional discriminator.
+    """The modules of the loss: generator and conditional discriminator.
 
     Args:
         predict: The discriminator.

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
-from opencse.losses.base import TermModule
+from opencse.losses.base import LossModule
 
 _FEATURES = 2  # of each teacher: relative loss, correlation with the student
 _CLIP = 0.2  # range of the ratio of new to old probability (PPO)
 _DISCOUNT, _TRACE = 0.99, 0.95  # γ, and λ of generalised advantage estimation
 
 
-class PolicyWeights(TermModule):
+class PolicyWeights(LossModule):
     r"""Weights sampled by a policy whose reward is a low loss of the student (RLRD, in a sound form).
 
     An actor maps the features of each teacher to the concentration of a Dirichlet distribution,

@@ -199,14 +199,14 @@ PAIRS = 2000
 
 
 def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str, list[Pair]]:
-    """Return the `positive` and `negative` pairs of a system, as its terms name them.
+    """Return the `positive` and `negative` pairs of a system, as its losses name them.
 
     Without views of negatives, the negative of a sentence is the next sentence, as of a batch.
     """
     by_role: dict[str, list[Pair]] = {"positive": [], "negative": []}
     columns = {role: _columns(recipe, role) for role in by_role}
     anchor = recipe.views[
-        next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))
+        next(str(loss.anchor) for loss in recipe.losses if hasattr(loss, "anchor"))
     ].text
     wanted = list(dict.fromkeys([anchor, *columns["positive"], *columns["negative"]]))
     previous = ""
@@ -226,10 +226,10 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
 
 
 def _columns(recipe: Recipe, role: str) -> list[str]:
-    """Return the text columns of a role, `positive` or `negative`, in all terms."""
+    """Return the text columns of a role, `positive` or `negative`, in all losses."""
     views = []
-    for term in recipe.terms:
-        named = [getattr(term, role, ""), *getattr(term, f"{role}s", ())]
+    for loss in recipe.losses:
+        named = [getattr(loss, role, ""), *getattr(loss, f"{role}s", ())]
         views += [view for view in named if view in recipe.views]
     return list(dict.fromkeys(recipe.views[view].text for view in views))
 

@@ -31,7 +31,7 @@ from opencse.foundation.toml_tables import (
     parse_toml,
     unknown_name_error,
 )
-from opencse.losses import TERMS
+from opencse.losses import LOSSES
 from opencse.recipes.schema import Recipe
 from opencse.text.generated.likely_words import Insertion, Substitution, WordSubstitution
 from opencse.text.views.registry import CONSTRUCTORS
@@ -66,7 +66,7 @@ def load_recipe(
         variant: `sound` (the default) or `faithful`, the system as published, quirks included.
         having: Which of the recipe's `[with.NAME]` tables apply.
         overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,
-            `terms.info_nce.temperature=0.1`), or a mapping of such keys to values.
+            `losses.info_nce.temperature=0.1`), or a mapping of such keys to values.
 
     Raises:
         OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an
@@ -105,6 +105,13 @@ class RecipeFile:
         for key in ("for", "with"):
             for layer, settings in layers[key].items():
                 _tables(settings, f"{label}: {key}.{layer}")
+        groups = [layers["for"], layers["with"]]
+        groups.append(_tables(layers["faithful"].get("for", {}), f"{label}: faithful.for"))
+        refuse_former_names(table, label)
+        refuse_former_names(layers["faithful"], label)
+        for group in groups:
+            for settings in group.values():
+                refuse_former_names(settings, label)
         return cls(sources[0], label, table, layers)
 
     def resolve(
@@ -137,6 +144,7 @@ class RecipeFile:
             overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
         )
         for key, value in pairs:
+            refuse_former_names(nested_table(key, value), f"--set {key}")
             table = merge_tables(table, nested_table(key, value), f"--set {key}")
         if variant == "faithful":
             table.pop("differs", None)  # it says how the default differs from this
@@ -145,7 +153,7 @@ class RecipeFile:
         )
 
     def check(self, overrides: Sequence[str]) -> None:
-        """Check the kinds of terms and views and the names of overridden settings, without importing a loss or view.
+        """Check the kinds of losses and views and the names of overridden settings, without importing a loss or view.
 
         Nothing is refused that `resolve` would accept for some backbone and corpus, whose tables
         are not merged yet.
@@ -156,6 +164,7 @@ class RecipeFile:
         table = copy.deepcopy(self.table)
         for text in overrides:
             key, value = parse_override(text)
+            refuse_former_names(nested_table(key, value), f"--set {key}")
             first, _, second = key.partition(".")
             check_keys({first: value}, _KEYS, self.label)
             section = get_type_hints(Recipe)[first]
@@ -164,11 +173,24 @@ class RecipeFile:
                 check_fields(section, {second: value}, f"{self.label}: {first}")
             if first == "build":
                 table = merge_tables(table, nested_table(key, value), f"--set {key}")
-        terms, build = table.get("terms"), table.get("build")
-        for i, term in enumerate(terms if isinstance(terms, list) else ()):
-            _check_kind(TERMS, term, f"{self.label}: terms[{i}]")
+        losses, build = table.get("losses"), table.get("build")
+        for i, loss in enumerate(losses if isinstance(losses, list) else ()):
+            _check_kind(LOSSES, loss, f"{self.label}: losses[{i}]")
         for column, view in build.items() if isinstance(build, Mapping) else ():
             _check_kind(CONSTRUCTORS, view, f"{self.label}: build.{column}")
+
+
+def refuse_former_names(table: Mapping[str, Any], where: str) -> None:
+    """Refuse the key `terms`, as recipes and saved runs of earlier versions have it.
+
+    Raises:
+        OpencseError: The table has the key; the message names the present one.
+    """
+    if "terms" in table:
+        raise OpencseError(
+            f"{where}: 'terms' is now called 'losses'",
+            "Write [[losses]], [losses.NAME] and --set losses.NAME.KEY=VALUE.",
+        )
 
 
 def _tables(value: object, where: str) -> Table:
@@ -221,13 +243,13 @@ def _read(name: str | Path) -> tuple[Table, str]:
 
 
 def _decode_recipe(table: Table, label: str, known: Table) -> Recipe:
-    terms = table.get("terms", [])
-    if not isinstance(terms, list):
-        raise OpencseError(f"{label}: terms: expected a list of tables, [[terms]]")
-    decoded = (_decode_kind(TERMS, t, f"{label}: terms[{i}]") for i, t in enumerate(terms))
-    table["terms"] = tuple(
-        term for term in decoded if term.weight != 0
-    )  # an ablation: --set terms.NAME.weight=0
+    losses = table.get("losses", [])
+    if not isinstance(losses, list):
+        raise OpencseError(f"{label}: losses: expected a list of tables, [[losses]]")
+    decoded = (_decode_kind(LOSSES, t, f"{label}: losses[{i}]") for i, t in enumerate(losses))
+    table["losses"] = tuple(
+        loss for loss in decoded if loss.weight != 0
+    )  # an ablation: --set losses.NAME.weight=0
     if build := table.get("build"):
         if not isinstance(build, Mapping):
             raise OpencseError(f"{label}: build: expected a table for each column")
@@ -298,7 +320,7 @@ def shortened(recipe: Recipe) -> Recipe:
 def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
     """Return the settings with which the backbone takes the place of other models, which would not fit it.
 
-    These are the generators of terms, the teachers, and the masked language models that write
+    These are the generators of losses, the teachers, and the masked language models that write
     columns.
 
     Args:
@@ -308,9 +330,9 @@ def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
     writers = (Insertion, WordSubstitution, Substitution)
     return [
         *(
-            f"terms.{term.name}.generator=backbone"
-            for term in recipe.terms
-            if hasattr(term, "generator")
+            f"losses.{loss.name}.generator=backbone"
+            for loss in recipe.losses
+            if hasattr(loss, "generator")
         ),
         *(f"teachers.{name}.model=backbone" for name in recipe.teachers),
         *(

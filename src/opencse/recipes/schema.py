@@ -18,10 +18,10 @@ from opencse.recipes.settings import (
 )
 
 if TYPE_CHECKING:
-    from opencse.losses import Term
+    from opencse.losses import Loss
 else:
-    Term = (
-        Any  # terms are decoded by their kinds before the rest of a recipe, and losses need torch
+    Loss = (
+        Any  # losses are decoded by their kinds before the rest of a recipe, and losses need torch
     )
 
 
@@ -38,7 +38,7 @@ class ViewSettings:
         repetition: Tokens of the text are repeated, from none up to this share of them and at most
             nine, drawn anew at each step (ESimCSE's dup_rate). Repetition comes after the cut to
             the maximum length.
-        optional: Rows may lack the text (null); the terms then leave those rows out.
+        optional: Rows may lack the text (null); the losses then leave those rows out.
         window: Minimum and maximum match error rate with the column `text`, whatever the text comes
             from; a row outside counts as lacking it (OssCSE Appendix A: 0.15 and 0.6).
     """
@@ -63,7 +63,7 @@ class ViewSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Teacher:
-    """Another sentence encoder, whose vectors of the training text some terms read.
+    """Another sentence encoder, whose vectors of the training text some losses read.
 
     It is run once over the text, before training and without dropout, and may have a tokenizer and
     a width of its own.
@@ -173,7 +173,7 @@ class Encoder:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A training system: views, terms, and how they are optimised.
+    """A training system: views, losses, and how they are optimised.
 
     Attributes:
         name: The name of the recipe's file.
@@ -183,15 +183,15 @@ class Recipe:
             why.
         variant: `sound` (the default) or `faithful`.
         family: The backbone family whose published settings were applied.
-        views: The versions of each sentence, by name. A term may also read the column `text` and
+        views: The versions of each sentence, by name. A loss may also read the column `text` and
             those of `build` under their own names; rows may lack these.
-        terms: The summands of the objective.
-        dimensions: Numbers of dimensions at which the terms that compare embeddings act, the
+        losses: The summands of the objective.
+        dimensions: Numbers of dimensions at which the losses that compare embeddings act, the
             largest first, so that the trained vectors can be cut to any of them (Matryoshka
             representation learning, Kusupati et al., 2022); by default the whole vectors. Vectors
             that were cut have length 1 again, and a projector sees zeros in place of the rest. The
-            other terms act once, on whole vectors.
-        teachers: Models whose vectors the terms may read, by name.
+            other losses act once, on whole vectors.
+        teachers: Models whose vectors the losses may read, by name.
         first_stages: Models that are trained before the `build`, by name.
         corpus: See `CorpusSettings`.
         build: How missing text columns are made, by column.
@@ -211,7 +211,7 @@ class Recipe:
     variant: Literal["sound", "faithful"] = "sound"
     family: str = "other"
     views: dict[str, ViewSettings] = field(default_factory=dict)
-    terms: tuple[Term, ...]
+    losses: tuple[Loss, ...]
     dimensions: tuple[int, ...] | None = None
     teachers: dict[str, Teacher] = field(default_factory=dict)
     first_stages: dict[str, FirstStage] = field(default_factory=dict)
@@ -226,12 +226,12 @@ class Recipe:
     published: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.terms:
-            raise ValueError("at least one term is needed")
-        names = [t.name for t in self.terms]
+        if not self.losses:
+            raise ValueError("at least one loss is needed")
+        names = [t.name for t in self.losses]
         if len(set(names)) != len(names):
             raise ValueError(
-                f"two terms share a name ({', '.join(names)}): give each a `name` of its own"
+                f"two losses share a name ({', '.join(names)}): give each a `name` of its own"
             )
 
         own = {
@@ -239,29 +239,29 @@ class Recipe:
             *(column for name, spec in self.build.items() for column in spec.columns(name)),
         }
         read = dict.fromkeys(
-            view for term in self.terms for view in term.views if view not in self.views
+            view for loss in self.losses for view in loss.views if view not in self.views
         )
         undeclared = {
             view: ViewSettings(text=view, optional=view != "text") for view in read if view in own
         }
         object.__setattr__(self, "views", {**self.views, **undeclared})
-        for i, term in enumerate(self.terms):
+        for i, loss in enumerate(self.losses):
             for kind, needs, defined in (
-                ("view", term.views, self.views),
-                ("teacher", term.teachers, self.teachers),
+                ("view", loss.views, self.views),
+                ("teacher", loss.teachers, self.teachers),
             ):
                 for name in needs:
                     if name not in defined:
                         raise ValueError(
-                            f"term '{term.name}' needs the {kind} '{name}', which is not defined "
+                            f"loss '{loss.name}' needs the {kind} '{name}', which is not defined "
                             f"({kind}s: {', '.join(defined) or 'none'}): add [{kind}s.{name}]"
                         )
-            source = term.weights_from
+            source = loss.weights_from
             if source and not any(
-                t.name == source and t.teachers == term.teachers for t in self.terms[:i]
+                t.name == source and t.teachers == loss.teachers for t in self.losses[:i]
             ):
                 raise ValueError(
-                    f"term '{term.name}' takes the weights of '{source}', which is no earlier term with its teachers"
+                    f"loss '{loss.name}' takes the weights of '{source}', which is no earlier loss with its teachers"
                 )
         columns = {view.text for view in self.views.values()}
         for name, part in self.corpus.parts.items():
@@ -269,7 +269,7 @@ class Recipe:
                 if column not in columns:
                     raise ValueError(f"corpus.parts.{name}: no view reads the column '{column}'")
         if not self.used_views:
-            raise ValueError("no term reads a view: the encoder would have nothing to encode")
+            raise ValueError("no loss reads a view: the encoder would have nothing to encode")
         mixed = {
             column
             for part in self.corpus.parts.values()
@@ -290,17 +290,17 @@ class Recipe:
                 f"dimensions must be one or more numbers from 1, the largest first, not {sizes}"
             )
         if sizes and (
-            self.block is not None or not any(term.compares_embeddings for term in self.terms)
+            self.block is not None or not any(loss.compares_embeddings for loss in self.losses)
         ):
             raise ValueError(
-                "no term acts at these dimensions (a meaning block has its own): leave them out"
+                "no loss acts at these dimensions (a meaning block has its own): leave them out"
             )
         if self.block is not None and self.encoder.lora is not None:
             raise ValueError(
                 "lora is for an encoder that is trained, not for a meaning block: leave it out"
             )
-        if self.block is not None and all(term.kind != "meaning" for term in self.terms):
-            raise ValueError("a recipe with a [block] needs a term of the kind 'meaning'")
+        if self.block is not None and all(loss.kind != "meaning" for loss in self.losses):
+            raise ValueError("a recipe with a [block] needs a loss of the kind 'meaning'")
         if self.block is not None and self.encoder.projector != "none":
             raise ValueError("a meaning block needs encoder.projector 'none'")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
@@ -327,8 +327,8 @@ class Recipe:
 
     @property
     def used_views(self) -> dict[str, ViewSettings]:
-        """The views that some term reads, in the order of definition; only these are encoded."""
-        needed = {name for term in self.terms for name in term.views}
+        """The views that some loss reads, in the order of definition; only these are encoded."""
+        needed = {name for loss in self.losses for name in loss.views}
         return {name: view for name, view in self.views.items() if name in needed}
 
     @property
@@ -341,17 +341,17 @@ class Recipe:
 
     @property
     def used_teachers(self) -> dict[str, tuple[str, ...]]:
-        """For each teacher that some term reads, the views it is read for; only these are computed."""
+        """For each teacher that some loss reads, the views it is read for; only these are computed."""
         used: dict[str, tuple[str, ...]] = {}
         for name in self.teachers:
-            views = {view for term in self.terms if name in term.teachers for view in term.views}
+            views = {view for loss in self.losses if name in loss.teachers for view in loss.views}
             if views:
                 used[name] = tuple(view for view in self.views if view in views)
         return used
 
     @property
     def columns(self) -> dict[str, bool]:
-        """The text columns that the terms read, and whether rows may lack them."""
+        """The text columns that the losses read, and whether rows may lack them."""
         columns: dict[str, bool] = {}
         for view in self.used_views.values():
             columns[view.text] = columns.get(view.text, True) and view.optional
@@ -359,7 +359,7 @@ class Recipe:
 
     @property
     def used_parts(self) -> dict[str, MixturePart]:
-        """The parts of the mixture, without the columns that no term reads."""
+        """The parts of the mixture, without the columns that no loss reads."""
         columns, parts = self.columns, {}
         for name, part in self.corpus.parts.items():
             needs, keeps = (

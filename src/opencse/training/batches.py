@@ -72,7 +72,7 @@ class ViewTokens:
         budget: Maximum number of content tokens.
         dropout: Dropout rate of the view; None for that of the model.
         repetition: Maximum share of the tokens that are repeated (ESimCSE).
-        read: Whether a term reads the tokens.
+        read: Whether a loss reads the tokens.
     """
 
     source: int
@@ -118,7 +118,7 @@ class Batch:
         passes: The inputs of the encoder.
         present: Mask of the views that each row has, (views, rows), on the CPU.
         teachers: Vectors by teacher and view, (rows, d_t) fp32; zero if a row lacks the view.
-        tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a term
+        tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a loss
             reads, on the CPU.
     """
 
@@ -247,10 +247,10 @@ def _with_repetitions(content: np.ndarray, share: float, special: int) -> np.nda
 
 
 def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, Embedder]:
-    """Load every teacher that the terms read.
+    """Load every teacher that the losses read.
 
     Args:
-        recipe: Recipe with teachers and terms.
+        recipe: Recipe with teachers and losses.
         backbone: The model of the teacher `backbone`.
 
     Raises:

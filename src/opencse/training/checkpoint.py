@@ -1,7 +1,7 @@
 """Complete, atomic checkpoints that are read without unpickling.
 
 A checkpoint is the folder `checkpoints/step-00000500`: `network.safetensors` (encoder, projector,
-terms), `optimizer.safetensors` (the moments), `random.safetensors` (generator states of every
+losses), `optimizer.safetensors` (the moments), `random.safetensors` (generator states of every
 process), `state.json` (step, best score, running sums) and `checksums.json` of these. The folder
 gets its name only when it is complete.
 """

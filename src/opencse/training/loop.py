@@ -235,12 +235,12 @@ class TrainingLoop:
         wrong = [name for name, value in self.state.sums.items() if not math.isfinite(float(value))]
         if not (failed := [name for name in ("loss", "grad_norm") if name in wrong]):
             return
-        terms, latest = ", ".join(n for n in wrong if n not in failed), self.checkpoints.latest()
+        losses, latest = ", ".join(n for n in wrong if n not in failed), self.checkpoints.latest()
         last_good = (
             f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
         )
         raise OpencseError(
-            f"the {failed[0]} is not finite by step {self.state.step} (term {terms or 'sum'}); {last_good}",
+            f"the {failed[0]} is not finite by step {self.state.step} (loss {losses or 'sum'}); {last_good}",
             "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
         )
 
@@ -275,7 +275,7 @@ class TrainingLoop:
         elif state.best_score is None or score > state.best_score:
             state.best_score, state.best_step = score, state.step
             if self.main:
-                # Only the encoder is exported; the modules of the terms can be as large.
+                # Only the encoder is exported; the modules of the losses can be as large.
                 save_weights(self.network.encoder, self.best_path)
         best = (
             {}
@@ -319,7 +319,7 @@ class TrainingLoop:
         """
         auxiliary = (
             self.network.head.auxiliary
-        )  # some terms keep vectors and counts from step to step
+        )  # some losses keep vectors and counts from step to step
         weights = dict(auxiliary.named_parameters())
         memory = {
             name: value.clone()
@@ -381,7 +381,7 @@ def adamw(
     """Return AdamW for the parameters of a network that are trained; each group has its rate at the peak as `peak`."""
     own_rate = {
         id(p): module.learning_rate
-        for module in network.head.modules_by_term.values()
+        for module in network.head.modules_by_loss.values()
         if module.learning_rate is not None
         for p in module.parameters()
     }

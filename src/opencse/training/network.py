@@ -1,16 +1,16 @@
-"""Encoder, projector and the parameters of the terms as one trainable module.
+"""Encoder, projector and the parameters of the losses as one trainable module.
 
 Every process computes the objective on the same global batch, so all have the same gradient for
 every row. The gradient of the gathering is the sum over processes, which is W times the gradient of
 a process's own rows: no communication is needed. Averaged over the W processes, as
 DistributedDataParallel does (`prepare_model` in loop.py), the encoder's gradient is exactly that of
-one process with the whole batch, and so is that of projectors and terms, which work on gathered
+one process with the whole batch, and so is that of projectors and losses, which work on gathered
 rows. The loss itself is not averaged: it is the same in every process.
 
-A term with much computation per row (a discriminator over tokens) takes its own rows out of the
+A loss with much computation per row (a discriminator over tokens) takes its own rows out of the
 gathered embeddings instead (`own_rows`) and averages over the processes at its end (`mean`). Both
 keep the rule above: every process has the complete gradient with respect to the gathered
-embeddings, and the gradient of the term's parameters is correct once averaged.
+embeddings, and the gradient of the loss's parameters is correct once averaged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from opencse.encoder.packing import Packing, use_packed_attention
 from opencse.encoder.prompts import TemplateDenoising
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses import Context, Objective, Processes, Term, TermBuildContext, TermModule
+from opencse.losses import Context, Loss, LossBuildContext, LossModule, Objective, Processes
 from opencse.training.batches import Batch
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class LossHead(nn.Module):
     """The network after the encoder: from sentence vectors to the loss.
 
     Args:
-        projector: Module from sentence vectors to the embeddings of the terms.
-        objective: The weighted sum of terms.
-        modules: Modules of the terms (`Term.module`), by term name; trained, but not exported.
+        projector: Module from sentence vectors to the embeddings of the losses.
+        objective: The weighted sum of losses.
+        modules: Modules of the losses (`Loss.module`), by loss name; trained, but not exported.
         dimensions: Numbers of dimensions at which the objective acts, the largest first; by default
             on whole vectors.
     """
@@ -55,14 +55,14 @@ class LossHead(nn.Module):
         self,
         projector: nn.Module,
         objective: Objective,
-        modules: Mapping[str, TermModule],
+        modules: Mapping[str, LossModule],
         dimensions: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self._dimensions = tuple(dimensions)
         self.projector = projector
         self.objective = objective
-        self.modules_by_term = dict(modules)
+        self.modules_by_loss = dict(modules)
         self.auxiliary = nn.ModuleList(modules.values())
 
     def forward(
@@ -76,7 +76,7 @@ class LossHead(nn.Module):
             step: The optimiser step, from 0.
 
         Returns:
-            The weighted sum of the terms, their unweighted values by name, and their reports.
+            The weighted sum of the losses, their unweighted values by name, and their reports.
         """
         device = vectors.device.type
         autocast = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
@@ -103,7 +103,7 @@ class LossHead(nn.Module):
                 },
                 tokens=batch.tokens,
                 device=vectors.device,
-                modules=self.modules_by_term,
+                modules=self.modules_by_loss,
                 processes=Processes(own_rows, lambda rows: gather_rows(rows.detach()), mean),
                 precision=lambda: torch.autocast(device, autocast[1], enabled=autocast[0]),
             )
@@ -212,19 +212,19 @@ def encode(
     )
 
 
-def term_modules(
-    terms: Sequence[Term],
+def loss_modules(
+    losses: Sequence[Loss],
     encoder: SentenceTransformer,
     projector: nn.Module,
     tokenizer: Any,
     backbone: str,
     seed: int,
     device: torch.device,
-) -> dict[str, TermModule]:
-    """Return the modules of the terms, by term name.
+) -> dict[str, LossModule]:
+    """Return the modules of the losses, by loss name.
 
     Args:
-        terms: The terms.
+        losses: The losses.
         encoder: The encoder with its initial weights.
         projector: The projector after the encoder.
         tokenizer: The tokenizer of the model, without any template.
@@ -233,9 +233,9 @@ def term_modules(
         device: The device of the training steps.
 
     Raises:
-        OpencseError: A term cannot be built with this encoder; the message names it.
+        OpencseError: A loss cannot be built with this encoder; the message names it.
     """
-    build = TermBuildContext(
+    build = LossBuildContext(
         width=encoder.get_embedding_dimension() or 0,
         encoder=encoder,
         projector=projector,
@@ -245,21 +245,21 @@ def term_modules(
         seed=seed,
     )
     modules = {}
-    for term in terms:
+    for loss in losses:
         try:
-            module = term.module(build)
+            module = loss.module(build)
         except (OpencseError, ValueError) as error:
             problem, remedy = getattr(error, "problem", str(error)), getattr(error, "remedy", "")
-            raise OpencseError(f"term '{term.name}': {problem}", remedy) from error
+            raise OpencseError(f"loss '{loss.name}': {problem}", remedy) from error
         if module is not None:
-            modules[term.name] = module
+            modules[loss.name] = module
     return modules
 
 
 def _masked_lm(tokenizer: Any, backbone: str, device: torch.device, name: str) -> nn.Module:
     """Return a masked language model with the vocabulary of the tokenizer; `backbone` names the model of the run."""
     remedy = (
-        "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
+        "Pass a masked language model with the encoder's vocabulary: --set losses.NAME.generator=…"
     )
     try:
         model, own = load_masked_lm(backbone if name == "backbone" else name)
@@ -297,7 +297,7 @@ class _OwnRows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        # `mean` scales the gradient by the number of processes, so that the term's parameters get
+        # `mean` scales the gradient by the number of processes, so that the loss's parameters get
         # theirs.
         return _gathered(gradients[0]) / dist.get_world_size()
 

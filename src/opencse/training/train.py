@@ -40,7 +40,7 @@ from opencse.text.mined.debiased import DebiasedPositives
 from opencse.text.mined.vectors import MinedSpec
 from opencse.training.batches import Assembler, ViewTokens, load_teachers, teacher_vectors
 from opencse.training.loop import TrainingLoop
-from opencse.training.network import LossHead, Network, term_modules
+from opencse.training.network import LossHead, Network, loss_modules
 from opencse.training.session import (
     RunControl,
     TrainingOutcome,
@@ -213,10 +213,10 @@ class _TrainedModel:
             self.scored = type(self.encoder)(modules=modules, device=str(self.encoder.device))
         torch.manual_seed(seed)  # the same initial weights in every process
         projector, tokenizer = build_projector(kind, width), backbone.tokenizer
-        built = term_modules(
-            recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, device
+        built = loss_modules(
+            recipe.losses, self.encoder, projector, tokenizer, backbone.name, seed, device
         )
-        head = LossHead(projector, Objective(recipe.terms), built, recipe.dimensions_within(width))
+        head = LossHead(projector, Objective(recipe.losses), built, recipe.dimensions_within(width))
         self.network = Network(
             self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None
         )
@@ -241,7 +241,7 @@ class _TrainedModel:
         source = TokenSource(view.text, prompt, recipe.columns[view.text], view.window)
         if source not in self.sources:
             self.sources.append(source)
-        read = any(name in term.tokens for term in recipe.terms)
+        read = any(name in loss.tokens for loss in recipe.losses)
         place = self.sources.index(source)
         self.views[name] = ViewTokens(place, frame, budget, view.dropout, view.repetition, read)
 
@@ -377,10 +377,10 @@ def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> d
         "backbone": weights_hash(model.encoder),
     }
     shared |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
-    modules = model.network.head.modules_by_term
+    modules = model.network.head.modules_by_loss
     return shared | {
-        f"model of the term {term}": module.digest
-        for term, module in modules.items()
+        f"model of the loss {loss}": module.digest
+        for loss, module in modules.items()
         if module.digest
     }
 

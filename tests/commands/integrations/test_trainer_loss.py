@@ -98,7 +98,7 @@ def test_recipes_train_and_the_model_is_a_plain_one(folder, tmp_path, recipe: st
     )
 
 
-def test_the_value_is_that_of_the_terms(folder) -> None:
+def test_the_value_is_that_of_the_losses(folder) -> None:
     model = load_encoder(folder, pooling="cls", dropout=0.0).train()
     settings = ["encoder.projector=none", "views.negative.dropout=0.0"]
     loss = opencse.sentence_transformers_loss("hince", model, overrides=settings)
@@ -114,9 +114,9 @@ def test_the_value_is_that_of_the_terms(folder) -> None:
         "negative": vectors["negative"] * there[:, None],
     }
     present = {"anchor": torch.ones(6).bool(), "twin": torch.ones(6).bool(), "negative": there}
-    (term,) = loss.recipe.terms
-    assert isinstance(term, InfoNCELoss)
-    expected = term(embeddings, present=present).value
+    (only,) = loss.recipe.losses
+    assert isinstance(only, InfoNCELoss)
+    expected = only(embeddings, present=present).value
     assert loss(features).item() == pytest.approx(expected.item(), rel=1e-5)
 
 

@@ -22,7 +22,7 @@ from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.schema import Teacher
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
-from opencse.training.network import LossHead, encode, term_modules
+from opencse.training.network import LossHead, encode, loss_modules
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -41,7 +41,7 @@ def sentence_transformers_loss(
 ) -> RecipeLoss:
     """Return the objective of a recipe as a loss for `SentenceTransformerTrainer`.
 
-    Only the views, terms, teachers and projector of the recipe are used; optimiser, schedule, batch
+    Only the views, losses, teachers and projector of the recipe are used; optimiser, schedule, batch
     size and maximum length are the trainer's. Example:
 
     ```python
@@ -58,7 +58,7 @@ def sentence_transformers_loss(
         model: The encoder to train; its own pooling is kept.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
-        backbone: Path or name of the model, for terms that load it again (a generator called
+        backbone: Path or name of the model, for losses that load it again (a generator called
             `backbone`).
 
     Raises:
@@ -79,7 +79,7 @@ class RecipeLoss(nn.Module):
         recipe: The resolved recipe.
         columns: Text columns that the dataset must have, in this order: the trainer passes them on
             without names.
-        reports: Values that the terms reported in the last step.
+        reports: Values that the losses reported in the last step.
     """
 
     def __init__(self, recipe: Recipe, model: SentenceTransformer, backbone: str | Path) -> None:
@@ -105,17 +105,17 @@ class RecipeLoss(nn.Module):
             width = model.get_embedding_dimension() or 0
             projector = build_projector(recipe.encoder.projector, width)
             seed, device = recipe.training.seed, model.device
-            modules = term_modules(
-                recipe.terms, model, projector, model.tokenizer, str(backbone), seed, device
+            modules = loss_modules(
+                recipe.losses, model, projector, model.tokenizer, str(backbone), seed, device
             )
         self.head = LossHead(
-            projector, Objective(recipe.terms), modules, recipe.dimensions_within(width)
+            projector, Objective(recipe.losses), modules, recipe.dimensions_within(width)
         ).to(model.device)
 
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
     ) -> Tensor:
-        """Return the weighted sum of the recipe's terms over the global batch.
+        """Return the weighted sum of the recipe's losses over the global batch.
 
         Args:
             sentence_features: Token ids and attention mask of each column, in the order of
@@ -187,7 +187,7 @@ class RecipeLoss(nn.Module):
             if len(at):
                 group = ids[at.to(ids.device)], mask[at.to(ids.device)], None
                 passes.append(EncoderPass(view.dropout, [group], at + v * rows, lengths[at]))
-            if any(name in term.tokens for term in self.recipe.terms):
+            if any(name in loss.tokens for loss in self.recipe.losses):
                 tokens[name] = ids.cpu(), mask.cpu() * valid[:, None]
         teachers = {
             name: {v: self._teachers[name](columns[views[v].text], present[v]) for v in its_views}

@@ -232,7 +232,7 @@ class TopicQuestion(GrammarView):
     """Ask a short question about one thing that the sentence mentions.
 
     The sentence need not answer it. Such questions show a model in training where real ones lie, so
-    that terms that preserve similarities hold them there: `question` keeps nearly all words of its
+    that losses that preserve similarities hold them there: `question` keeps nearly all words of its
     statement, people do not. Null if the sentence mentions nothing by a noun.
 
     Example:
