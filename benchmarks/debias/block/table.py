@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from frames import Row, contexts_of, frame_rows, read_frames
+from kinds import Writer
 from rapidfuzz.distance import Indel
 from rows import antonyms, patterns
 
@@ -168,6 +169,7 @@ def main() -> None:
     parser.add_argument("--plain", type=Path)
     parser.add_argument("--articles", type=Path)
     parser.add_argument("--rows", type=int, default=75_000, help="of the plain sentences")
+    parser.add_argument("--kinds", type=int, default=0, help="trials of each kind in kinds.py")
     parser.add_argument("--patterns", type=int, default=9_000, help="size of `patterns` in rows.py")
     parser.add_argument(
         "--write-translated", action="store_true", help="write the sentences to rewrite to OUT"
@@ -205,6 +207,11 @@ def main() -> None:
     for frame in frames:
         source = next(numbers)
         rows += [(part, source, row) for part, row in frame_rows(frame, R, contexts)]
+    writer = Writer(seed=5)
+    for kind in writer.kinds:
+        # Rows of one kind may oppose each other, so that they are never negatives.
+        source = next(numbers)
+        rows += [(f"kind_{kind}", source, row) for row in writer.write(kind, options.kinds)]
     rows += [("plain", next(numbers), {"text": text}) for text in plain]
     if options.articles:
         first = next(numbers)  # neighbours overlap, so that four at a time are of one source
