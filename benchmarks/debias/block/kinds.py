@@ -90,6 +90,12 @@ FIND = (
     "best {x}",
 )
 
+LINKED = (
+    *("that ", "who ", "to ", "on ", "for ", "with", "in ", "of "),
+    *("by ", "at ", "as ", "free ", "about ", "run "),
+)
+"""How an explanation begins that follows its noun without a comma."""
+
 
 class Writer:
     """Writes rows of each kind.
@@ -345,9 +351,7 @@ class Writer:
             for part in explained.split(", "):
                 if is_group:
                     phrases.append(f"{noun} for {part}")
-                elif part.startswith(("that ", "who ", "to ", "on ", "for ", "with", "in ")):
-                    phrases.append(f"{noun} {part}")
-                elif part.startswith(("of ", "by ", "at ", "as ", "free ", "about ", "run ")):
+                elif part.startswith(LINKED):
                     phrases.append(f"{noun} {part}")
                 else:
                     phrases.append(f"{noun}, {part}")

@@ -13,7 +13,9 @@ With `--small`, the copied layers stay as they are, and are read once: a step th
 parts alone, a fifth of a second on two cores of a CPU.
 
 OUT is the block: a running average of the weights. It is written when the time is over, and with
-`--save-every` on the way, as OUT-1, OUT-2 and so on; ship.py measures its strength. Made for a GPU: on an H100 a step of 4,000 texts takes a tenth of a second.
+`--save-every` on the way, as OUT-1, OUT-2 and so on; ship.py measures its strength.
+
+Made for a GPU: on an H100 a step of 4,000 texts takes a tenth of a second.
 It runs on a CPU, too.
 """
 
