@@ -35,8 +35,9 @@ import torch
 from measures import Measures, cranfield, write_table
 
 from opencse.debias.meaning_block import MeaningBlock, as_query, upgrade
+from opencse.debias.shipped import append_block
 from opencse.encoder import load_encoder
-from opencse.encoder.backbone import Backbone, append_block
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation.task import Encode, evaluate_tasks
 

@@ -17,8 +17,8 @@ import sys
 import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
+from opencse.debias.shipped import same_tokens
 from opencse.encoder import load_encoder
-from opencse.encoder.backbone import same_tokens
 
 
 def main(out: str, mpnet: str | None = None) -> None:

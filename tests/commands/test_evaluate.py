@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import opencse
 from opencse.commands.main import app as APP
 from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.shipped import append_block
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import append_block
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences

@@ -18,11 +18,12 @@ from sentence_transformers import SentenceTransformer
 import opencse
 from opencse.commands.options import RunOptions
 from opencse.commands.train import resolve_recipe
+from opencse.debias import shipped as shipped_module
 from opencse.debias.meaning_block import MeaningBlock, block_of
+from opencse.debias.shipped import append_block, trained_block
 from opencse.debias.strength import StrengthCurve
-from opencse.encoder import backbone as backbone_module
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import Backbone, append_block, weights_hash
+from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.recipes.load import RecipeFile
 from opencse.text.views.builder import read_header
@@ -263,7 +264,7 @@ teachers = ["same"]
 def read(monkeypatch) -> Counter[str]:
     """How often each recipe and each model of a `Backbone` was read."""
     counts: Counter[str] = Counter()
-    open_model, read_recipe = backbone_module.open_model, RecipeFile.read.__func__
+    open_model, read_recipe = shipped_module.open_model, RecipeFile.read.__func__
 
     def counted(name, *args, **options):
         counts[str(name)] += 1
@@ -273,7 +274,7 @@ def read(monkeypatch) -> Counter[str]:
         counts[str(name)] += 1
         return read_recipe(cls, name)
 
-    monkeypatch.setattr(backbone_module, "open_model", counted)
+    monkeypatch.setattr(shipped_module, "open_model", counted)
     monkeypatch.setattr(RecipeFile, "read", classmethod(counted_recipe))
     return counts
 
@@ -380,7 +381,7 @@ def shipped(tmp_path, known_model, monkeypatch):
     model = load_encoder(known_model, device="cpu")
     folder = tmp_path / "blocks" / "tiny"
     folder.mkdir(parents=True)
-    key = backbone_module.block_key(model)
+    key = shipped_module.block_key(model)
     torch.manual_seed(0)
     MeaningBlock.beside(model, code=3, inner=5, hidden=7, code_hidden=4).save(str(folder))
     measured = {
@@ -390,8 +391,8 @@ def shipped(tmp_path, known_model, monkeypatch):
         "rows": 7,
         "curve": asdict(CURVE),
     }
-    (folder / backbone_module.MEASURED).write_text(json.dumps(measured))
-    monkeypatch.setattr(backbone_module, "BLOCKS", tmp_path / "blocks")
+    (folder / shipped_module.MEASURED).write_text(json.dumps(measured))
+    monkeypatch.setattr(shipped_module, "BLOCKS", tmp_path / "blocks")
 
 
 @pytest.mark.usefixtures("shipped")
@@ -435,7 +436,7 @@ def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, know
     block.strength = 1.0
     vectors = model.encode(TWO_TEXTS)
     assert vectors.shape == (2, 48 + 32)
-    append_block(reader, MeaningBlock.load(str(backbone_module.BLOCKS / "tiny")))
+    append_block(reader, MeaningBlock.load(str(shipped_module.BLOCKS / "tiny")))
     reader[-1].strength = 1.0
     np.testing.assert_allclose(vectors[:, 48:], reader.encode(TWO_TEXTS)[:, 32:], atol=1e-3)
     small = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32"]
@@ -464,7 +465,7 @@ def test_a_block_reads_the_english_text_of_a_model_with_other_tokens(tmp_path, k
     model, reader = (
         load_encoder(path, device="cpu") for path in (tmp_path / "out" / "model", known_model)
     )
-    append_block(reader, MeaningBlock.load(str(backbone_module.BLOCKS / "tiny")))
+    append_block(reader, MeaningBlock.load(str(shipped_module.BLOCKS / "tiny")))
     reader[-1].strength = model[-1].strength = 1.0
     np.testing.assert_allclose(
         model.encode(TWO_TEXTS)[:, 32:], reader.encode(TWO_TEXTS)[:, 32:], atol=1e-3
@@ -479,7 +480,8 @@ def test_a_block_reads_the_english_text_of_a_model_with_other_tokens(tmp_path, k
     for texts, comes in ((SENTENCES.splitlines(), True), (german, False)):
         backbone = Backbone(options.backbone)
         recipe = resolve_recipe(options, backbone, ["text"], texts)
-        assert (backbone.block is not None, recipe.block.copy_lr == 0) == (comes, comes)
+        block = trained_block(backbone, english=comes)
+        assert (block is not None, recipe.block.copy_lr == 0) == (comes, comes)
 
 
 @pytest.mark.usefixtures("shipped")
@@ -541,7 +543,7 @@ def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
     assert result.run.recipe.optimizer.lr == pytest.approx(4e-5), (
         "that for a block that was trained before"
     )
-    before = MeaningBlock.load(str(backbone_module.BLOCKS / "tiny")).state_dict()
+    before = MeaningBlock.load(str(shipped_module.BLOCKS / "tiny")).state_dict()
     changed = {
         name.split(".")[0]
         for name, tensor in block.state_dict().items()

@@ -19,8 +19,9 @@ from opencse.debias.meaning_block import (
     similarity_of,
     upgrade,
 )
+from opencse.debias.shipped import append_block, both_tokenizers, same_tokens
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import append_block, both_tokenizers, same_tokens, weights_hash
+from opencse.encoder.backbone import weights_hash
 from opencse.encoder.embedder import Embedder
 from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch

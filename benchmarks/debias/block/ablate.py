@@ -31,7 +31,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from measures import MEASURES, cell, complaints
 
 from opencse.debias.meaning_block import MeaningBlock
-from opencse.encoder.backbone import BLOCKS
+from opencse.debias.shipped import BLOCKS
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
 from opencse.evaluation.written_sets import load_development, load_guard
 

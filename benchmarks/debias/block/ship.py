@@ -17,9 +17,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.shipped import BLOCKS, MEASURED, append_block, block_key
 from opencse.debias.strength import find_strength
 from opencse.encoder import load_encoder
-from opencse.encoder.backbone import BLOCKS, MEASURED, append_block, block_key
 from opencse.evaluation.measures import TaskScores
 from opencse.evaluation.written_sets import load_development, load_guard
 from opencse.foundation.measure import Measures

@@ -35,9 +35,10 @@ from opencse.commands.train import (
     training_line,
 )
 from opencse.debias.meaning_block import similarity_of
+from opencse.debias.shipped import MEASURED, append_block, shipped_block
 from opencse.debias.strength import StrengthCurve, find_strength
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import MEASURED, Backbone, append_block, shipped_block, weights_hash
+from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.measures import TaskScores

@@ -11,6 +11,7 @@ from rich.text import Text
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import TrainCommand, TrainOptions
 from opencse.commands.run_groups import parse_seeds, seed_folders
+from opencse.debias.shipped import trained_block
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
@@ -119,7 +120,7 @@ def resolve_recipe(
     paraphrases: Path | None = None,
 ) -> Recipe:
     """Return the recipe that the user asked for, resolved for a backbone and a corpus with some columns and texts."""
-    backbone.english = likely_language(texts) in ("en", None)
+    english = likely_language(texts) in ("en", None)
     if isinstance(options.recipe, Recipe):
         return options.recipe
     recipe = recipe_for_corpus(
@@ -129,7 +130,7 @@ def resolve_recipe(
         variant=options.variant,
         overrides=options.settings,
         paraphrases=paraphrases,
-        trained_block=lambda: backbone.block is not None,
+        trained_block=lambda: trained_block(backbone, english=english) is not None,
     )
     if recipe.encoder.lora is not None:
         imported("peft", "lora")  # fails now, not after the text is built

@@ -14,9 +14,10 @@ from accelerate.utils import set_seed
 
 from opencse.debias.meaning_block import MeaningBlock, block_of
 from opencse.debias.same_width import append_projection, fit_projection
+from opencse.debias.shipped import append_block, trained_block
 from opencse.debias.strength import find_strength, standardise_block
 from opencse.encoder import save_encoder
-from opencse.encoder.backbone import Backbone, append_block, weights_hash
+from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.encoder.device import join_processes
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.embedder import cut_note
@@ -107,7 +108,8 @@ def train_encoder(
                 "Choose a multiple.",
             )
         recipe = replace(recipe, training=session.settle(recipe.training, backbone))
-        model = _TrainedModel(recipe, backbone, session.device)
+        english = likely_language(corpus.first_texts(ENOUGH_TEXTS)) in ("en", None)
+        model = _TrainedModel(recipe, backbone, session.device, english)
         text = _TrainingText(recipe, corpus, backbone, model, session)
         fingerprint = _fingerprint(recipe, model, text)
         if (outcome := session.finished(fingerprint)) is not None:
@@ -163,7 +165,9 @@ class _TrainedModel:
 
     new_block = False  # whether the encoder has a meaning block that was not trained before
 
-    def __init__(self, recipe: Recipe, backbone: Backbone, device: torch.device) -> None:
+    def __init__(
+        self, recipe: Recipe, backbone: Backbone, device: torch.device, english: bool
+    ) -> None:
         settings, seed = recipe.encoder, recipe.training.seed
         set_seed(seed)
         backbone.seed = seed
@@ -174,7 +178,7 @@ class _TrainedModel:
             self.adapter = add_lora(transformer.auto_model, **vars(settings.lora))
         check_dropout(recipe.used_views, self.encoder, backbone)
         if recipe.block is not None:
-            self._prepare_block(recipe.block, backbone)
+            self._prepare_block(recipe.block, backbone, english)
         width, kind = self.encoder.get_embedding_dimension() or 0, settings.projector
         if settings.keep_projector:
             self.encoder.append(exported_projector(width).to(self.encoder.device))
@@ -245,12 +249,13 @@ class _TrainedModel:
         place = self.sources.index(source)
         self.views[name] = ViewTokens(place, frame, budget, view.dropout, view.repetition, read)
 
-    def _prepare_block(self, settings: Block, backbone: Backbone) -> None:
+    def _prepare_block(self, settings: Block, backbone: Backbone, english: bool) -> None:
         """Let the encoder have a meaning block, a trained one if the backbone has one, and freeze the rest."""
         block = block_of(self.encoder)
         if block is None:
-            self.new_block = backbone.block is None
-            block = copy.deepcopy(backbone.block) or MeaningBlock.beside(self.encoder)
+            trained = trained_block(backbone, english=english)
+            self.new_block = trained is None
+            block = copy.deepcopy(trained) or MeaningBlock.beside(self.encoder)
             append_block(self.encoder, block)
         if self.encoder[-1] is not block:
             raise OpencseError(

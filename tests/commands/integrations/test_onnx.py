@@ -15,8 +15,8 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from opencse.commands.integrations.onnx import OnnxEncoder, _linear_of_scaled_rows, export_onnx
 from opencse.commands.main import main
 from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.shipped import append_block
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import append_block
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
