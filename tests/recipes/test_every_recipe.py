@@ -182,7 +182,7 @@ def prepared_run(
 @pytest.mark.parametrize("name", PACKED)
 def test_no_step_waits_for_the_device(tmp_path, backbone, name: str) -> None:
     prepared = prepared_run(tmp_path, backbone, name)
-    assert all(packing for *_, packing in prepared.assembler([0, 1, 2]).passes[0].groups)
+    assert all(packing for *_, packing in prepared.collator([0, 1, 2]).passes[0].groups)
     train_on_meta(prepared)
 
 

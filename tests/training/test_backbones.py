@@ -157,7 +157,7 @@ def test_an_instruction_is_read_in_training_too(tmp_path) -> None:
     folder, seen = backbone(tmp_path, "qwen3"), {}
 
     def look(self):
-        batch = self.assembler([0, 1, 2, 3])
+        batch = self.collator([0, 1, 2, 3])
         self.network.eval()
         seen["vectors"] = encode(self.network.encoder, batch)[0].detach().numpy()
         raise KeyboardInterrupt

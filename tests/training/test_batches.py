@@ -19,7 +19,7 @@ from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.text.corpus import Corpus
 from opencse.training.batches import (
-    Assembler,
+    Collator,
     BatchSampler,
     ViewTokens,
     _with_repetitions,
@@ -65,14 +65,14 @@ def test_short_texts_stay_and_long_ones_gain_nine_tokens_at_most(length: int, mo
 
 
 def test_rows_are_padded_to_the_longest_and_padding_is_masked() -> None:
-    batch = Assembler(Store(3, 5), {"anchor": ViewTokens(0, FRAME, 4, None)}, 0)([0, 1])
+    batch = Collator(Store(3, 5), {"anchor": ViewTokens(0, FRAME, 4, None)}, 0)([0, 1])
     ((ids, mask, _),) = batch.passes[0].groups
     assert ids.tolist() == [[101, 1, 2, 3, 102, 0], [101, 1, 2, 3, 4, 102]]
     assert mask.tolist() == [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1]]
 
 
 def test_rows_in_groups_of_similar_length_keep_their_slots() -> None:
-    batch = Assembler(
+    batch = Collator(
         Store(3, 30, 4, 29, 30), {"anchor": ViewTokens(0, FRAME, 40, None)}, 0, budget=70
     )(range(5))
     (part,) = batch.passes

@@ -41,7 +41,7 @@ from opencse.losses import (
     TwoWayMarginLoss,
 )
 from opencse.losses import replaced_tokens as module
-from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.batches import Collator, ViewTokens
 from opencse.training.network import LossHead, Network
 from tests.tiny import tiny_bert
 from tests.training.helpers import metrics, token_store, weights, write_corpus
@@ -138,7 +138,7 @@ def gradients(
     }
     share = 16 // world
     store = token_store(folder, tuple(VIEWS), encoder)
-    batch = Assembler(store, views, 0, 64, teachers if any(t.teachers for t in losses) else None)
+    batch = Collator(store, views, 0, 64, teachers if any(t.teachers for t in losses) else None)
     part = batch(range(rank * share, (rank + 1) * share))
     model = DistributedDataParallel(network) if world > 1 else network
     optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)

@@ -22,7 +22,7 @@ from opencse.encoder.prompts import Frame
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, InfoNCELoss, Objective, TwoWayMarginLoss
 from opencse.recipes import load_recipe
-from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.batches import Collator, ViewTokens
 from opencse.training.network import LossHead, Network
 from tests.losses.cases import CASES, ROWS, TEACHERS
 from tests.losses.checks import draw
@@ -72,7 +72,7 @@ def step(
         .to(torch.float32 if dropout else torch.float64)
         .train()
     )
-    batch = Assembler(store, views, 0, None, micro_batch=micro_batch)(range(16))
+    batch = Collator(store, views, 0, None, micro_batch=micro_batch)(range(16))
     if micro_batch:
         assert max(len(ids) for part in batch.passes for ids, *_ in part.groups) == micro_batch
     torch.manual_seed(1)

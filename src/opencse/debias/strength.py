@@ -125,7 +125,7 @@ _READ_BATCHES = 40  # by which what a new block reads is standardised
 
 def standardise_block(
     network: Network,
-    assembler: Callable[[Any], Batch],
+    collator: Callable[[Any], Batch],
     rows: int,
     recipe: Recipe,
     *,
@@ -135,7 +135,7 @@ def standardise_block(
 
     Args:
         network: The network, on its device.
-        assembler: Makes a batch of row numbers.
+        collator: Makes a batch of row numbers.
         rows: Number of training rows.
         recipe: The recipe.
         show: Show progress.
@@ -149,7 +149,7 @@ def standardise_block(
     phase = Phase("reading for the block", total=batches, unit="batches", show=show)
     with torch.no_grad(), autocast(recipe.training.precision, device), phase:
         for step in range(batches):
-            batch = assembler(sampler.batch(step))
+            batch = collator(sampler.batch(step))
             for ids, mask, _ in chain.from_iterable(part.groups for part in batch.passes):
                 features: Any = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
                 for module in list(network.encoder.children())[:-1]:

@@ -147,7 +147,7 @@ class Batch:
         return replace(self, passes=passes, teachers=teachers)
 
 
-class Assembler:
+class Collator:
     """Builder of batches from a token store.
 
     Args:

@@ -46,7 +46,7 @@ class TrainingLoop:
 
     Args:
         network: The network to train.
-        assembler: Returns the batch of some row numbers.
+        collator: Returns the batch of some row numbers.
         rows: Number of training rows.
         recipe: The recipe.
         measures: What is measured of the encoder, started with it; only the main process asks for
@@ -57,15 +57,15 @@ class TrainingLoop:
     def __init__(
         self,
         network: Network,
-        assembler: Callable[[Any], Any],
+        collator: Callable[[Any], Any],
         rows: int,
         recipe: Recipe,
         measures: Measures,
         session: TrainingSession,
     ) -> None:
-        self.network, self.assembler, self.recipe, self.measures = (
+        self.network, self.collator, self.recipe, self.measures = (
             network,
-            assembler,
+            collator,
             recipe,
             measures,
         )
@@ -198,7 +198,7 @@ class TrainingLoop:
         )
         rows = self.sampler.batch(state.step)
         share, rank = len(rows) // self.accelerator.num_processes, self.accelerator.process_index
-        batch = self.assembler(rows[rank * share : (rank + 1) * share]).to(device)
+        batch = self.collator(rows[rank * share : (rank + 1) * share]).to(device)
         with autocast(precision, device):
             loss, values, reports = self.model(batch, state.step)
         self.scaler.scale(loss).backward()
@@ -327,7 +327,7 @@ class TrainingLoop:
             if name not in weights
         }
         with same_random_state(self.accelerator.device):
-            batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
+            batch = self.collator(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
             loss, _, _ = self.network(batch)
             loss.backward()

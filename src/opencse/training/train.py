@@ -39,7 +39,7 @@ from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS
 from opencse.text.mined.debiased import DebiasedPositives
 from opencse.text.mined.vectors import MinedSpec
-from opencse.training.batches import Assembler, ViewTokens, load_teachers, teacher_vectors
+from opencse.training.batches import Collator, ViewTokens, load_teachers, teacher_vectors
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import LossHead, Network, loss_modules
 from opencse.training.session import (
@@ -127,13 +127,13 @@ def train_encoder(
         )  # dropout and masks differ between processes
         network = model.network.to(session.device)
         measures.start(model.scored)
-        assembler = text.assembler(model, session.on_cpu)
+        collator = text.collator(model, session.on_cpu)
         if model.new_block:
             with timed("reading for the block"):
                 standardise_block(
-                    model.network, assembler, text.store.rows, recipe, show=session.progress
+                    model.network, collator, text.store.rows, recipe, show=session.progress
                 )
-        loop = TrainingLoop(network, assembler, text.store.rows, recipe, measures, session)
+        loop = TrainingLoop(network, collator, text.store.rows, recipe, measures, session)
         with timed("training steps"):
             outcome = loop.run()
         if session.main:
@@ -324,9 +324,9 @@ class _TrainingText:
                 passed, (low, high) = self.store.present(self._views[name].source), view.window
                 yield f"{passed} of {self.store.rows} rows have a {name} with a match error rate of {low} to {high}"
 
-    def assembler(self, model: _TrainedModel, on_cpu: bool) -> Assembler:
+    def collator(self, model: _TrainedModel, on_cpu: bool) -> Collator:
         """Return the builder of batches."""
-        return Assembler(
+        return Collator(
             self.store,
             model.views,
             model.encoder.tokenizer.pad_token_id or 0,

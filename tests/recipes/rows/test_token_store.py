@@ -13,7 +13,7 @@ from opencse.encoder.prompts import Frame
 from opencse.foundation.cache import cache_root
 from opencse.recipes.rows.token_store import TokenSource, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.training.batches import Assembler, BatchSampler, ViewTokens
+from opencse.training.batches import Collator, BatchSampler, ViewTokens
 from tests.tiny import tiny_bert
 
 TEXTS = ["the cat sits", None, "a dog", "", "word " * 5000, "no"]
@@ -138,7 +138,7 @@ def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, budget) ->
         "twin": ViewTokens(0, frame, 10, None),
         "negative": ViewTokens(1, frame, 4, 0.2),
     }
-    batch = Assembler(store, views, 0, budget)([3, 0, 2])
+    batch = Collator(store, views, 0, budget)([3, 0, 2])
     assert [p.dropout for p in batch.passes] == [None, 0.2]
     found: dict[int, list[int]] = {}
     for part in batch.passes:
