@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opencse.debias.strength import find_strength
-from opencse.foundation.measure import Measures
+from opencse.foundation.evaluator import Measures
 
 
 class Given:

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from opencse.encoder.backbone import Backbone
-from opencse.foundation.measure import Measure, Measures
+from opencse.foundation.evaluator import Measure, Measures
 from opencse.losses import Loss, LossOutput
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store

@@ -19,8 +19,8 @@ from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.text.corpus import Corpus
 from opencse.training.batches import (
-    Collator,
     BatchSampler,
+    Collator,
     ViewTokens,
     _with_repetitions,
     load_teachers,

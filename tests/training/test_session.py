@@ -11,7 +11,7 @@ import torch
 from opencse.encoder import device
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.measure import UNMEASURED
+from opencse.foundation.evaluator import UNMEASURED
 from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus

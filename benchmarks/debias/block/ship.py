@@ -20,9 +20,9 @@ from opencse.debias.meaning_block import MeaningBlock
 from opencse.debias.shipped import BLOCKS, MEASURED, append_block, block_key
 from opencse.debias.strength import find_strength
 from opencse.encoder import load_encoder
-from opencse.evaluation.measures import TaskScores
+from opencse.evaluation.evaluators import TaskScores
 from opencse.evaluation.written_sets import load_development, load_guard
-from opencse.foundation.measure import Measures
+from opencse.foundation.evaluator import Measures
 from opencse.recipes import load_recipe
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -41,13 +41,13 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, TaskResult
-from opencse.evaluation.measures import TaskScores
+from opencse.evaluation.evaluators import TaskScores
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.sts import development_sets
 from opencse.evaluation.task import Results
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.evaluator import Measures
 from opencse.foundation.files import locked, write_json, write_text
-from opencse.foundation.measure import Measures
 from opencse.foundation.numbers import check_minutes, few_sentences
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import Cell, Number, Table, show

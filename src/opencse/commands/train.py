@@ -14,11 +14,11 @@ from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.debias.shipped import trained_block
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
-from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
+from opencse.evaluation.evaluators import PairGeometry, TaskScores, TrainingGeometry
 from opencse.evaluation.sts import development_sets
 from opencse.evaluation.written_sets import load_development, load_guard
 from opencse.foundation.errors import OpencseError, imported
-from opencse.foundation.measure import Measures
+from opencse.foundation.evaluator import Measures
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe

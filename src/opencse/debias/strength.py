@@ -17,7 +17,7 @@ from torch import Tensor
 
 from opencse.debias.meaning_block import MeaningBlock, block_of, rescale
 from opencse.encoder.device import autocast
-from opencse.foundation.measure import Measures, VectorMeasure
+from opencse.foundation.evaluator import Measures, VectorMeasure
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.result_table import Cell, Number, Table
 from opencse.recipes import Recipe

@@ -13,8 +13,8 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
+from opencse.evaluation.evaluators import GeometryTask
 from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, load_labelled
-from opencse.evaluation.measures import GeometryTask
 from opencse.evaluation.retrieval import RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.sts import STS_TASKS, load_sts
 from opencse.evaluation.task import Results, Task, TextVariant, find_folder

@@ -19,8 +19,8 @@ import torch
 from opencse.debias.meaning_block import block_of
 from opencse.encoder.device import autocast, same_random_state
 from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.foundation.evaluator import Measures
 from opencse.foundation.files import write_text
-from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Phase, about, timed
 from opencse.recipes import Recipe
 from opencse.recipes.settings import Block, Optimizer, Schedule

@@ -26,8 +26,8 @@ from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
 from opencse.foundation.cache import key_hash
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.evaluator import Measures
 from opencse.foundation.files import locked
-from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
 from opencse.recipes import Recipe, dump_recipe, load_recipe

@@ -13,7 +13,7 @@ from opencse.encoder.prompts import Frame
 from opencse.foundation.cache import cache_root
 from opencse.recipes.rows.token_store import TokenSource, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.training.batches import Collator, BatchSampler, ViewTokens
+from opencse.training.batches import BatchSampler, Collator, ViewTokens
 from tests.tiny import tiny_bert
 
 TEXTS = ["the cat sits", None, "a dog", "", "word " * 5000, "no"]

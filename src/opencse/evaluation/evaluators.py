@@ -1,4 +1,4 @@
-"""Geometry of vectors, and measures of an encoder that trains (`opencse.foundation.measure`)."""
+"""Geometry of vectors, and measures of an encoder that trains (`opencse.foundation.evaluator`)."""
 
 from __future__ import annotations
 

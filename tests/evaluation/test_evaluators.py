@@ -13,9 +13,9 @@ import torch
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import ScoredPairs, evaluate_tasks
-from opencse.evaluation.measures import GeometryTask, PairGeometry, TaskScores, TrainingGeometry
+from opencse.evaluation.evaluators import GeometryTask, PairGeometry, TaskScores, TrainingGeometry
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.measure import Measures
+from opencse.foundation.evaluator import Measures
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
 
@@ -140,7 +140,7 @@ def test_geometry_enters_no_average_and_its_blocks_change_nothing(monkeypatch):
         "the correlation is that of STS"
     )
     before = evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics
-    monkeypatch.setattr("opencse.evaluation.measures._BLOCK", 4)
+    monkeypatch.setattr("opencse.evaluation.evaluators._BLOCK", 4)
     assert evaluate_tasks(encode, [GeometryTask(pairs=PAIRS)]).results[0].metrics == pytest.approx(
         before
     )
