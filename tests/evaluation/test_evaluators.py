@@ -1,4 +1,4 @@
-"""Measures of an encoder that trains, and geometry written out."""
+"""Evaluators of an encoder that trains, and geometry written out."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ import torch
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import ScoredPairs, evaluate_tasks
-from opencse.evaluation.evaluators import GeometryTask, PairGeometry, TaskScores, TrainingGeometry
+from opencse.evaluation.evaluators import (
+    GeometryTask,
+    PairGeometry,
+    TaskEvaluator,
+    TrainingGeometry,
+)
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evaluator import Measures
+from opencse.foundation.evaluator import Evaluators
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
 
@@ -44,8 +49,8 @@ def encoder(tmp_path):
 def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(
     encoder, monkeypatch
 ) -> None:
-    measures = Measures(development=TaskScores(SETS, "fp32"))
-    measures.start(encoder)
+    evaluators = Evaluators(development=TaskEvaluator(SETS, "fp32"))
+    evaluators.start(encoder)
     sizes, encode = [], Embedder.encode
     for _ in range(2):
         expected = evaluate_tasks(Embedder(encoder), SETS)
@@ -55,10 +60,10 @@ def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(
                 "encode",
                 lambda self, texts: sizes.append(len(texts.texts)) or encode(self, texts),
             )
-            assert measures.development.scores() == {
+            assert evaluators.development.scores() == {
                 each.task: each.score for each in expected.results
             }
-        assert measures.development_score() == expected.average
+        assert evaluators.development_score() == expected.average
         for parameter in encoder.parameters():
             parameter.data.normal_()
     assert sizes == [len({*FIRST, *SECOND})] * 2, "the texts of all tasks are encoded once"
@@ -68,7 +73,7 @@ def test_an_undefined_score_is_an_error_of_development_and_left_out_of_what_is_w
     encoder,
 ) -> None:
     constant = pairs("constant", [2.0] * 5)
-    development = TaskScores([constant], "fp32")
+    development = TaskEvaluator([constant], "fp32")
     development.start(encoder)
     with pytest.raises(OpencseError, match="constant: the development score is undefined"):
         development.scores()
@@ -93,18 +98,18 @@ def test_the_geometry_of_training_sentences_leaves_the_training_as_it_was(
 ) -> None:
     path = Path(tmp_path) / "corpus.txt"
     path.write_text("\n".join(FIRST))
-    measure = TrainingGeometry(Corpus(path))
-    measure.start(encoder)
+    evaluator = TrainingGeometry(Corpus(path))
+    evaluator.start(encoder)
     monkeypatch.setattr(
         torch.cuda, "device_count", lambda: 2
     )  # none of which is used, so none is asked for its state
     for mode in (True, False):
         encoder.train(mode)
         before = torch.get_rng_state()
-        found = measure.scores()
+        found = evaluator.scores()
         assert torch.equal(torch.get_rng_state(), before)
         assert encoder.training == mode
-        assert found == measure.scores(), "the masks of dropout are those of a fixed seed"
+        assert found == evaluator.scores(), "the masks of dropout are those of a fixed seed"
         assert found["training alignment"] > 0 > found["training uniformity"]
 
 

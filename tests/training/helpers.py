@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from opencse.encoder.backbone import Backbone
-from opencse.foundation.evaluator import Measure, Measures
+from opencse.foundation.evaluator import Evaluator, Evaluators
 from opencse.losses import Loss, LossOutput
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store
@@ -66,7 +66,7 @@ def run(
     *settings: str,
     recipe: str | Recipe = "simcse",
     variant: str = "sound",
-    dev: Measure | None = None,
+    dev: Evaluator | None = None,
     **options: Any,
 ) -> TrainingRun:
     """Train for a few steps in fp32 on batches of 8."""
@@ -83,7 +83,7 @@ def run(
             recipe, family=model.family, variant=variant, overrides=[*base, *settings]
         )
     control = RunControl(folder=Path(out), progress=False, **options)
-    return train_encoder(recipe, Corpus(corpus), model, Measures(development=dev), control)
+    return train_encoder(recipe, Corpus(corpus), model, Evaluators(development=dev), control)
 
 
 def weights(run_folder: Path) -> dict[str, Any]:

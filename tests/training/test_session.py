@@ -11,7 +11,7 @@ import torch
 from opencse.encoder import device
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evaluator import UNMEASURED
+from opencse.foundation.evaluator import NO_EVALUATORS
 from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
@@ -70,7 +70,7 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(
 
     def train(folder, **options):
         control = RunControl(folder=folder, progress=False, **options)
-        return train_encoder(recipe, Corpus(corpus), backbone, UNMEASURED, control)
+        return train_encoder(recipe, Corpus(corpus), backbone, NO_EVALUATORS, control)
 
     machine(monkeypatch, first)
     whole = train(tmp_path / "whole")
@@ -101,7 +101,7 @@ def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
 
     monkeypatch.setattr(training, "train_encoder", trained)
     training.train_first_stages(
-        recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path)
+        recipe, recipe.build, "corpus", None, NO_EVALUATORS, RunControl(folder=tmp_path)
     )
     assert seen == ["fp32"]
 

@@ -20,9 +20,9 @@ from opencse.debias.meaning_block import MeaningBlock
 from opencse.debias.shipped import BLOCKS, MEASURED, append_block, block_key
 from opencse.debias.strength import find_strength
 from opencse.encoder import load_encoder
-from opencse.evaluation.evaluators import TaskScores
+from opencse.evaluation.evaluators import TaskEvaluator
 from opencse.evaluation.written_sets import load_development, load_guard
-from opencse.foundation.evaluator import Measures
+from opencse.foundation.evaluator import Evaluators
 from opencse.recipes import load_recipe
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -60,11 +60,12 @@ def main() -> None:
     model = load_encoder(options.backbone, device="cpu").eval()
     key, block = block_key(model), mean_block(options.blocks)
     append_block(model, block)
-    measures = Measures(
-        guards=TaskScores(load_guard(), "bf16"), meaning=TaskScores(load_development(), "bf16")
+    evaluators = Evaluators(
+        guards=TaskEvaluator(load_guard(), "bf16"),
+        meaning=TaskEvaluator(load_development(), "bf16"),
     )
-    measures.start(model)
-    curve = find_strength(block, measures, settings.tolerance)
+    evaluators.start(model)
+    curve = find_strength(block, evaluators, settings.tolerance)
     folder = BLOCKS / options.backbone
     folder.mkdir(parents=True, exist_ok=True)
     block.save(str(folder))

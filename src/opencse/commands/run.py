@@ -41,12 +41,12 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, TaskResult
-from opencse.evaluation.evaluators import TaskScores
+from opencse.evaluation.evaluators import TaskEvaluator
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.sts import development_sets
 from opencse.evaluation.task import Results
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evaluator import Measures
+from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.numbers import check_minutes, few_sentences
 from opencse.foundation.progress import collect, timed
@@ -110,7 +110,7 @@ def run(options: RunOptions) -> RunResult:
         )
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
-        measures = read_validation(recipe, corpus, options)
+        evaluators = read_validation(recipe, corpus, options)
         backbone.encoder(
             **recipe.pooling
         )  # a model that cannot be used is refused before any text is built
@@ -119,8 +119,10 @@ def run(options: RunOptions) -> RunResult:
             notify(line)
         with timed("first stages"), collect():  # what is inside counts for it
             sets = development_sets(options.dev, options.data)
-            first_measures = Measures(development=TaskScores(sets) if sets else None)
-            stages = train_first_stages(recipe, missing, corpus, backbone, first_measures, control)
+            first_evaluators = Evaluators(development=TaskEvaluator(sets) if sets else None)
+            stages = train_first_stages(
+                recipe, missing, corpus, backbone, first_evaluators, control
+            )
         sources = RowSources(
             models={
                 "backbone": backbone,
@@ -133,7 +135,7 @@ def run(options: RunOptions) -> RunResult:
         rows = prepare_rows(recipe, corpus, folder, sources, notify)
         if not (folder / "run.json").is_file():
             control = replace(control, resume=False)
-        trained = train_on_rows(recipe, rows, backbone, measures, control)
+        trained = train_on_rows(recipe, rows, backbone, evaluators, control)
         made_of = corpus.name + ("" if table is None else f", paraphrases from {table.name}")
         scores, outcome, report = measure_and_report(trained, backbone, probe_data, few, made_of)
     result = RunResult(trained, scores, outcome, report, timings.rounded())
@@ -185,9 +187,9 @@ def add_block(options: RunOptions) -> RunResult:
             curve = decode(StrengthCurve, measured["curve"], f"{MEASURED}: curve")
             block.strength = curve.chosen
         else:
-            measures = read_validation(recipe, None, options)
-            measures.start(encoder)
-            curve = find_strength(block, measures, recipe.block.tolerance)
+            evaluators = read_validation(recipe, None, options)
+            evaluators.start(encoder)
+            curve = find_strength(block, evaluators, recipe.block.tolerance)
         prepare_folder(folder, overwrite=options.overwrite)
         fingerprint = {"recipe": dump_recipe(recipe), "backbone": untouched}
         read = {"corpus": measured["text"], "rows": measured["rows"]}

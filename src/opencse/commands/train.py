@@ -14,11 +14,11 @@ from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.debias.shipped import trained_block
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
-from opencse.evaluation.evaluators import PairGeometry, TaskScores, TrainingGeometry
+from opencse.evaluation.evaluators import PairGeometry, TaskEvaluator, TrainingGeometry
 from opencse.evaluation.sts import development_sets
 from opencse.evaluation.written_sets import load_development, load_guard
 from opencse.foundation.errors import OpencseError, imported
-from opencse.foundation.evaluator import Measures
+from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
@@ -95,21 +95,21 @@ def command(options: TrainCommand) -> None:
 
 
 def train_on_rows(
-    recipe: Recipe, rows: Corpus, backbone: Backbone, measures: Measures, control: RunControl
+    recipe: Recipe, rows: Corpus, backbone: Backbone, evaluators: Evaluators, control: RunControl
 ) -> TrainingRun:
-    """Train on opened rows with every column of a resolved recipe; `read_validation` gives the measures.
+    """Train on opened rows with every column of a resolved recipe; `read_validation` gives the evaluators.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    if measures.development is None and measures.guards is None:
+    if evaluators.development is None and evaluators.guards is None:
         control.notify(
             "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
             "the model is still as good as before"
         )
     if "training" in recipe.selection.watch:
-        measures = replace(measures, watch=[*measures.watch, TrainingGeometry(rows)])
-    return train_encoder(recipe, rows, backbone, measures, control)
+        evaluators = replace(evaluators, watch=[*evaluators.watch, TrainingGeometry(rows)])
+    return train_encoder(recipe, rows, backbone, evaluators, control)
 
 
 def resolve_recipe(
@@ -139,7 +139,7 @@ def resolve_recipe(
     return recipe
 
 
-def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions) -> Measures:
+def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions) -> Evaluators:
     """Read the data on which a model is scored while it trains.
 
     Args:
@@ -151,7 +151,7 @@ def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions
     Returns:
         Development score, and what the recipe watches of the first development set
         (`Selection.watch`); for a recipe with a meaning block, its guards, the development sets
-        among them, and measures of meaning.
+        among them, and evaluators of meaning.
 
     Raises:
         OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
@@ -174,12 +174,12 @@ def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions
             if options.guard is None
             else load_guard(options.guard, prefix="own", documents=searched)
         )
-        return Measures(
-            guards=TaskScores([*load_guard(), *own, *sets], precision),
-            meaning=TaskScores(load_development(), precision),
+        return Evaluators(
+            guards=TaskEvaluator([*load_guard(), *own, *sets], precision),
+            meaning=TaskEvaluator(load_development(), precision),
         )
-    return Measures(
-        development=TaskScores(sets, precision) if sets else None,
+    return Evaluators(
+        development=TaskEvaluator(sets, precision) if sets else None,
         watch=[PairGeometry(sets[0], selection.watch, precision)]
         if sets and selection.watch
         else [],

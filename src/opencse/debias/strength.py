@@ -17,7 +17,7 @@ from torch import Tensor
 
 from opencse.debias.meaning_block import MeaningBlock, block_of, rescale
 from opencse.encoder.device import autocast
-from opencse.foundation.evaluator import Measures, VectorMeasure
+from opencse.foundation.evaluator import Evaluators, VectorEvaluator
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.result_table import Cell, Number, Table
 from opencse.recipes import Recipe
@@ -57,7 +57,7 @@ class StrengthCurve:
         return {name: (values[0], values[place]) for name, values in scores.items()}
 
     def table(self) -> Table:
-        """Return the score of every measure at every strength."""
+        """Return every score at every strength."""
         measured = {**self.meaning, **self.guards}
         rows: list[list[Cell]] = []
         for place, strength in enumerate(self.strengths):
@@ -71,7 +71,7 @@ class StrengthCurve:
 
 
 def find_strength(
-    block: MeaningBlock, measures: Measures, tolerance: float, axes: Axes | None = None
+    block: MeaningBlock, evaluators: Evaluators, tolerance: float, axes: Axes | None = None
 ) -> StrengthCurve:
     """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
 
@@ -80,27 +80,27 @@ def find_strength(
     strengths.
 
     Args:
-        block: The block of the model that the measures were started with.
-        measures: Guards and measures of meaning.
+        block: The block of the model that the evaluators were started with.
+        evaluators: Evaluators of the guards and of meaning.
         tolerance: Points that a guard may lose.
         axes: Axes to which the vectors are projected; None for whole ones.
     """
     before, block.strength = block.strength, 1.0
-    strengths = STRENGTHS if measures.guards is not None else tuple(sorted({*STRENGTHS, before}))
+    strengths = STRENGTHS if evaluators.guards is not None else tuple(sorted({*STRENGTHS, before}))
 
     def at(vectors: np.ndarray, strength: float) -> np.ndarray:
         scaled = rescale(vectors, 1.0, strength, int(block.config["width"]))
         return scaled if axes is None else scaled @ axes(strength)
 
-    def scored(measure: VectorMeasure | None) -> dict[str, tuple[float, ...]]:
-        if measure is None:
+    def scored(evaluator: VectorEvaluator | None) -> dict[str, tuple[float, ...]]:
+        if evaluator is None:
             return {}
-        vectors = measure.vectors()
-        scores = [measure.scored(at(vectors, strength)) for strength in strengths]
+        vectors = evaluator.vectors()
+        scores = [evaluator.scored(at(vectors, strength)) for strength in strengths]
         return {name: tuple(result[name] for result in scores) for name in scores[0]}
 
     with timed("strength"):
-        guards, meaning = scored(measures.guards), scored(measures.meaning)
+        guards, meaning = scored(evaluators.guards), scored(evaluators.meaning)
 
     def kept(place: int) -> bool:  # in points with one decimal, as they are shown
         beside = slice(max(place - 1, 0), place + 2)
@@ -110,7 +110,7 @@ def find_strength(
         return place == 0 or all(round(points, 1) <= tolerance for points in lost)
 
     harmless = [strength for place, strength in enumerate(strengths) if kept(place)]
-    block.strength = before if measures.guards is None else max(harmless)
+    block.strength = before if evaluators.guards is None else max(harmless)
     return StrengthCurve(
         chosen=block.strength,
         tolerance=tolerance,

@@ -1,4 +1,4 @@
-"""Geometry of vectors, and measures of an encoder that trains (`opencse.foundation.evaluator`)."""
+"""Geometry of vectors, and evaluators of an encoder that trains (`opencse.foundation.evaluator`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POSITIVE = 4.0
 _BLOCK = 1024
 
 
-class TaskScores:
+class TaskEvaluator:
     """The main metric of each task, by the task's name; distinct texts are tokenised once, and encoded once per call.
 
     Args:
@@ -156,7 +156,7 @@ def _spread(x: np.ndarray) -> dict[str, float]:
     return {"uniformity": float(np.log(potential / count)), "anisotropy": cosines / count}
 
 
-class PairGeometry(TaskScores):
+class PairGeometry(TaskEvaluator):
     """Geometry of scored pairs, and the correlations of their two parts; undefined values are left out.
 
     Args:
@@ -212,7 +212,7 @@ class TrainingGeometry:
         self._encoder = encoder
 
     def scores(self) -> dict[str, float]:
-        """Return the two measures of the current weights."""
+        """Return both values of the current weights."""
         mode = self._encoder.training
         self._encoder.train()
         with torch.no_grad(), same_random_state(self._encoder.device):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-class Measure(Protocol):
+class Evaluator(Protocol):
     """Scores of an encoder that trains."""
 
     def start(self, encoder: SentenceTransformer) -> None:
@@ -22,7 +22,7 @@ class Measure(Protocol):
         """Return the scores of the encoder's current weights by name."""
 
 
-class VectorMeasure(Measure, Protocol):
+class VectorEvaluator(Evaluator, Protocol):
     """Scores that depend on the vectors of some texts alone, which may be changed before they are scored."""
 
     def vectors(self) -> np.ndarray:
@@ -33,7 +33,7 @@ class VectorMeasure(Measure, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measures:
+class Evaluators:
     """Everything that is measured of a model while it trains.
 
     Attributes:
@@ -41,26 +41,26 @@ class Measures:
             step by scores.
         guards: Scores that must not fall, which limit the strength of a meaning block.
         meaning: Scores of what the block is for, shown beside the guards.
-        watch: Further measures, logged with each development score.
+        watch: Further evaluators, logged with each development score.
     """
 
-    development: Measure | None = None
-    guards: VectorMeasure | None = None
-    meaning: VectorMeasure | None = None
-    watch: Sequence[Measure] = ()
+    development: Evaluator | None = None
+    guards: VectorEvaluator | None = None
+    meaning: VectorEvaluator | None = None
+    watch: Sequence[Evaluator] = ()
 
     def start(self, encoder: SentenceTransformer) -> None:
-        """Prepare all measures for an encoder."""
-        for measure in (self.development, self.guards, self.meaning, *self.watch):
-            if measure is not None:
-                measure.start(encoder)
+        """Prepare all evaluators for an encoder."""
+        for evaluator in (self.development, self.guards, self.meaning, *self.watch):
+            if evaluator is not None:
+                evaluator.start(encoder)
 
     def development_score(self) -> float:
-        """Return the development score of the current weights; there must be a development measure."""
+        """Return the development score of the current weights; there must be a development evaluator."""
         assert self.development is not None
         scores = self.development.scores()
         return sum(scores.values()) / len(scores)
 
 
-UNMEASURED = Measures()
-"""No measures: the weights of the last step are kept."""
+NO_EVALUATORS = Evaluators()
+"""No evaluators: the weights of the last step are kept."""

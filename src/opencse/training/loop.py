@@ -19,7 +19,7 @@ import torch
 from opencse.debias.meaning_block import block_of
 from opencse.encoder.device import autocast, same_random_state
 from opencse.foundation.errors import Interrupted, OpencseError
-from opencse.foundation.evaluator import Measures
+from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.files import write_text
 from opencse.foundation.progress import Phase, about, timed
 from opencse.recipes import Recipe
@@ -49,7 +49,7 @@ class TrainingLoop:
         collator: Returns the batch of some row numbers.
         rows: Number of training rows.
         recipe: The recipe.
-        measures: What is measured of the encoder, started with it; only the main process asks for
+        evaluators: What is measured of the encoder, started with it; only the main process asks for
             scores.
         session: The run, which was begun.
     """
@@ -60,14 +60,14 @@ class TrainingLoop:
         collator: Callable[[Any], Any],
         rows: int,
         recipe: Recipe,
-        measures: Measures,
+        evaluators: Evaluators,
         session: TrainingSession,
     ) -> None:
-        self.network, self.collator, self.recipe, self.measures = (
+        self.network, self.collator, self.recipe, self.evaluators = (
             network,
             collator,
             recipe,
-            measures,
+            evaluators,
         )
         self.session, self.accelerator, self.main = session, session.accelerator, session.main
         self._distributed = self.accelerator.num_processes > 1
@@ -122,7 +122,7 @@ class TrainingLoop:
         with Phase(
             "training", total=self.steps, unit="steps", initial=self.state.step, show=show
         ) as phase:
-            if self.state.step == 0 and self.measures.development is not None:
+            if self.state.step == 0 and self.evaluators.development is not None:
                 self._evaluate(phase, select=False)
             start, began = self.state.step, time.perf_counter()
             self._limit_steps(phase)
@@ -143,7 +143,7 @@ class TrainingLoop:
                     self._forecast((time.perf_counter() - began) / (step - start), phase)
                 if step % training.log_every == 0 or step == self.steps:
                     self._write_log(phase)
-                if self.measures.development is not None and (
+                if self.evaluators.development is not None and (
                     step % selection.every == 0 or step == self.steps
                 ):
                     self._evaluate(phase, select=True)
@@ -263,10 +263,10 @@ class TrainingLoop:
         self._check_finite()
         began = time.perf_counter()
         with timed("development scores"):
-            score = self.measures.development_score() if self.main else 0.0
+            score = self.evaluators.development_score() if self.main else 0.0
         self._evaluation_seconds = time.perf_counter() - began
         state = self.state
-        watched = [measure.scores() for measure in self.measures.watch] if self.main else []
+        watched = [evaluator.scores() for evaluator in self.evaluators.watch] if self.main else []
         self._append(
             {"dev": score, **{name: value for scores in watched for name, value in scores.items()}}
         )
@@ -304,10 +304,10 @@ class TrainingLoop:
 
     def _finish(self) -> TrainingOutcome:
         state = self.state
-        if self.main and self.measures.development is not None:
+        if self.main and self.evaluators.development is not None:
             load_weights(self.network.encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
-        best_step = None if self.measures.development is None else state.best_step
+        best_step = None if self.evaluators.development is None else state.best_step
         return TrainingOutcome(state.step, best_step, state.best_score, state.first_score, seconds)
 
     def _freeze_unused(self) -> None:

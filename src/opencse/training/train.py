@@ -26,7 +26,7 @@ from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
 from opencse.foundation.cache import key_hash
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.evaluator import Measures
+from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.files import locked
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
@@ -82,7 +82,7 @@ class TrainingRun:
 
 
 def train_encoder(
-    recipe: Recipe, corpus: Corpus, backbone: Backbone, measures: Measures, control: RunControl
+    recipe: Recipe, corpus: Corpus, backbone: Backbone, evaluators: Evaluators, control: RunControl
 ) -> TrainingRun:
     """Train a sentence encoder on rows that have every column of the recipe's views.
 
@@ -90,8 +90,8 @@ def train_encoder(
         recipe: The resolved recipe.
         corpus: The rows, opened; its name stands on the model card.
         backbone: The model to be trained; copies of it are.
-        measures: What is measured while the model trains, and selects the weights that are kept
-            (`UNMEASURED` for nothing: those of the last step are kept).
+        evaluators: What is measured while the model trains, and selects the weights that are kept
+            (`NO_EVALUATORS` for nothing: those of the last step are kept).
         control: How the run is carried out.
 
     Raises:
@@ -126,14 +126,14 @@ def train_encoder(
             recipe.training.seed, device_specific=True
         )  # dropout and masks differ between processes
         network = model.network.to(session.device)
-        measures.start(model.scored)
+        evaluators.start(model.scored)
         collator = text.collator(model, session.on_cpu)
         if model.new_block:
             with timed("reading for the block"):
                 standardise_block(
                     model.network, collator, text.store.rows, recipe, show=session.progress
                 )
-        loop = TrainingLoop(network, collator, text.store.rows, recipe, measures, session)
+        loop = TrainingLoop(network, collator, text.store.rows, recipe, evaluators, session)
         with timed("training steps"):
             outcome = loop.run()
         if session.main:
@@ -145,7 +145,7 @@ def train_encoder(
                     else None
                 )
                 outcome = replace(
-                    outcome, curve=find_strength(block, measures, settings.tolerance, axes)
+                    outcome, curve=find_strength(block, evaluators, settings.tolerance, axes)
                 )
                 if axes is not None:
                     append_projection(model.encoder, axes(block.strength))
@@ -395,7 +395,7 @@ def train_first_stages(
     specs: Mapping[str, Any],
     corpus: Corpus,
     backbone: Backbone,
-    measures: Measures,
+    evaluators: Evaluators,
     control: RunControl,
 ) -> dict[str, Path]:
     """Train the first stages of a recipe that its constructors use, and return their models; resume unfinished ones.
@@ -405,7 +405,7 @@ def train_first_stages(
         specs: The constructors to build, by name.
         corpus: As for `train_encoder`, before any column is built.
         backbone: As for `train_encoder`.
-        measures: As for `train_encoder`.
+        evaluators: As for `train_encoder`.
         control: That of the run; the models are trained in `first_stages/` below its folder.
     """
     models = {}
@@ -420,7 +420,7 @@ def train_first_stages(
         resume = not control.overwrite and (folder / "run.json").is_file()
         control.notify(f"training {stage.name} first, for mining")
         own = replace(control, folder=folder, resume=resume, deadline=None)
-        models[name] = train_encoder(stage, corpus, backbone, measures, own).model
+        models[name] = train_encoder(stage, corpus, backbone, evaluators, own).model
     return models
 
 
