@@ -9,13 +9,13 @@ from pathlib import Path
 
 import opencse
 from opencse.text.corpus import Corpus, demo_path
-from opencse.text.views.registry import CONSTRUCTORS, build_views
+from opencse.text.views.registry import VIEWS, build_views
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     out, steps = Path(arguments.get(1, "hard-negatives-out")), int(arguments.get(2, 30))
     corpus = Corpus(demo_path("demo", "sentences.txt"))
-    views = build_views(corpus, {"negative": CONSTRUCTORS["negation"]()}, out / "columns")
+    views = build_views(corpus, {"negative": VIEWS["negation"]()}, out / "columns")
     recipe = opencse.load_recipe(
         "hince", family="minilm", overrides=[f"training.max_steps={steps}"]
     )

@@ -15,7 +15,7 @@ import opencse.losses
 import opencse.text
 from opencse.losses import LOSSES
 from opencse.recipes import load_recipe
-from opencse.text.views.registry import CONSTRUCTORS
+from opencse.text.views.registry import VIEWS
 
 PACKAGES = (opencse.losses, opencse.text)
 MODULES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
@@ -31,13 +31,13 @@ def test_examples_in_docstrings_run(
 
 
 def test_every_loss_and_every_kind_of_view_has_an_example() -> None:
-    kinds = {**LOSSES, **CONSTRUCTORS}
+    kinds = {**LOSSES, **VIEWS}
     assert [name for name, kind in kinds.items() if ">>>" not in (kind.__doc__ or "")] == []
 
 
-@pytest.mark.parametrize("kind", CONSTRUCTORS)
+@pytest.mark.parametrize("kind", VIEWS)
 def test_the_example_of_a_kind_loads(kind: str, tmp_path: Path) -> None:
-    docstring = inspect.getdoc(CONSTRUCTORS[kind]) or ""
+    docstring = inspect.getdoc(VIEWS[kind]) or ""
     assert "Example:\n" in docstring, kind
     example = textwrap.dedent(docstring.split("Example:\n")[1]).split(">>>")[0]
     path = tmp_path / "example.toml"

@@ -56,7 +56,7 @@ def prepared(data: Path, size: int, largest: int):
     from opencse.foundation.cache import cache_root
     from opencse.foundation.workers import Local
     from opencse.text.corpus import Corpus
-    from opencse.text.mined.vectors import EmbeddingSpec, find_vectors, open_vectors
+    from opencse.text.mined.vectors import MinedView, find_vectors, open_vectors
     from opencse.text.views.registry import open_sentence_store, texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
@@ -66,7 +66,7 @@ def prepared(data: Path, size: int, largest: int):
             "".join(f"{line}\n" for line in islice(sentences(data), size)), encoding="utf-8"
         )
     store = open_sentence_store(Corpus(path).texts(), texts_hash(Corpus(path).texts())[0])
-    spec = EmbeddingSpec(model=MODEL, precision="bf16")
+    spec = MinedView(model=MODEL, precision="bf16")
     embedder = spec.embedder()
     if size < largest:
         _, big = prepared(data, largest, largest)

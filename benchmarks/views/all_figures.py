@@ -75,7 +75,7 @@ def main() -> None:
             run("Surface similarity", str(HERE / "surface_tables.py"), "--data", data, *views),
             run(
                 "Rewriting",
-                str(HERE / "constructors.py"),
+                str(HERE / "grammar.py"),
                 "--data",
                 data,
                 *(("--sentences", "200") * small),

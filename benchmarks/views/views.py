@@ -1,4 +1,4 @@
-"""Speed and memory of the constructors beside the plain way of doing the same, alternating in one run.
+"""Speed and memory of building views beside the plain way of doing the same, alternating in one run.
 
     python benchmarks/views/views.py --data FOLDER [--rounds 3]
 

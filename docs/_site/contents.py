@@ -15,7 +15,7 @@ from pathlib import Path
 from opencse.commands.recipes import published_names, published_settings
 from opencse.losses import LOSSES
 from opencse.recipes import load_recipe, recipe_names
-from opencse.text.views.registry import CONSTRUCTORS
+from opencse.text.views.registry import VIEWS
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,7 +112,7 @@ def loss_rows(link: Link) -> list[str]:
 def view_rows(link: Link) -> list[str]:
     """Return a row for each text view."""
     rows = ["| text view | code |", "|---|---|"]
-    return [*rows, *(f"| `{kind}` | {link(source(cls))} |" for kind, cls in CONSTRUCTORS.items())]
+    return [*rows, *(f"| `{kind}` | {link(source(cls))} |" for kind, cls in VIEWS.items())]
 
 
 def disagreement_rows() -> list[str]:

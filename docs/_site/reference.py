@@ -23,7 +23,7 @@ import opencse
 from opencse.commands.main import app as cli
 from opencse.losses import LOSSES
 from opencse.recipes import dump_recipe, load_recipe, recipe_names
-from opencse.text.views.registry import CONSTRUCTORS
+from opencse.text.views.registry import VIEWS
 
 SOURCES = Path(opencse.__file__).parent
 Pages = dict[str, str]
@@ -230,7 +230,7 @@ def other_pages() -> Pages:
     notebooks = sorted((contents.ROOT / "examples" / "notebooks").glob("*.ipynb"))
     return {
         "losses.md": kinds_page("Losses", losses, LOSSES),
-        "views.md": kinds_page("Text views", views, CONSTRUCTORS),
+        "views.md": kinds_page("Text views", views, VIEWS),
         "contents.md": contents.page(),
         **{f"notebooks/{path.name}": notebook_page(path) for path in notebooks},
     }

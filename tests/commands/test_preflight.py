@@ -25,7 +25,7 @@ from opencse.commands.options import EvaluateCommand, RunOptions, TrainCommand
 from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
 from opencse.losses import LOSSES
-from opencse.text.views.registry import CONSTRUCTORS
+from opencse.text.views.registry import VIEWS
 from tests.tiny import tiny_bert
 
 _CALLS = """
@@ -165,9 +165,7 @@ def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:
 
 def test_kinds_are_those_of_their_classes_also_of_ones_own(tmp_path, monkeypatch) -> None:
     assert {name: kind.kind for name, kind in LOSSES.items()} == {name: name for name in LOSSES}
-    assert {name: kind.kind for name, kind in CONSTRUCTORS.items()} == {
-        name: name for name in CONSTRUCTORS
-    }
+    assert {name: kind.kind for name, kind in VIEWS.items()} == {name: name for name in VIEWS}
     monkeypatch.setitem(LOSSES, "mine", LOSSES["info_nce"])
     path = _recipe(tmp_path, 'extends = "simcse"\n[[losses]]\nkind = "mine"\n')
     check_options(RunOptions(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))

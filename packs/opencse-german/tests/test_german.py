@@ -12,7 +12,7 @@ from opencse.recipes import load_recipe
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.languages import choose_language
 from opencse.text.syntax import Token, load_parser
-from opencse.text.views.registry import CONSTRUCTORS
+from opencse.text.views.registry import VIEWS
 from opencse_german import GERMAN, lexicon
 from opencse_german.clause import main_clause
 from opencse_german.words import AUXILIARIES, NEGATIVES
@@ -140,7 +140,7 @@ SENTENCES = [row.split("|")[0] for row in NEGATIONS.strip().split("\n")[:20]]
 
 def rewritten(kind: str, text: str, seed: int = 0) -> list[str | None]:
     """The views of one kind that the German pack builds of a sentence."""
-    spec = GERMAN.localised(CONSTRUCTORS[kind]())
+    spec = GERMAN.localised(VIEWS[kind]())
     (tokens,) = parse_without_asides(load_parser("blank:de"), [text])
     found = spec.rewrite(text, tokens, random.Random(seed))
     return [text for text, _ in (found if isinstance(found, list) else [found])]

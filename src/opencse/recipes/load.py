@@ -34,7 +34,7 @@ from opencse.foundation.toml_tables import (
 from opencse.losses import LOSSES
 from opencse.recipes.schema import Recipe
 from opencse.text.generated.likely_words import Insertion, Substitution, WordSubstitution
-from opencse.text.views.registry import CONSTRUCTORS
+from opencse.text.views.registry import VIEWS
 
 _LAYERS = ("faithful", "for", "with")
 """The tables that are merged into the others on some condition."""
@@ -177,7 +177,7 @@ class RecipeFile:
         for i, loss in enumerate(losses if isinstance(losses, list) else ()):
             _check_kind(LOSSES, loss, f"{self.label}: losses[{i}]")
         for column, view in build.items() if isinstance(build, Mapping) else ():
-            _check_kind(CONSTRUCTORS, view, f"{self.label}: build.{column}")
+            _check_kind(VIEWS, view, f"{self.label}: build.{column}")
 
 
 def refuse_former_names(table: Mapping[str, Any], where: str) -> None:
@@ -254,7 +254,7 @@ def _decode_recipe(table: Table, label: str, known: Table) -> Recipe:
         if not isinstance(build, Mapping):
             raise OpencseError(f"{label}: build: expected a table for each column")
         table["build"] = {
-            c: _decode_kind(CONSTRUCTORS, t, f"{label}: build.{c}") for c, t in build.items()
+            c: _decode_kind(VIEWS, t, f"{label}: build.{c}") for c, t in build.items()
         }
     check_keys(table, _KEYS, label)
     return decode(Recipe, table | known, label)
@@ -279,9 +279,7 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     fields = dict(table)
     kind = fields.pop("kind")
     for key, value in fields.items():
-        if (
-            isinstance(value, Mapping) and "kind" in value
-        ):  # one constructor as the source of another
+        if isinstance(value, Mapping) and "kind" in value:  # one view as the source of another
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
     return decode(kinds[kind], fields, where)
 

@@ -91,7 +91,7 @@ class Teacher:
 class FirstStage:
     """A model that is trained before any text is built, from the same backbone and on the same sentences.
 
-    A constructor names it as its `model`, and mines with it (DebCSE mines with an unsupervised
+    A view names it as its `model`, and mines with it (DebCSE mines with an unsupervised
     SimCSE model).
 
     Attributes:

@@ -23,7 +23,7 @@ from opencse.text.english.limits import BECAUSE, DATED_EVENT, ONLY, POSSIBLE, PR
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
 from opencse.text.syntax import BUNDLED, Token
-from opencse.text.views.registry import CONSTRUCTORS, BuiltView, Constructor, ConstructorSpec
+from opencse.text.views.registry import VIEWS, OpenedView, View, ViewText
 
 ENOUGH_TEXTS = 500
 """Sentences of a corpus by which its language is recognised."""
@@ -66,8 +66,8 @@ class LanguagePack:
     opposed_words: Callable[[str], Mapping[str, str]] = lambda text: {}
     statement: Callable[[str, Sequence[Token], str], str | None] = lambda text, tokens, word: text
 
-    def localised(self, spec: ConstructorSpec) -> ConstructorSpec:
-        """Return the specification that builds the same kind of view in this language, with the same options.
+    def localised(self, spec: View) -> View:
+        """Return the view that builds the same kind of view in this language, with the same options.
 
         Views that need no grammar stay as they are.
         """
@@ -82,13 +82,13 @@ class LanguagePack:
             **{**vars(spec), "syntax": self.syntax if spec.syntax == BUNDLED else spec.syntax}
         )
 
-    def localise(self, specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
-        """Return the specifications of a recipe's `[build]` for this language."""
+    def localise(self, specs: Mapping[str, View]) -> dict[str, View]:
+        """Return the views of a recipe's `[build]` for this language."""
         return {name: self.localised(spec) for name, spec in specs.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoRule(ConstructorSpec):
+class NoRule(View):
     """A view for which a language has no rule: it is null for every sentence.
 
     Attributes:
@@ -104,10 +104,10 @@ class NoRule(ConstructorSpec):
         """Return the columns of the kind that it stands for."""
         return tuple(f"{name}_{part}" for part in self.parts) or (name,)
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
-        """Return the constructor; there is nothing to load."""
-        empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
-        return Constructor(
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Return the view; there is nothing to load."""
+        empty = ViewText(text=None, rule="no rule in this language", scores={"mer": None})
+        return OpenedView(
             build=lambda rows: [[empty] * len(self.parts) if self.parts else empty for _ in rows]
         )
 
@@ -115,7 +115,7 @@ class NoRule(ConstructorSpec):
 ENGLISH = LanguagePack(
     code="en",
     name="English",
-    rules={kind: spec for kind, spec in CONSTRUCTORS.items() if issubclass(spec, GrammarView)},
+    rules={kind: spec for kind, spec in VIEWS.items() if issubclass(spec, GrammarView)},
     syntax=BUNDLED,
     prose=PROSE,
     leaves_open={"negation": (SOME,), "antonym_swap": (SOME, POSSIBLE), "number_swap": (POSSIBLE,)},
@@ -160,7 +160,7 @@ class ChosenLanguage:
     found: str | None
     asked: bool
 
-    def line(self, specs: Mapping[str, ConstructorSpec]) -> str:
+    def line(self, specs: Mapping[str, View]) -> str:
         """Return one line about the language of the texts and the views that are left out for it.
 
         Args:

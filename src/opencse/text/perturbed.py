@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from opencse.foundation.workers import Engine
 from opencse.text.views.registry import (
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
+    OpenedView,
     SentenceStore,
     SourceRow,
+    View,
+    ViewText,
     row_random,
     with_error_rate,
 )
@@ -31,20 +31,20 @@ _PASSAGE_WORDS = 120  # of the other sentences
 _FEWEST_WORDS = 10  # of a sentence that is masked: of a shorter one, too little would remain
 
 
-class _RandomChange(ConstructorSpec):
+class _RandomChange(View):
     """A kind that changes each row by a generator of its own."""
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
-        """Return the constructor; there is nothing to load."""
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Return the view; there is nothing to load."""
 
-        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+        def build(rows: Sequence[SourceRow]) -> list[ViewText]:
             return with_error_rate(
                 rows, [self.changed(row, rows, row_random(seed, self.kind, row)) for row in rows]
             )
 
-        return Constructor(build=build)
+        return OpenedView(build=build)
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Change one row's text; `rows` are those that are built together."""
@@ -158,7 +158,7 @@ class RandomSentence(_RandomChange):
         return (chosen.text, f"row {chosen.id}") if others else (None, "no other row")
 
 
-class NextSentence(ConstructorSpec):
+class NextSentence(View):
     """Take the next sentence of the corpus, which must list its sentences in document order (DiffCSE, Table 4).
 
     The last sentence of the corpus gives null; the last sentence of a document gets the first one
@@ -181,21 +181,21 @@ class NextSentence(ConstructorSpec):
         """Return the sentences of the whole corpus."""
         return sentences
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
-        """Return the constructor; there is nothing to load."""
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Return the view; there is nothing to load."""
 
-        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+        def build(rows: Sequence[SourceRow]) -> list[ViewText]:
             numbers = [row.id + 1 for row in rows]
             after = [(prepared.range(i, i + 1), f"row {i}") for i in numbers]
             return with_error_rate(
                 rows, [(texts[0], rule) if texts else (None, "last row") for texts, rule in after]
             )
 
-        return Constructor(build=build)
+        return OpenedView(build=build)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passage(ConstructorSpec):
+class Passage(View):
     """Put a sentence among other sentences, those of some columns.
 
     A passage has three to five sentences. Of the others, which have at most 120 words, those
@@ -229,21 +229,21 @@ class Passage(ConstructorSpec):
         """The columns of the other sentences."""
         return self.around
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
-        """Return the constructor; there is nothing to load."""
-        return Constructor(
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Return the view; there is nothing to load."""
+        return OpenedView(
             build=lambda rows: [
                 self._passage(row, row_random(seed, self.kind, row)) for row in rows
             ]
         )
 
-    def _passage(self, row: SourceRow, rng: random.Random) -> BuiltView:
+    def _passage(self, row: SourceRow, rng: random.Random) -> ViewText:
         others = rng.randint(2, 4)
         texts = [text for column in self.around if (text := row.views[column])][:others]
         place = rng.randint(0, len(texts))
         before, after = texts[:place], texts[place:]
         if not before and not after:
-            return BuiltView(text=None, rule="no other sentences", scores={"position": None})
+            return ViewText(text=None, rule="no other sentences", scores={"position": None})
         while (
             sum(len(text.split()) for text in (*before, *after)) > _PASSAGE_WORDS and before + after
         ):
@@ -252,7 +252,7 @@ class Passage(ConstructorSpec):
             else:
                 after = after[:-1]
         text = " ".join(part.strip() for part in (*before, row.text, *after))
-        return BuiltView(
+        return ViewText(
             text=text,
             rule=f"{len(before) + 1 + len(after)} sentences",
             scores={"position": len(before)},

@@ -82,7 +82,7 @@ class SpacyParser:
 
 
 load_parser = lru_cache(maxsize=2)(SpacyParser)
-"""Opens a pipeline by its name: constructors over the same rows share it, and its most recent parses."""
+"""Opens a pipeline by its name: views over the same rows share it, and its most recent parses."""
 
 
 def _pipeline(name: str) -> Any:

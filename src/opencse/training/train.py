@@ -398,11 +398,11 @@ def train_first_stages(
     evaluators: Evaluators,
     control: RunControl,
 ) -> dict[str, Path]:
-    """Train the first stages of a recipe that its constructors use, and return their models; resume unfinished ones.
+    """Train the first stages of a recipe that its views use, and return their models; resume unfinished ones.
 
     Args:
         recipe: Recipe of the run, with its `first_stages`, family, variant and seed.
-        specs: The constructors to build, by name.
+        specs: The views to build, by name.
         corpus: As for `train_encoder`, before any column is built.
         backbone: As for `train_encoder`.
         evaluators: As for `train_encoder`.

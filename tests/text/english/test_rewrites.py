@@ -9,7 +9,7 @@ from opencse.text.english.one_word import possible_edits
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.languages import ENGLISH
 from opencse.text.syntax import apply_edits, load_parser
-from opencse.text.views.registry import CONSTRUCTORS, Negation, NegativeWord, RolePairs, SourceRow
+from opencse.text.views.registry import VIEWS, Negation, NegativeWord, RolePairs, SourceRow
 
 CASES = {
     "negation": """
@@ -157,7 +157,7 @@ Lima is the capital of Peru.|Peru is the capital of Lima.
 
 @pytest.fixture(scope="module")
 def opened():
-    return {kind: CONSTRUCTORS[kind]().open() for kind in CASES}
+    return {kind: VIEWS[kind]().open() for kind in CASES}
 
 
 @pytest.mark.parametrize(

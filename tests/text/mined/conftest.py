@@ -10,7 +10,7 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from opencse.foundation.workers import Local
-from opencse.text.mined.vectors import EmbeddingSpec, open_vectors
+from opencse.text.mined.vectors import MinedView, open_vectors
 from opencse.text.views.registry import open_sentence_store, texts_hash
 from tests.tiny import WORDS, saved_encoder
 
@@ -25,7 +25,7 @@ def made_up(count: int, seed: int = 0) -> list[str]:
 def vectors(model: str, lines: list[str]) -> np.ndarray:
     """What the miner itself reads."""
     sentences = open_sentence_store(iter(lines), texts_hash(lines)[0])
-    spec = EmbeddingSpec(model=model, precision="fp32")
+    spec = MinedView(model=model, precision="fp32")
     store = open_vectors(sentences, spec, spec.embedder(), Local(processes=1))
     return store.take(np.arange(len(lines)))
 

@@ -18,7 +18,7 @@ from opencse.text.generated import paraphrases
 from opencse.text.views import builder
 from opencse.text.views.builder import UNIT, build_order, read_header
 from opencse.text.views.registry import (
-    CONSTRUCTORS,
+    VIEWS,
     AntonymSwap,
     BackTranslation,
     CandidateTable,
@@ -201,9 +201,7 @@ def test_empty_corpus(tmp_path):
 
 
 BY_RULES = [
-    name
-    for name, kind in CONSTRUCTORS.items()
-    if kind.__module__.startswith("opencse.text.english")
+    name for name, kind in VIEWS.items() if kind.__module__.startswith("opencse.text.english")
 ]
 
 HOSTILE = [
@@ -220,7 +218,7 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
     monkeypatch.setattr(paraphrases, "_MAX_NEW_TOKENS", 4)
     path = tmp_path / "candidates.parquet"
     pq.write_table(pa.table({"text": ["word", None, ""], "candidate": ["other", "x", None]}), path)
-    return {name: CONSTRUCTORS[name]() for name in BY_RULES} | {
+    return {name: VIEWS[name]() for name in BY_RULES} | {
         "antonym": Negation(by="not-antonym"),
         "faithful": Negation(mode="faithful"),
         "table": CandidateTable(path=str(path), window=(0.0, 1.0)),

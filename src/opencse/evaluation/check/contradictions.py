@@ -17,16 +17,16 @@ from opencse.text.english.negation import Negation
 from opencse.text.english.order import Reordering
 from opencse.text.english.transitive import Passive
 from opencse.text.languages import ENGLISH, ChosenLanguage
-from opencse.text.views.registry import ConstructorSpec, SourceRow
+from opencse.text.views.registry import SourceRow, View
 
-CONTRADICTIONS: dict[str, ConstructorSpec] = {
+CONTRADICTIONS: dict[str, View] = {
     "negation": Negation(),
     "opposite": ExclusiveOpposite(predicate_first=True),
     "number": ExclusiveNumberSwap(),
 }
 """Rewritings that contradict a sentence, by their names in a report."""
 
-REWORDINGS: dict[str, ConstructorSpec] = {
+REWORDINGS: dict[str, View] = {
     "negated opposite": NegatedComplement(),
     "passive": Passive(),
     "reordered": Reordering(),
@@ -58,7 +58,7 @@ class RewrittenSentence:
 
 
 class SentenceRewriter:
-    """The constructors of `CONTRADICTIONS` and `REWORDINGS` for one language, opened once.
+    """The views of `CONTRADICTIONS` and `REWORDINGS` for one language, opened once.
 
     Args:
         seed: Seed of the order of the sentences, and of the choices that a rule leaves open.
@@ -71,7 +71,7 @@ class SentenceRewriter:
             language or ChosenLanguage(pack=ENGLISH, found=ENGLISH.code, asked=False),
         )
         self.pack = self.language.pack
-        self._constructors = {
+        self._views = {
             name: spec.open(seed=seed) for name, spec in self.pack.localise(_SPECS).items()
         }
 
@@ -88,7 +88,7 @@ class SentenceRewriter:
         random.Random(self.seed).shuffle(sentences)
         for chunk in chunks(sentences, _CHUNK):
             rows = [SourceRow(id=i, text=text) for i, text in enumerate(chunk)]
-            views = {name: constructor(rows) for name, constructor in self._constructors.items()}
+            views = {name: opened(rows) for name, opened in self._views.items()}
             yield [
                 self._rewritten(
                     text, *places[text], {name: column[i].text for name, column in views.items()}

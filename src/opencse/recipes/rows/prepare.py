@@ -22,18 +22,18 @@ from opencse.recipes.rows.sentence_sample import paraphrase_settings, sample
 from opencse.recipes.settings import MixturePart
 from opencse.text.corpus import Corpus, Row
 from opencse.text.languages import LanguagePack
-from opencse.text.mined.vectors import EmbeddingSpec, HardNegatives, Pooling
+from opencse.text.mined.vectors import HardNegatives, MinedView, Pooling
 from opencse.text.views.builder import build_views, column_makers
-from opencse.text.views.registry import ConstructorSpec
+from opencse.text.views.registry import View
 
 
 def missing_specs(
-    specs: Mapping[str, ConstructorSpec], wanted: Collection[str], present: Collection[str] = ()
-) -> dict[str, ConstructorSpec]:
-    """Return the constructors of the wanted columns that are not present, and the constructors that these depend on.
+    specs: Mapping[str, View], wanted: Collection[str], present: Collection[str] = ()
+) -> dict[str, View]:
+    """Return the views of the wanted columns that are not present, and the views that these depend on.
 
     Args:
-        specs: Constructors by name, as in a recipe's `[build]`.
+        specs: Views by name, as in a recipe's `[build]`.
         wanted: Columns that are needed.
         present: Columns of the corpus.
     """
@@ -48,13 +48,11 @@ def missing_specs(
     return {name: spec for name, spec in specs.items() if name in names}
 
 
-def chosen_specs(
-    specs: Mapping[str, ConstructorSpec], only: Collection[str]
-) -> dict[str, ConstructorSpec]:
-    """Return the constructors that a user chose by name or by column, and the constructors that these depend on.
+def chosen_specs(specs: Mapping[str, View], only: Collection[str]) -> dict[str, View]:
+    """Return the views that a user chose by name or by column, and the views that these depend on.
 
     Raises:
-        OpencseError: A name is neither that of a constructor nor that of a column.
+        OpencseError: A name is neither that of a view nor that of a column.
     """
     maker = column_makers(specs)
     for name in only:
@@ -70,13 +68,13 @@ def chosen_specs(
     return missing_specs(specs, columns)
 
 
-def built_by_opencse(specs: Mapping[str, ConstructorSpec], present: Collection[str]) -> bool:
-    """Return whether a corpus was built with some of these constructors: it then has a column `NAME.rule` for each.
+def built_by_opencse(specs: Mapping[str, View], present: Collection[str]) -> bool:
+    """Return whether a corpus was built with some of these views: it then has a column `NAME.rule` for each.
 
     A column `NAME` alone says little: a raw table may have a column "number".
 
     Args:
-        specs: Constructors by name, as in a recipe's `[build]`.
+        specs: Views by name, as in a recipe's `[build]`.
         present: Columns of the corpus.
     """
     return any(
@@ -85,20 +83,20 @@ def built_by_opencse(specs: Mapping[str, ConstructorSpec], present: Collection[s
 
 
 def with_models(
-    specs: Mapping[str, ConstructorSpec],
+    specs: Mapping[str, View],
     models: Mapping[str, Backbone],
     pooling: Pooling = "backbone",
-) -> dict[str, ConstructorSpec]:
-    """Return the constructors with the names of models in place of their roles, for those that mine.
+) -> dict[str, View]:
+    """Return the views with the names of models in place of their roles, for those that mine.
 
     Args:
-        specs: Constructors by name, as in a recipe's `[build]`.
+        specs: Views by name, as in a recipe's `[build]`.
         models: Models by role: `backbone`, the model to be trained, and the recipe's first stages.
-        pooling: Pooling of the backbone, for constructors that name none.
+        pooling: Pooling of the backbone, for views that name none.
     """
     resolved = dict(specs)
     for name, spec in specs.items():
-        if not isinstance(spec, EmbeddingSpec) or spec.model not in models:
+        if not isinstance(spec, MinedView) or spec.model not in models:
             continue
         own = spec.pooling == "backbone" and spec.model == "backbone"
         resolved[name] = replace(
@@ -140,7 +138,7 @@ def add_columns(corpus: Corpus, built: Corpus, columns: Sequence[str]) -> Corpus
     return Corpus(joined, corpus.name)
 
 
-def skipped_lines(built: Corpus, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:
+def skipped_lines(built: Corpus, specs: Mapping[str, View]) -> Iterator[str]:
     """Yield how many candidates mining skipped as likely false negatives, from what `build_views` returned."""
     for name, spec in specs.items():
         if isinstance(spec, HardNegatives) and spec.max_ratio is not None:
@@ -204,7 +202,7 @@ class RowSources:
     """What rows are made with, beside the corpus.
 
     Attributes:
-        models: Models to mine with, by the name that constructors give them: `backbone`, the model
+        models: Models to mine with, by the name that views give them: `backbone`, the model
             to be trained, and the recipe's first stages.
         paraphrases: The user's table of paraphrases, whose sentences join the sample.
         pack: Rules of the language of the corpus.

@@ -224,7 +224,7 @@ def paraphrase_settings(table: Path | None, layer: Mapping[str, Any]) -> list[st
 def tables_of_kind(
     table: Mapping[str, Any], kind: str, place: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the constructors of a kind below a recipe's table, each with its dotted key."""
+    """Yield the views of a kind below a recipe's table, each with its dotted key."""
     for key, value in table.items():
         if isinstance(value, Mapping):
             if value.get("kind") == kind:

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from opencse.text.english.lexicon import LexiconTable, lexicon_bytes
 from opencse.text.syntax import Edit, SpacyParser, Token, decapitalise, load_parser, match_case
 from opencse.text.views.registry import (
-    Constructor,
-    ConstructorSpec,
+    OpenedView,
     SourceRow,
+    View,
     bundle_digest,
     row_random,
     with_error_rate,
@@ -161,7 +161,7 @@ Rewrite = tuple[str | None, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrammarView(ConstructorSpec):
+class GrammarView(View):
     """A kind of view that rewrites each sentence by its grammar; a subclass implements `rewrite`.
 
     Class attributes: parts: Endings of the columns, if it rewrites a sentence in several ways:
@@ -200,11 +200,11 @@ class GrammarView(ConstructorSpec):
         """
         raise NotImplementedError
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Load the parser."""
         parser = load_parser(self.syntax)
         digest = bundle_digest(parser.digest, lexicon_bytes(*self.tables))
-        return Constructor(build=partial(self._views, parser=parser, seed=seed), digest=digest)
+        return OpenedView(build=partial(self._views, parser=parser, seed=seed), digest=digest)
 
     def _views(self, rows: Sequence[SourceRow], parser: SpacyParser, seed: int) -> list[Any]:
         """Rewrite each row's text: one view for each row, or a list with one for each part."""

@@ -18,10 +18,10 @@ from opencse.text.corpus import chunks
 from opencse.text.surface import lexical_overlap
 from opencse.text.syntax import Edit, SpacyParser, apply_edits, load_parser
 from opencse.text.views.registry import (
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
+    OpenedView,
     SourceRow,
+    View,
+    ViewText,
     bundle_digest,
     row_random,
     row_seed,
@@ -122,7 +122,7 @@ class WordPredictor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _LikelyWords(ConstructorSpec):
+class _LikelyWords(View):
     """Options of both kinds.
 
     Attributes:
@@ -142,16 +142,16 @@ class _LikelyWords(ConstructorSpec):
                 f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])"
             )
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Load the masked language model."""
         predictor = WordPredictor(self.model)
-        return Constructor(
+        return OpenedView(
             build=partial(self._edited, predictor=predictor, seed=seed), digest=predictor.digest
         )
 
     def _edited(
         self, rows: Sequence[SourceRow], predictor: WordPredictor, seed: int
-    ) -> list[BuiltView]:
+    ) -> list[ViewText]:
         """Put masks at random places of each row's text, and fill each with the most likely word."""
         insert = isinstance(self, Insertion)
         encoded = predictor.encode([row.text for row in rows], room=self.share[1])
@@ -256,7 +256,7 @@ _MAX_CHARACTERS = 300  # to which a sentence is cut first, as published
 
 
 @dataclass(frozen=True, kw_only=True)
-class Substitution(ConstructorSpec):
+class Substitution(View):
     """Mask words with a probability that depends on their part of speech, predict them, and repeat.
 
     The masking is as published; `drop_unchanged` is our addition. The authors use `short_filter`
@@ -311,10 +311,10 @@ class Substitution(ConstructorSpec):
         """The fallback column."""
         return (self.fallback,) if self.fallback else ()
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Load the masked language model and the tags."""
         opened = Substituter(self, seed)
-        return Constructor(build=opened, digest=opened.digest)
+        return OpenedView(build=opened, digest=opened.digest)
 
 
 class Substituter:
@@ -329,7 +329,7 @@ class Substituter:
         self._of_id = scores / spec.divisor
         self.digest = bundle_digest(self._predictor.digest, parser.digest)
 
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[ViewText]:
         """Substitute words in each row's text."""
         spec = self.spec
         sources = [row.text.strip()[:_MAX_CHARACTERS] for row in rows]

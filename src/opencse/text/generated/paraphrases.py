@@ -19,10 +19,10 @@ from opencse.foundation.tables import TABLES, column_rows
 from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
 from opencse.text.views.registry import (
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
+    OpenedView,
     SourceRow,
+    View,
+    ViewText,
     bundle_digest,
     row_random,
 )
@@ -32,7 +32,7 @@ Candidate = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenCandidate(ConstructorSpec):
+class ChosenCandidate(View):
     """Base class of the kinds that choose one of several candidates for each row.
 
     The choice is among those whose match error rate lies in the window (both ends included): its
@@ -56,18 +56,18 @@ class ChosenCandidate(ConstructorSpec):
                 f"window must be a range within [0, 1], not {list(self.window)} (OssCSE: [0.15, 0.6])"
             )
 
-    def candidates(self, seed: int) -> Constructor:
+    def candidates(self, seed: int) -> OpenedView:
         """Load what has or makes the candidates, and return what maps rows to lists of them."""
         raise NotImplementedError
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Load what has or makes the candidates."""
         source = self.candidates(seed)
-        return Constructor(
+        return OpenedView(
             build=partial(self._choose, source=source, seed=seed), digest=source.digest
         )
 
-    def _choose(self, rows: Sequence[SourceRow], source: Constructor, seed: int) -> list[BuiltView]:
+    def _choose(self, rows: Sequence[SourceRow], source: OpenedView, seed: int) -> list[ViewText]:
         pools, (low, high) = source(rows), self.window
         flat = [
             (i, candidate)
@@ -91,7 +91,7 @@ class ChosenCandidate(ConstructorSpec):
                 )
                 text, rule = one
             views.append(
-                BuiltView(text=text, rule=rule, scores={"mer": mer, "candidates": len(pool)})
+                ViewText(text=text, rule=rule, scores={"mer": mer, "candidates": len(pool)})
             )
         return views
 
@@ -146,7 +146,7 @@ class CandidateTable(ChosenCandidate):
                 "paraphrases are chosen from a table", "Name it: --set build.paraphrase.path=TABLE."
             )
 
-    def candidates(self, seed: int) -> Constructor:
+    def candidates(self, seed: int) -> OpenedView:
         """Read the table."""
         self.check()
         path = regular_file(self.path)
@@ -165,7 +165,7 @@ class CandidateTable(ChosenCandidate):
                     label = "/".join(map(str, labels)) or "chosen"
                     table.setdefault(str(text).strip(), []).append((str(candidate), label))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        return Constructor(
+        return OpenedView(
             build=lambda rows: [table.get(row.text.strip(), []) for row in rows], digest=digest
         )
 
@@ -233,7 +233,7 @@ class BackTranslation(ChosenCandidate):
                     f"Bring paraphrases of your own (--paraphrases TABLE), or fetch it with `hf download {name}`.",
                 )
 
-    def candidates(self, seed: int) -> Constructor:
+    def candidates(self, seed: int) -> OpenedView:
         """Load the translation models."""
         from opencse.foundation.tensors import tensors_hash
 
@@ -245,7 +245,7 @@ class BackTranslation(ChosenCandidate):
         digest = bundle_digest(
             *(tensors_hash(translator.model.state_dict()) for pair in pairs for translator in pair)
         )
-        return Constructor(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
+        return OpenedView(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
 
     def _translated(
         self, rows: Sequence[SourceRow], pairs: Sequence[tuple[Translator, Translator]], seed: int

@@ -22,13 +22,13 @@ import numpy as np
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.text.generated.paraphrases import ChosenCandidate, distinct_candidates
 from opencse.text.mined.candidate_pools import CandidatePools, draw, gumbel_noise, in_window
-from opencse.text.mined.vectors import Counts, EmbeddingSpec, MinedSpec, Vectors
+from opencse.text.mined.vectors import Counts, MinedSpec, MinedView, Vectors
 from opencse.text.surface import edit_units
 from opencse.text.views.registry import (
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
+    OpenedView,
     SourceRow,
+    View,
+    ViewText,
     bundle_digest,
 )
 
@@ -41,7 +41,7 @@ Role = Literal["negative", "positive"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebiasedDraw(EmbeddingSpec):
+class DebiasedDraw(MinedView):
     """Base class of the kinds that draw by meaning and surface.
 
     Class attributes:
@@ -239,7 +239,7 @@ class DebiasedPositives(DebiasedDraw):
     kind = "debiased_positives"
     role = "positive"
 
-    source: ConstructorSpec
+    source: View
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -248,7 +248,7 @@ class DebiasedPositives(DebiasedDraw):
                 f"source must be a back_translation or a candidate_table, not a {self.source.kind}"
             )
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Load the encoder and the source."""
         from opencse.encoder.backbone import weights_hash
 
@@ -256,11 +256,11 @@ class DebiasedPositives(DebiasedDraw):
         embedder, source = self.embedder(), self.source.candidates(seed)
         digest = bundle_digest(weights_hash(embedder.model), source.digest)
         build = partial(self._drawn, embedder=embedder, source=source, seed=seed)
-        return Constructor(build=build, digest=digest)
+        return OpenedView(build=build, digest=digest)
 
     def _drawn(
-        self, rows: Sequence[SourceRow], embedder: Embedder, source: Constructor, seed: int
-    ) -> list[list[BuiltView]]:
+        self, rows: Sequence[SourceRow], embedder: Embedder, source: OpenedView, seed: int
+    ) -> list[list[ViewText]]:
         """Draw for each row."""
         pools = [
             distinct_candidates(row.text, pool)

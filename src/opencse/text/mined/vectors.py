@@ -31,11 +31,11 @@ from opencse.text.mined.candidate_pools import (
 )
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.registry import (
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
+    OpenedView,
     SentenceStore,
     SourceRow,
+    View,
+    ViewText,
     row_seed,
 )
 
@@ -106,7 +106,7 @@ _opened = lru_cache(maxsize=256)(_load)  # each is an open file
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingSpec(ConstructorSpec):
+class MinedView(View):
     """Base class of the kinds that draw several sentences by their embeddings.
 
     Attributes:
@@ -144,14 +144,14 @@ class EmbeddingSpec(ConstructorSpec):
         counts: Sequence[Mapping[str, int]],
         *,
         empty: str,
-    ) -> list[list[BuiltView]]:
+    ) -> list[list[ViewText]]:
         """Return the views of a rows: what was drawn for each, with its scores, and null where the pool has no more.
 
         `row` has the index of the row of each text that was drawn, int64 (n,); `chosen` are the
         texts and their rules, and `counts` are scores of each row, of which `candidates` is the
         size of the pool. `empty` says why there is no view if there is no candidate.
         """
-        out: list[list[BuiltView]] = [[] for _ in rows]
+        out: list[list[ViewText]] = [[] for _ in rows]
         anchors, texts = [rows[i].text for i in row.tolist()], [text for text, _ in chosen]
         scores = (
             cosine.tolist(),
@@ -162,9 +162,9 @@ class EmbeddingSpec(ConstructorSpec):
             row.tolist(), chosen, zip(*scores, strict=True), strict=True
         ):
             scored = dict(zip(("cosine", "mer", "overlap"), values, strict=True))
-            out[i].append(BuiltView(text=text, rule=rule, scores={**scored, **counts[i]}))
+            out[i].append(ViewText(text=text, rule=rule, scores={**scored, **counts[i]}))
         for views, counted in zip(out, counts, strict=True):
-            none = BuiltView(
+            none = ViewText(
                 text=None, rule="pool exhausted" if counted["candidates"] else empty, scores=counted
             )
             views += [none] * (self.count - len(views))
@@ -187,7 +187,7 @@ class EmbeddingSpec(ConstructorSpec):
 
 
 def open_vectors(
-    sentences: SentenceStore, spec: EmbeddingSpec, embedder: Embedder, engine: Engine
+    sentences: SentenceStore, spec: MinedView, embedder: Embedder, engine: Engine
 ) -> Vectors:
     """Open the vectors of a corpus in the cache, and embed the shards that are missing.
 
@@ -226,7 +226,7 @@ def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
 class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
-    def __init__(self, vectors: Vectors, spec: EmbeddingSpec, embedder: Embedder) -> None:
+    def __init__(self, vectors: Vectors, spec: MinedView, embedder: Embedder) -> None:
         self._vectors, self._spec = vectors, spec
         self._embedder: Embedder | None = embedder
 
@@ -248,7 +248,7 @@ Counts = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinedSpec(EmbeddingSpec):
+class MinedSpec(MinedView):
     """Base class of the kinds that draw from the sentences of the whole corpus.
 
     Attributes:
@@ -284,10 +284,10 @@ class MinedSpec(EmbeddingSpec):
         """Embed the corpus, unless its vectors are in the cache."""
         return open_vectors(sentences, self, self.embedder(models), engine)
 
-    def open(self, *, seed: int = 0, prepared: Vectors | None = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Vectors | None = None) -> OpenedView:
         """Return the miner; files are mapped when they are read."""
         assert prepared is not None
-        return Constructor(
+        return OpenedView(
             build=partial(self._mined, index=prepared, seed=seed), digest=prepared.weights_hash
         )
 
@@ -309,7 +309,7 @@ class MinedSpec(EmbeddingSpec):
             random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit)), keys
         )
 
-    def _mined(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> list[list[BuiltView]]:
+    def _mined(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> list[list[ViewText]]:
         """Draw for each row."""
         drawn, counts = self.draw(rows, index, seed)
         row, place = np.nonzero(drawn.valid)  # positions are filled from the first

@@ -1,1 +1,1 @@
-"""Text views: constructors, their builder and storage."""
+"""Text views: their interface, their builder and their storage."""

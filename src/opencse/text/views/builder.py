@@ -1,4 +1,4 @@
-"""The builder: runs constructors over a corpus and writes Parquet files that an interruption cannot damage."""
+"""The builder: runs views over a corpus and writes Parquet files that an interruption cannot damage."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
     UNIT,
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
+    OpenedView,
     SentenceStore,
     SourceRow,
+    View,
+    ViewText,
     open_sentence_store,
     texts_hash,
 )
@@ -42,7 +42,7 @@ PART_ROWS, _PARTS = 16 * UNIT, 64
 
 def build_views(
     corpus: Corpus,
-    specs: Mapping[str, ConstructorSpec],
+    specs: Mapping[str, View],
     out_dir: str | Path,
     *,
     seed: int = 0,
@@ -53,7 +53,7 @@ def build_views(
     """Build columns of related sentences for a corpus.
 
     Writes `part-00000-of-00012.parquet` and so on, each whole or not at all, with the columns `id`
-    and `text`, and for each built column `NAME` (null if the constructor found no related
+    and `text`, and for each built column `NAME` (null if the view found no related
     sentence), `NAME.rule` and `NAME.SCORE`. The schema's metadata holds the header: hash of the
     texts, version, options, hashes of weights. The bytes depend on the header alone, not on the
     engine, the number of workers or interruptions.
@@ -71,7 +71,7 @@ def build_views(
         The folder, opened, under the name of the corpus.
 
     Raises:
-        OpencseError: The corpus cannot be read, a constructor cannot be opened, or the folder holds
+        OpencseError: The corpus cannot be read, a view cannot be opened, or the folder holds
             other views.
 
     Example:
@@ -110,7 +110,7 @@ def build_views(
         }
         missing = builder.missing(header | {"columns": columns}, resume=resume)
         if engine.workers > 1:
-            builder.constructors = {}  # each process opens its own
+            builder.opened = {}  # each process opens its own
         done, count = rows - sum(len(builder.rows_of(part)) for part in missing), None
         if not engine.remote:
             # Local workers share memory, in which each file has a place of its own, so none waits
@@ -128,8 +128,8 @@ def build_views(
     return Corpus(out_dir, corpus.name)
 
 
-def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
-    """Return the specifications with this machine's precision for "auto", so that all workers use the same."""
+def _with_precision(specs: Mapping[str, View]) -> dict[str, View]:
+    """Return the views with this machine's precision for "auto", so that all workers use the same."""
     from opencse.encoder.backbone import Backbone
     from opencse.encoder.device import choose_device, resolve_precision
 
@@ -142,11 +142,11 @@ def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, Construct
 
 
 class _PartBuilder:
-    """The task of a worker: build and write one file, by constructors that each process opens itself.
+    """The task of a worker: build and write one file, by views that each process opens itself.
 
     Attributes:
         paths: The files.
-        prepared: What the specifications prepared, by name.
+        prepared: What the views prepared, by name.
         built: Number of rows built of each file, if they are counted; one with half of its columns
             counts half.
     """
@@ -155,7 +155,7 @@ class _PartBuilder:
 
     def __init__(
         self,
-        specs: Mapping[str, ConstructorSpec],
+        specs: Mapping[str, View],
         sentences: SentenceStore,
         seed: int,
         part_rows: int,
@@ -164,21 +164,21 @@ class _PartBuilder:
         self.specs, self.sentences, self.prepared = dict(specs), sentences, dict[str, Any]()
         self._seed, self._part_rows, self._folder = seed, part_rows, folder
         self._header: dict[str, Any] = {}
-        self.constructors: dict[str, Constructor] = {}
+        self.opened: dict[str, OpenedView] = {}
         count = -(-len(sentences) // part_rows)
         self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "constructors": {}}
+        return {**self.__dict__, "opened": {}}
 
     def open(self) -> list[tuple[str, str]]:
-        """Open the constructors, and return their names with the hashes of their weights."""
-        if not self.constructors:
-            self.constructors = {
+        """Open the views, and return their names with the hashes of their weights."""
+        if not self.opened:
+            self.opened = {
                 name: spec.open(seed=self._seed, prepared=self.prepared.get(name))
                 for name, spec in self.specs.items()
             }
-        return [(name, constructor.digest) for name, constructor in self.constructors.items()]
+        return [(name, opened.digest) for name, opened in self.opened.items()]
 
     def rows_of(self, part: int) -> range:
         """Return the numbers of the rows of one file."""
@@ -222,14 +222,14 @@ class _PartBuilder:
             pa.field("id", pa.int64(), nullable=False): numbers,
             pa.field("text", pa.string(), nullable=False): texts,
         }
-        for name, constructor in self.constructors.items():
+        for name, opened in self.opened.items():
             spec = self.specs[name]
-            views: list[list[BuiltView]] = []
+            views: list[list[ViewText]] = []
             for start in range(0, len(rows), spec.unit):
                 chunk = rows[start : start + spec.unit]
-                views += _views(constructor, chunk, spec)
+                views += _views(opened, chunk, spec)
                 if self.built is not None:
-                    self.built[part] += len(chunk) / len(self.constructors)
+                    self.built[part] += len(chunk) / len(self.opened)
             for column, its_views in zip(spec.columns(name), zip(*views, strict=True), strict=True):
                 built = [view.text for view in its_views]
                 rows = [
@@ -251,17 +251,15 @@ class _PartBuilder:
         return len(rows)
 
 
-def _views(
-    constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec
-) -> list[list[BuiltView]]:
+def _views(opened: OpenedView, rows: Sequence[SourceRow], spec: View) -> list[list[ViewText]]:
     """Return the views of some rows, one for each column; rows where the column `spec.of` is null get none."""
     sources = rows
     if spec.of != "text":
         sources = [
             replace(row, text=text) for row in rows if (text := row.views[spec.of]) is not None
         ]
-    built = dict(zip((row.id for row in sources), constructor(sources), strict=True))
-    missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
+    built = dict(zip((row.id for row in sources), opened(sources), strict=True))
+    missing = ViewText(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
     views = [built.get(row.id, [missing] * len(spec.columns(""))) for row in rows]
     return [view if isinstance(view, list) else [view] for view in views]
 
@@ -270,8 +268,8 @@ _HEADER = b"opencse.text.views.registry"
 _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
-def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
-    """Return the names of the specifications in build order: each comes after the columns that it needs.
+def build_order(specs: Mapping[str, View]) -> list[str]:
+    """Return the names of the views in build order: each comes after the columns that it needs.
 
     Raises:
         OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns
@@ -303,11 +301,11 @@ def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
     return order
 
 
-def column_makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
-    """Return the name of the specification that builds each column, by column.
+def column_makers(specs: Mapping[str, View]) -> dict[str, str]:
+    """Return the name of the view that builds each column, by column.
 
     Raises:
-        OpencseError: Two specifications build the same column.
+        OpencseError: Two views build the same column.
     """
     out: dict[str, str] = {}
     for name, spec in specs.items():
@@ -321,12 +319,12 @@ def column_makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
     return out
 
 
-def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
-    """Return the kind and the options, including those of a nested specification."""
+def _parameters(spec: View) -> dict[str, Any]:
+    """Return the kind and the options, including those of a nested view."""
     values = ((field.name, getattr(spec, field.name)) for field in dataclasses.fields(spec))
     return {
         "kind": spec.kind,
-        **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values},
+        **{k: _parameters(v) if isinstance(v, View) else v for k, v in values},
     }
 
 

@@ -1,8 +1,8 @@
-"""All kinds of views by their name in a recipe, and their interface: a specification, and the constructor it opens.
+"""All kinds of views by their name in a recipe, and their interface.
 
-A specification is a small frozen dataclass with the options of a kind; `spec.open()` loads models
-and returns a constructor, which maps rows to views. `build_views` writes columns of them for a
-corpus.
+A `View` is a small frozen dataclass with the options of a kind. `view.open()` loads its models and
+returns an `OpenedView`, which maps the rows of a corpus to texts. `build_views` writes columns of
+them for a corpus.
 
 Kinds that depend on more than their own row read the sentences of the corpus by number. These are
 kept on disk, so any process on any machine that sees the folder can read them.
@@ -61,13 +61,13 @@ _CLASSES = {
     "hard_negatives": "opencse.text.mined.vectors:HardNegatives",
 }
 
-CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(_CLASSES)
-"""The specification of each kind, by its name in a recipe."""
+VIEWS: MutableMapping[str, type[View]] = Kinds(_CLASSES)
+"""The class of each kind of view, by its name in a recipe."""
 
 _PLACES = {name: module for module, name in (place.split(":") for place in _CLASSES.values())}
 _PLACES["build_views"] = "opencse.text.views.builder"
 
-__all__ = ["CONSTRUCTORS", "BuiltView", "Constructor", "ConstructorSpec", "SourceRow", *_PLACES]
+__all__ = ["VIEWS", "ViewText", "OpenedView", "View", "SourceRow", *_PLACES]
 
 
 def __getattr__(name: str) -> Any:
@@ -89,7 +89,7 @@ class SourceRow:
     Attributes:
         id: Number of the sentence, counted from 0 over the lines that are not blank.
         text: The sentence.
-        views: Texts of the columns already built, by column; None where a constructor found no
+        views: Texts of the columns already built, by column; None where a view found no
             view.
     """
 
@@ -99,8 +99,8 @@ class SourceRow:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BuiltView:
-    """A sentence that a constructor derived from a row, or the reason why there is none.
+class ViewText:
+    """A sentence that a view derived from a row, or the reason why there is none.
 
     Attributes:
         text: The related sentence; None if no rule applies.
@@ -114,8 +114,8 @@ class BuiltView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constructor:
-    """A constructor with its models loaded.
+class OpenedView:
+    """A view with its models loaded.
 
     Attributes:
         build: Returns for each row a view, or a list of one for each column; they are independent
@@ -132,8 +132,8 @@ class Constructor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConstructorSpec:
-    """Base class of all kinds of views: the options of one constructor. Importing a kind loads no model library.
+class View:
+    """Base class of all kinds of views, with the options of one. Importing a kind loads no model library.
 
     Class attributes:
         kind: Name of the kind in a recipe.
@@ -164,7 +164,7 @@ class ConstructorSpec:
     @property
     def needs_corpus(self) -> bool:
         """Whether it needs the whole corpus before any row is built."""
-        return type(self).prepare is not ConstructorSpec.prepare
+        return type(self).prepare is not View.prepare
 
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the columns that `[build.NAME]` builds: NAME, or several."""
@@ -177,7 +177,7 @@ class ConstructorSpec:
             OpencseError: One is missing; the message says what to do.
         """
         for name in self.__dataclass_fields__:
-            if isinstance(nested := getattr(self, name), ConstructorSpec):
+            if isinstance(nested := getattr(self, name), View):
                 nested.check()
 
     def prepare(
@@ -195,8 +195,8 @@ class ConstructorSpec:
         """
         return None
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
-        """Load models and tables, and return the constructor.
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Load models and tables, and return what builds the texts.
 
         Args:
             seed: The only source of randomness.
@@ -239,13 +239,13 @@ def bundle_digest(*parts: str | bytes) -> str:
 
 def with_error_rate(
     rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]
-) -> list[BuiltView]:
+) -> list[ViewText]:
     """Return views of n rows with their match error rate as the score `mer`, from pairs of text (or None) and rule."""
     done = [i for i, (text, _) in enumerate(results) if text is not None]
     rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done])
     rate = dict(zip(done, rates.tolist(), strict=True))
     return [
-        BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)})
+        ViewText(text=text, rule=rule, scores={"mer": rate.get(i)})
         for i, (text, rule) in enumerate(results)
     ]
 

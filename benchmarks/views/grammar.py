@@ -1,9 +1,9 @@
-"""The constructors that rewrite by grammar: share of null, rules and speed on Wikipedia, and samples to judge.
+"""The views that rewrite by grammar: share of null, rules and speed on Wikipedia, and samples to judge.
 
-    python benchmarks/views/constructors.py --data FOLDER [--sentences 2000]   # shares, rules, speed
-    python benchmarks/views/constructors.py --data FOLDER --sample 100 --kind role_pair   # pairs to judge one by one
+    python benchmarks/views/grammar.py --data FOLDER [--sentences 2000]   # shares, rules, speed
+    python benchmarks/views/grammar.py --data FOLDER --sample 100 --kind role_pair   # pairs to judge one by one
 
-FOLDER holds `corpus/wiki_sentences_02.txt.gz`. The parse is timed once, as the constructors have it
+FOLDER holds `corpus/wiki_sentences_02.txt.gz`. The parse is timed once, as the views have it
 in common; the sentences are drawn with a fixed seed.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.syntax import load_parser
-from opencse.text.views.registry import CONSTRUCTORS, SourceRow
+from opencse.text.views.registry import VIEWS, SourceRow
 
 KINDS = tuple(
     """antonym_swap negated_antonym antonym_quadruple negative_word role_pair passive number_swap entity_swap
@@ -35,7 +35,7 @@ def draw(data: Path, count: int) -> list[str]:
 
 
 def sample(rows: list[SourceRow], kind: str, wanted: int) -> None:
-    opened, shown = CONSTRUCTORS[kind]().open(), 0
+    opened, shown = VIEWS[kind]().open(), 0
     for start in range(0, len(rows), 256):
         part = rows[start : start + 256]
         for row, view in zip(part, opened(part), strict=True):
@@ -56,7 +56,7 @@ def shares(rows: list[SourceRow], kinds: list[str]) -> None:
     print(f"parse, start included: {parse:.0f} sentences per second of processor time")
     print("| kind | made | sentences/s of processor time | rules |\n|---|---|---|---|")
     for kind in kinds:
-        opened = CONSTRUCTORS[kind]().open()
+        opened = VIEWS[kind]().open()
         opened(rows[:4])
         start = time.process_time()
         views = opened(rows)
