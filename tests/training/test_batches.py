@@ -18,14 +18,8 @@ from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.text.corpus import Corpus
-from opencse.training.batches import (
-    BatchSampler,
-    Collator,
-    ViewTokens,
-    _with_repetitions,
-    load_teachers,
-    teacher_vectors,
-)
+from opencse.training.batches import BatchSampler, Collator, ViewTokens, _with_repetitions
+from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import Imitate, crash_at, run, write_corpus
 

@@ -42,7 +42,8 @@ from opencse.losses import (
 )
 from opencse.losses import replaced_tokens as module
 from opencse.training.batches import Collator, ViewTokens
-from opencse.training.network import LossHead, Network
+from opencse.training.loss_head import LossHead
+from opencse.training.network import Network
 from tests.tiny import tiny_bert
 from tests.training.helpers import metrics, token_store, weights, write_corpus
 from tests.trials.processes import free_port, of_two

@@ -23,7 +23,8 @@ from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, InfoNCELoss, Objective, TwoWayMarginLoss
 from opencse.recipes import load_recipe
 from opencse.training.batches import Collator, ViewTokens
-from opencse.training.network import LossHead, Network
+from opencse.training.loss_head import LossHead
+from opencse.training.network import Network
 from tests.losses.cases import CASES, ROWS, TEACHERS
 from tests.losses.checks import draw
 from tests.tiny import tiny_bert

@@ -16,7 +16,8 @@ from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training import train as training
-from opencse.training.session import RunControl, TrainingSession, base_model
+from opencse.training.model_card import base_model
+from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
 from tests.tiny import WORDS, tiny_bert
 from tests.training.helpers import crash_at, run, write_corpus

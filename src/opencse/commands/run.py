@@ -58,7 +58,8 @@ from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.registry import texts_hash
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
-from opencse.training.session import TrainingOutcome, encoder_card, hub_score, run_record
+from opencse.training.model_card import encoder_card, hub_score
+from opencse.training.session import TrainingOutcome, run_record
 from opencse.training.train import TrainingRun, train_first_stages
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")

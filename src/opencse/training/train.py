@@ -39,16 +39,13 @@ from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS
 from opencse.text.mined.debiased import DebiasedPositives
 from opencse.text.mined.vectors import MinedSpec
-from opencse.training.batches import Collator, ViewTokens, load_teachers, teacher_vectors
+from opencse.training.batches import Collator, ViewTokens
 from opencse.training.loop import TrainingLoop
-from opencse.training.network import LossHead, Network, loss_modules
-from opencse.training.session import (
-    RunControl,
-    TrainingOutcome,
-    TrainingSession,
-    encoder_card,
-    run_record,
-)
+from opencse.training.loss_head import LossHead, loss_modules
+from opencse.training.model_card import encoder_card
+from opencse.training.network import Network
+from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, run_record
+from opencse.training.teachers import load_teachers, teacher_vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

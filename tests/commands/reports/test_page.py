@@ -32,7 +32,7 @@ from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import TransformationCosines, mean_estimate
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
-from opencse.training.session import hub_score
+from opencse.training.model_card import hub_score
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, pairs
 
 

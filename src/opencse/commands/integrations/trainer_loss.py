@@ -22,7 +22,8 @@ from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.schema import Teacher
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
-from opencse.training.network import LossHead, encode, loss_modules
+from opencse.training.loss_head import LossHead, loss_modules
+from opencse.training.network import encode
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -1,0 +1,96 @@
+"""The vectors of teachers: computed once before training, cached and memory-mapped.
+
+A teacher is another encoder that has no dropout, so its vectors never change: they are computed in
+one pass over each text column, cached under a hash of the teacher (weights, tokenizer, pooling,
+length), the precision and the texts, and memory-mapped: 4 bytes per dimension and row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from opencse.encoder import load_encoder
+from opencse.encoder.backbone import Backbone
+from opencse.encoder.embedder import Embedder, cached_vectors
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import Recipe
+from opencse.recipes.rows.token_store import UsableRows
+from opencse.recipes.schema import Teacher
+from opencse.text.views.registry import texts_hash
+
+
+def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, Embedder]:
+    """Load every teacher that the losses read.
+
+    Args:
+        recipe: Recipe with teachers and losses.
+        backbone: The model of the teacher `backbone`.
+
+    Raises:
+        OpencseError: A teacher cannot be loaded; the message names it.
+    """
+    teachers = {}
+    for name in recipe.used_teachers:
+        try:
+            teachers[name] = _load(recipe.teachers[name], recipe, backbone)
+        except OpencseError as error:
+            problem = f"teachers.{name}: {error.problem}"
+            raise OpencseError(
+                problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")
+            ) from error
+    return teachers
+
+
+def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> Embedder:
+    own = teacher.model == "backbone"
+    pooling: dict[str, Any] = (
+        recipe.pooling
+        if own and teacher.pooling is None
+        else {"pooling": teacher.pooling or "backbone"}
+    )
+    name = str(backbone) if own else teacher.model
+    model = (
+        backbone.encoder(**pooling)
+        if own
+        else load_encoder(name, **pooling, device=backbone.device)
+    )
+    if teacher.max_length is not None:
+        limit = model.max_seq_length
+        if limit is not None and teacher.max_length > limit:
+            raise OpencseError(
+                f"max_length is {teacher.max_length}, but {name} takes at most {limit} tokens"
+            )
+        model.max_seq_length = teacher.max_length
+    model.eval()
+    return Embedder(model, precision="fp32" if recipe.training.precision == "fp32" else "bf16")
+
+
+def teacher_vectors(
+    recipe: Recipe, teachers: Mapping[str, Embedder], rows: UsableRows, *, progress: bool = True
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return the vectors of each teacher for its views; vectors that are not cached are computed.
+
+    Args:
+        recipe: Recipe with the views of each teacher.
+        teachers: The result of `load_teachers`.
+        rows: The training rows.
+        progress: Show progress while computing.
+
+    Returns:
+        Memory-mapped arrays (rows, d_t) fp32 by teacher and view; zero if a row lacks the view.
+    """
+    vectors: dict[str, dict[str, np.ndarray]] = {name: {} for name in teachers}
+    hashes: dict[str, tuple[str, int]] = {}
+    for name, teacher in teachers.items():
+        for view in recipe.used_teachers[name]:
+            column = recipe.views[view].text
+            if column not in hashes:
+                hashes[column] = texts_hash(row[column] or "" for row in rows)
+            title = f"teacher {name}, {column}" if progress else ""
+            vectors[name][view] = cached_vectors(
+                teacher, (row[column] for row in rows), hashes[column], title
+            )
+    return vectors
