@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import typer
-
 from opencse.commands.options import CacheOptions
 from opencse.foundation.cache import cache_root, cache_sizes, clear_cache
 from opencse.foundation.result_table import Number, Table, show
+from opencse.foundation.terminal import print_text
 
 
 def command(options: CacheOptions) -> None:
     """Print the sizes, or remove the files."""
     if options.clear:
-        typer.echo(f"removed {_size(clear_cache())} from {cache_root()}")
+        print_text(f"removed {_size(clear_cache())} from {cache_root()}")
         return
     sizes = cache_sizes()
     rows = [(kind, _size(size)) for kind, size in (*sizes.items(), ("all", sum(sizes.values())))]

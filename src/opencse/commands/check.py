@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-import typer
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CheckOptions
@@ -23,6 +22,7 @@ from opencse.evaluation.probes.probe_suite import short_names
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
+from opencse.foundation.terminal import print_text
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import choose_language
 from opencse.text.user_text import collect_passages
@@ -78,7 +78,7 @@ def command(options: CheckOptions) -> None:
     if options.out is None:
         note("-o FOLDER writes a page with more examples")
     else:
-        typer.echo(f"page: {Path(options.out) / 'check.html'}")
+        print_text(f"page: {Path(options.out) / 'check.html'}")
 
 
 def render_check(result: TextCheck) -> str:

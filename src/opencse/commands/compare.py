@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
@@ -31,6 +30,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.foundation.result_table import Cell, Number, Table, show
+from opencse.foundation.terminal import print_text
 from opencse.text.user_text import collect_passages, collect_queries
 
 Scores = Mapping[RunRecord, Mapping[str, float | None]]
@@ -82,7 +82,7 @@ def command(options: CompareCommand) -> None:
         )
     )
     if options.out is not None:
-        typer.echo(f"page: {Path(options.out) / 'search.html'}")
+        print_text(f"page: {Path(options.out) / 'search.html'}")
 
 
 def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores) -> Table:

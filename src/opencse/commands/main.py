@@ -15,6 +15,7 @@ from opencse.commands.command_line import add_command
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import disk_problem
 from opencse.foundation.result_table import show
+from opencse.foundation.terminal import escape_messages_of_libraries, print_line, print_text
 from opencse.version import __version__
 
 INTERRUPTED = 130
@@ -71,7 +72,7 @@ def _options(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
     if version:
-        typer.echo(f"opencse {__version__}")
+        print_text(f"opencse {__version__}")
         raise typer.Exit
 
 
@@ -86,6 +87,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows other characters escaped
             stream.reconfigure(errors="backslashreplace")
+    escape_messages_of_libraries()
     try:
         status = app(prog_name="opencse", standalone_mode=False) or 0
         if status == INTERRUPTED:  # typer returns this for Ctrl-C, without a message
@@ -106,7 +108,7 @@ def main() -> None:
         if not hasattr(error, "format_message"):
             if cause := shortage(error):
                 _stop(str(cause), 2)
-            traceback.print_exception(error)
+            print_text("".join(traceback.format_exception(error)), error=True)
             _stop(
                 f"an unexpected failure of opencse {__version__}. Please report it with the lines above",
                 1,
@@ -120,7 +122,7 @@ def main() -> None:
 
 
 def _stop(message: str, code: int) -> None:
-    print("opencse:", " ".join(message.split()), file=sys.stderr)  # noqa: T201
+    print_line(f"opencse: {' '.join(message.split())}")
     sys.exit(code)
 
 

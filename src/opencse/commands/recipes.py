@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import typer
-
 from opencse.commands.options import ShowOptions
 from opencse.encoder.names import FAMILIES
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Table, show
+from opencse.foundation.terminal import print_text
 from opencse.foundation.toml_tables import encode, unknown_name_error
 from opencse.recipes import Recipe, dump_recipe, load_recipe, recipe_names
 
@@ -52,10 +51,10 @@ def command(options: ShowOptions) -> None:
     recipe = load_recipe(
         options.name, family=family or "other", variant=options.variant, overrides=options.overrides
     )
-    typer.echo(
+    print_text(
         f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}"
     )
-    typer.echo(_with_sources(recipe))
+    print_text(_with_sources(recipe))
 
 
 def _with_sources(recipe: Recipe) -> str:

@@ -7,8 +7,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-import typer
-
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ReproduceOptions
 from opencse.commands.reports.page import NO_FIGURES, can_draw, draw_curves, save
@@ -17,6 +15,7 @@ from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced, write_json, write_text
 from opencse.foundation.result_table import Table, show
+from opencse.foundation.terminal import print_text
 from opencse.foundation.toml_tables import unknown_name_error
 from opencse.papers.details import Detail, detail_figures, detail_listing
 from opencse.papers.entries import (
@@ -136,7 +135,7 @@ def command(options: ReproduceOptions) -> None:
         show(Table(("table", "title"), [(name, load_entry(name).title) for name in entry_names()]))
         return
     seeds = None if options.seeds is None else parse_seeds(options.seeds)
-    typer.echo(apply(reproduce, replace(options, seeds=seeds)).markdown(), nl=False)
+    print_text(apply(reproduce, replace(options, seeds=seeds)).markdown(), end="")
 
 
 def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:

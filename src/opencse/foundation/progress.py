@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
 
+from opencse.foundation.terminal import print_line, printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -49,7 +51,7 @@ def progress_shown(show: bool) -> Iterator[None]:
 def note(text: str) -> None:
     """Print a one-line remark to standard error."""
     if not _quiet:
-        _write(f"opencse: {text}")
+        print_line(f"opencse: {text}")
 
 
 # For remarks on files and models that are read several times.
@@ -124,7 +126,7 @@ class Phase:
             self._lines.join()
             seconds = time.monotonic() - self._started
             if kind is None and seconds >= EVERY:
-                _write(f"opencse: {self.label}: {self._amount()} in {duration(seconds)}")
+                print_line(f"opencse: {self.label}: {self._amount()} in {duration(seconds)}")
 
     @property
     def done(self) -> int:
@@ -167,7 +169,7 @@ class Phase:
 
     def _write_lines(self) -> None:
         while not self._closed.wait(EVERY):
-            _write(f"opencse: {self.line()}")
+            print_line(f"opencse: {self.line()}")
 
 
 _bars: Progress | None = None
@@ -195,7 +197,7 @@ def _open_bars() -> Progress:
                 phase: Phase = task.fields["phase"]
                 bar = ProgressBar(phase.total, phase.done, width=20, animation_time=task.get_time())
                 row = Table.grid(padding=(0, 1))
-                row.add_row(bar, Text(phase.line()))
+                row.add_row(bar, Text(printable(phase.line(), one_line=True)))
                 return row
 
         _bars = Progress(Column(), console=Console(file=sys.stderr), transient=True)
@@ -220,12 +222,6 @@ def about(seconds: float) -> str:
     if seconds >= 90:
         return duration(60 * round(seconds / 60))
     return duration(10 * max(1, round(seconds / 10)))
-
-
-def _write(line: str) -> None:
-    # A single call, so that the lines of several threads do not mix.
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
 
 
 class Timings:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
+from opencse.foundation.terminal import Printable
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -188,4 +190,4 @@ def show(*results: RenderableType) -> None:
     if not console.is_terminal:
         console = Console(width=_UNLIMITED)
     for result in results:
-        console.print(result, markup=False, highlight=False)
+        console.print(Printable(result), markup=False, highlight=False)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import typer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 
@@ -28,6 +27,7 @@ from opencse.encoder.backbone import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced, write_json
 from opencse.foundation.numbers import unit_rows
+from opencse.foundation.terminal import print_text
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -115,7 +115,7 @@ def command(options: ExportOptions) -> None:
     """Export, and print the size and how near the vectors are to PyTorch's."""
     difference, cosine = apply(export_onnx, options)
     size = sum(file.stat().st_size for file in Path(options.out).glob(f"{GRAPH}*"))
-    typer.echo(
+    print_text(
         f"written to {options.out}: model.onnx in {options.precision}, {size / 1e6:.1f} MB; largest difference "
         f"from PyTorch's vectors {difference:.1e}, least cosine {cosine:.4f}"
     )
