@@ -30,8 +30,8 @@ from opencse.encoder import load_encoder, names, save_encoder
 from opencse.encoder.backbone import Backbone, model_source, pooling_name, weights_hash
 from opencse.encoder.dropout import set_rates
 from opencse.encoder.embedder import Embedder
+from opencse.encoder.folder_check import check_model_folder
 from opencse.encoder.loading import readable_errors
-from opencse.encoder.model_folder import check_model_folder
 from opencse.encoder.names import resolve
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta

@@ -16,13 +16,14 @@ from torch import nn
 from opencse.debias.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import checkpoint_contexts, dropout_config_overrides, evaluation_mode
-from opencse.encoder.model_folder import (
-    check_loaded,
+from opencse.encoder.folder_check import (
     check_model_folder,
-    has_pooling,
-    quiet,
-    transformer_folder,
+    check_sizes,
+    closed_folder,
+    first_transformer,
+    parts_of,
 )
+from opencse.encoder.model_folder import check_loaded, has_pooling, quiet
 from opencse.encoder.names import resolve
 from opencse.encoder.prompts import bake_template
 from opencse.foundation.errors import OpencseError, imported
@@ -105,19 +106,24 @@ def open_model(
     """
     from sentence_transformers import SentenceTransformer
 
-    if os.path.isdir(source):
-        check_model_folder(Path(source))
+    folder = local_folder(name, source)
+    check_before_loading(name, folder)
     settings = {} if dropout is None else dropout_config_overrides(load_config(source), dropout)
     device = str(choose_device() if device is None else device)
-    with readable_errors(name), quiet():
+    with readable_errors(name), quiet(), closed_folder(folder):
         model = _opening_class()(
-            source, device=device, config_kwargs=settings or None, trust_remote_code=False
+            str(folder),
+            device=device,
+            config_kwargs=settings or None,
+            model_kwargs={"use_safetensors": True},
+            local_files_only=True,
+            trust_remote_code=False,
         )
         model.__class__ = SentenceTransformer
         model.float()  # transformers keeps the precision of the file
     if hasattr(model[0], "auto_model"):
         transformer: Any = model[0].auto_model
-        check_loaded(name, model, Path(source))
+        check_loaded(name, model, folder)
         if (
             model.tokenizer.pad_token is None
         ):  # of GPT-2 and its like; batches need one, and so do users of the model
@@ -130,6 +136,48 @@ def open_model(
                 f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little"
             )
     return model
+
+
+_READ = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.jinja", "*.safetensors", "README.md")
+_UNREAD = ("onnx/*", "openvino/*", "*checkpoint*/*")
+
+
+def local_folder(name: object, source: str) -> Path:
+    """Return the folder of a model; one of the hub is fetched first, without pickled weights and code.
+
+    Raises:
+        OpencseError: The hub has no such model, or cannot be reached.
+    """
+    if os.path.isdir(source):
+        return Path(source)
+    from huggingface_hub import constants, snapshot_download
+
+    with readable_errors(name), quiet():
+        return Path(
+            snapshot_download(
+                source,
+                allow_patterns=list(_READ),
+                ignore_patterns=list(_UNREAD),
+                local_files_only=constants.HF_HUB_OFFLINE,
+            )
+        )
+
+
+def check_before_loading(name: object, folder: Path) -> None:
+    """Check a model's folder, and that its files hold what its configurations ask for.
+
+    Raises:
+        OpencseError: As `check_model_folder` and `check_sizes`.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    check_model_folder(folder)
+    for part in parts_of(folder):
+        if part.kind not in ("Transformer", "CLIPModel"):
+            continue
+        with readable_errors(name), quiet(), closed_folder(folder):
+            config = AutoConfig.from_pretrained(part.folder, trust_remote_code=False)
+            check_sizes(part.folder, lambda c=config: AutoModel.from_config(c))  # type: ignore[misc]
 
 
 @cache
@@ -226,19 +274,19 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM, AutoTokenizer
 
     source = resolve(name)
-    if type(config := load_config(source)) not in MODEL_FOR_MASKED_LM_MAPPING:
+    config = load_config(source)
+    if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
         raise OpencseError(
             f"{str(name)!r} is a {config.model_type}, no masked language model",
             "Choose a masked LM.",
         )
-    options: dict[str, Any] = {
-        "local_files_only": Path(source).is_dir(),
-        "trust_remote_code": False,
-    }
-    with readable_errors(name), quiet():
-        tokenizer: Any = AutoTokenizer.from_pretrained(source, **options)
+    folder = local_folder(name, source)
+    check_before_loading(name, folder)
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    with readable_errors(name), quiet(), closed_folder(folder):
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
         model, report = AutoModelForMaskedLM.from_pretrained(
-            source, use_safetensors=True, output_loading_info=True, **options
+            folder, use_safetensors=True, output_loading_info=True, **options
         )
     if missing := sorted(report["missing_keys"]):
         raise OpencseError(
@@ -257,10 +305,13 @@ def load_config(source: str) -> Any:
     """Return the transformers configuration in a folder or on the hub."""
     from transformers import AutoConfig
 
-    if os.path.isdir(source):
-        source = str(transformer_folder(Path(source)))
-    with readable_errors(source), quiet():
-        return AutoConfig.from_pretrained(source, trust_remote_code=False)
+    if not os.path.isdir(source):
+        with readable_errors(source), quiet():
+            return AutoConfig.from_pretrained(source, trust_remote_code=False)
+    folder = Path(source)
+    check_model_folder(folder)
+    with readable_errors(source), quiet(), closed_folder(folder):
+        return AutoConfig.from_pretrained(first_transformer(folder), trust_remote_code=False)
 
 
 @contextlib.contextmanager

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import os
 import re
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
@@ -149,6 +150,38 @@ def regular_file(path: str | Path) -> Path:
     path = existing_path(path)
     if path.is_dir():
         raise OpencseError(f"{path}: is a folder, not a file", "Name a file.")
+    return path
+
+
+def stay_inside(folder: Path, name: object, remedy: str = "") -> Path:
+    """Return the path of a name within a folder, after checking that it stays there, links included.
+
+    Everything that a stranger's file names is resolved here: shards of weights, modules of models, stages of recipes.
+    A snapshot in the cache of the hub may link to its own `blobs`.
+
+    Args:
+        folder: The folder.
+        name: A relative path in the spelling of any system; empty for the folder itself.
+        remedy: What the user can do, for the message.
+
+    Raises:
+        OpencseError: The name is not a text, is absolute, climbs out, or is a link that leads out.
+    """
+    if not isinstance(name, str):
+        raise OpencseError(f"{folder}: {name!r:.80} is not the name of a file", remedy)
+    windows = PureWindowsPath(name)
+    if "\0" in name or windows.anchor or ".." in windows.parts or Path(name).is_absolute():
+        raise OpencseError(f"{folder}: '{name}' is outside the folder", remedy)
+    path = folder / name
+    with translate_errors(path, "cannot be read", remedy):
+        home = Path(os.path.realpath(folder))
+        target = Path(os.path.realpath(path))
+    allowed = [home]
+    is_snapshot = home.parent.name == "snapshots" and home.parents[1].name.startswith("models--")
+    if is_snapshot:
+        allowed.append(home.parents[1] / "blobs")
+    if not any(target == place or place in target.parents for place in allowed):
+        raise OpencseError(f"{path}: is a link that leads out of the folder", remedy)
     return path
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from opencse.encoder.names import on_this_machine, resolve
@@ -299,18 +298,18 @@ class Translator:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         from opencse.encoder.device import choose_device
-        from opencse.encoder.loading import readable_errors
-        from opencse.encoder.model_folder import check_model_folder, quiet
+        from opencse.encoder.folder_check import closed_folder
+        from opencse.encoder.loading import check_before_loading, local_folder, readable_errors
+        from opencse.encoder.model_folder import quiet
 
-        name = resolve(name)
-        local = Path(name).is_dir()  # never looked up on the hub
-        if local:
-            check_model_folder(Path(name))
-        options: Any = {"local_files_only": local, "trust_remote_code": False}
-        with readable_errors(f'{name} (translators need pip install "opencse[mt]")'), quiet():
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, **options)
+        folder = local_folder(name, resolve(name))
+        check_before_loading(name, folder)
+        options: Any = {"local_files_only": True, "trust_remote_code": False}
+        needed = f'{name} (translators need pip install "opencse[mt]")'
+        with readable_errors(needed), quiet(), closed_folder(folder):
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
             self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(
-                name, use_safetensors=True, **options
+                folder, use_safetensors=True, **options
             )
         self.model.generation_config.max_length = (
             None  # else it is announced that max_new_tokens has precedence
