@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
 
+_UNPACKED = 8 * 2**20
+_RATIO = 100
+"""How many times larger than its file the text of a `.gz` may be, beyond the first bytes; gzip itself allows 1,000."""
+_CHECKED = 256 * 2**20
+"""Bytes of the unpacked text that are compared with the size of the file."""
 _SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED = 50  # lines by which the separator is found
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -68,8 +73,18 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
     else:
         if present:  # an empty file has no rows either
             require_columns(columns, present, path)
+        without, total, keys = 0, 0, ""
         for line, row in read_table(path):
+            total += bool(row)
+            if row and columns and columns[0] not in row:
+                without += 1
+                keys = keys or ", ".join(map(repr, row))
             yield path, line, [row.get(column) for column in columns]
+        if without:  # only records of JSON differ in their keys
+            note_once(
+                f"warning: {path}: {without:,} of {total:,} records have no {columns[0]!r} and are left out; "
+                f"the first of them has {keys:.200}"
+            )
 
 
 def _is_parquet(path: Path) -> bool:
@@ -89,8 +104,11 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
     """
     line, wide = 0, False
     path = regular_file(path)
+    compressed = path.suffix.lower() == ".gz"
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        if compressed:
+            _check_packing(path)
+        with gzip.open(path) if compressed else path.open("rb") as file:
             wide = file.peek(2)[:2] in _UTF16
             lines: Any = io.TextIOWrapper(file, "utf-16", newline="\n") if wide else file
             while raw := lines.readline(LONGEST_LINE + 1):
@@ -121,6 +139,24 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
         raise OpencseError(
             f"{path}, after line {line}: {error_reason(problem)}", "Check the file."
         ) from None
+
+
+def _check_packing(path: Path) -> None:
+    """Refuse a `.gz` file that is packed as no text is, such as 500 million blank lines in 500 KB.
+
+    Raises:
+        OpencseError: Its beginning unpacks to more than `_RATIO` times its size.
+    """
+    most = _UNPACKED + _RATIO * path.stat().st_size
+    size = 0
+    with gzip.open(path) as file:
+        while size < _CHECKED and (block := file.read(2**20)):
+            size += len(block)
+            if size > most:
+                raise OpencseError(
+                    f"{path}: unpacks to more than {_RATIO} times its size",
+                    "Unpack it, and check what is in it.",
+                )
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -301,7 +337,13 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         yield line, row
 
 
+MADE_FROM = b"made_from"
+"""Key of the note in a table of `write_texts`; every table that opencse writes has it, or that of built views."""
+VIEWS_HEADER = b"opencse.text.views.registry"
+"""Key of the header in a file of built views."""
 _ROWS = 8192
+_TOGETHER = 256 * 2**20
+"""Bytes of the texts of a column that are in memory at once."""
 _REMEDY = "Write or copy it again."
 
 
@@ -338,16 +380,14 @@ def write_texts(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema(
-        [(name, pa.string()) for name in columns], {"made_from": made_from} if made_from else None
-    )
+    schema = pa.schema([(name, pa.string()) for name in columns], {MADE_FROM: made_from.encode()})
     with replaced(path) as temporary:
         pq.write_table(pa.table(dict(columns), schema=schema), temporary, write_page_checksum=True)
 
 
 def is_made_from(path: Path, made_from: str) -> bool:
     """Return whether a file was written by `write_texts` with this note."""
-    return parquet_metadata(path).get(b"made_from") == made_from.encode()
+    return parquet_metadata(path).get(MADE_FROM) == made_from.encode()
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
@@ -377,14 +417,52 @@ def _parquet_files(path: Path) -> list[Path]:
 
 
 def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file, after checking checksums, offsets and UTF-8."""
+    """Yield the rows of a Parquet file, after checking checksums, offsets, UTF-8 and lengths."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    schema = parquet_schema(path)
+    texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]
     with _parquet_errors(path):
-        file = pq.ParquetFile(path, page_checksum_verification=True)
+        # A dictionary holds each text once: a long one that fills a column is seen before it is copied for each row.
+        file = pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=texts)
         for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
             batch.validate(full=True)
-            yield batch.select(columns)
+            yield from _decoded(path, batch.select(columns))
+
+
+def _decoded(path: Path, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch with plain texts, in parts that take little memory.
+
+    Raises:
+        OpencseError: A text is longer than `LONGEST_LINE`.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    longest = 1
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if not pa.types.is_dictionary(column.type):
+            continue
+        length = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+        if length > LONGEST_LINE:
+            raise OpencseError(
+                f"{path}: column '{name}' has a text of {length >> 20} MiB, more than {LONGEST_LINE >> 20}",
+                "Split it.",
+            )
+        longest = max(longest, length)
+    rows = max(1, _TOGETHER // longest)
+    for start in range(0, len(batch), rows):
+        part = batch.slice(start, rows)
+        columns = [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in part.columns
+        ]
+        fields = [
+            field.with_type(column.type)
+            for field, column in zip(batch.schema, columns, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
 @contextlib.contextmanager

@@ -5,14 +5,12 @@ from __future__ import annotations
 import importlib.util
 import re
 import runpy
-import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html.parser import HTMLParser
 from importlib.metadata import distribution
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +21,13 @@ from opencse.foundation.reading import (
     UNREAD,
     existing_path,
     file_extension,
-    translate_errors,
+    stay_inside,
     unknown_format,
 )
 from opencse.foundation.tables import TABLES, read_lines
 from opencse.text.corpus import Corpus, text_column
+from opencse.text.document_readers import READERS, full_lines
+from opencse.text.document_worker import paragraphs_of
 
 LANGUAGES = {
     "da": "Danish",
@@ -50,20 +50,15 @@ _JUDGED = 1000  # lines or cells by which is judged whether each is a sentence
 _LONG = 40  # words above which a line of plain text or a cell is a paragraph
 _MARGIN = 40  # characters of a line, above which it may have been wrapped
 _FULL = 0.7  # share of the lines of a wrapped paragraph that the next word would have made too long
+_LONGEST_BLOCK = 1_000_000  # characters of lines without a blank one that may form a paragraph
 _MIN_SHARE = 0.15  # of stop words; a text with fewer is in another language, or is no prose
 _LETTERS = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)?")
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
-_BLOCKS = frozenset(
-    """address article aside blockquote body br caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4
-    h5 h6 header hr li main nav ol option p pre section summary table tbody td th thead title tr ul""".split()
-)
 # Scripts without spaces between words: kana, Han, Thai, Lao, Burmese and Khmer.
 _SPACELESS = re.compile(
     "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 )
 _FULL_STOP = re.compile(r"([。！？｡][”’」』）]*)(?=[^\s”’」』）])")
-_HIDDEN = frozenset("head nav noscript pre script style svg template".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +102,7 @@ class Documents:
         if self.path.is_dir():
             return not _is_table_folder(self.path)
         kind = file_extension(self.path)
-        return kind in _PROSE or (kind == ".txt" and not _one_sentence_per_line(self.path))
+        return kind in READERS or (kind == ".txt" and not _one_sentence_per_line(self.path))
 
     def passages(self, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
         """Yield the passages of all files, in order.
@@ -125,7 +120,7 @@ class Documents:
             OpencseError: A file cannot be read or has no such column, or the folder has no
                 documents.
         """
-        if self.path.is_file() and file_extension(self.path) in (*_PROSE, ".txt"):
+        if self.path.is_file() and file_extension(self.path) in (*READERS, ".txt"):
             text_column(("text",), self.path, column)  # an error if it is another
         for source, units, joined in _units(self.path, column):
             rest = iter(units)
@@ -181,10 +176,14 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
     lacking = [
         kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None
     ]
-    readable = [kind for kind in (*_PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
+    readable = [kind for kind in (*READERS, ".txt", *TABLES, ".parquet") if kind not in lacking]
     kind = file_extension(path)
     if path.is_dir() and not _is_table_folder(path):
         all_files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+        links_out = [file for file in all_files if not _is_inside(path, file)]
+        if links_out:
+            note(f"{path}: {len(links_out):,} links that lead out of the folder are not followed")
+            all_files = [file for file in all_files if file not in links_out]
         files = [
             file
             for file in all_files
@@ -204,10 +203,10 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
             note(f"{path}: {left_out} are not read. {remedy}")
         for file in documents:
             yield from _units(file, column)
-    elif kind in _PROSE:
+    elif kind in READERS:
         if kind not in readable:
             raise unknown_format(path)
-        yield path.name, _PROSE[kind](path), True
+        yield path.name, paragraphs_of(path), True
     elif kind == ".txt":
         lines = (line for _, line in read_lines(path))
         if _one_sentence_per_line(path):
@@ -219,6 +218,14 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
         yield path.name, table.texts(text_column(table.columns, path, column)), False
 
 
+def _is_inside(folder: Path, file: Path) -> bool:
+    try:
+        stay_inside(folder, file.relative_to(folder).as_posix())
+    except OpencseError:
+        return False
+    return True
+
+
 def _is_table_folder(folder: Path) -> bool:
     """Return whether a folder has Parquet files only, and is one table."""
     return {file_extension(file) for file in folder.iterdir() if file.is_file()} == {".parquet"}
@@ -227,12 +234,18 @@ def _is_table_folder(folder: Path) -> bool:
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
     """Yield the lines of plain text; lines that were only wrapped at the margin are joined to a paragraph."""
     block: list[str] = []
-    for line in [*lines, ""]:
+    size = 0
+    for line in chain(lines, [""]):
         if line.strip():
             block.append(line.strip())
-        elif block:
-            yield from [" ".join(block)] if _are_wrapped(block) else block
+            size += len(line)
+        if block and (not line.strip() or size > _LONGEST_BLOCK):
+            if _are_wrapped(block):
+                yield " ".join(block)
+            else:
+                yield from block
             block = []
+            size = 0
 
 
 def _are_wrapped(lines: Sequence[str]) -> bool:
@@ -242,55 +255,9 @@ def _are_wrapped(lines: Sequence[str]) -> bool:
     return (
         count > 0
         and 2 * open_ends > count
-        and sum(_full_lines(lines, width)) >= _FULL * count
+        and sum(full_lines(lines, width)) >= _FULL * count
         and width > _MARGIN
     )
-
-
-def _full_lines(lines: Sequence[str], width: int) -> list[bool]:
-    """Return for each line but the last whether the first word of the next would have made it longer than `width`."""
-    return [len(a) + 1 + len(b.split()[0]) > width for a, b in pairwise(lines)]
-
-
-def _pdf(path: Path) -> Iterator[str]:
-    """Yield the paragraphs of the text layer of a PDF file: a line that is not full ends one."""
-    import pypdf
-
-    with translate_errors(
-        path, "cannot be read as PDF", "Export it again.", pypdf.errors.PyPdfError, AttributeError
-    ):
-        pages = [page.extract_text().splitlines() for page in pypdf.PdfReader(path).pages]
-    lines = [line.strip() for page in pages for line in page if line.strip()]
-    if not lines:
-        raise OpencseError(
-            f"{path}: has no text layer", "Recognise its text first, for example with ocrmypdf."
-        )
-    width = sorted(map(len, lines))[len(lines) * 9 // 10]
-    text = lines[0]
-    for full, line in zip(_full_lines(lines, width), lines[1:], strict=True):
-        if text.endswith("-") and line[0].islower():
-            text = text[:-1] + line
-        elif full:
-            text += f" {line}"
-        else:
-            yield text
-            text = line
-    yield text
-
-
-def _docx(path: Path) -> Iterator[str]:
-    """Yield the paragraphs and table cells of a DOCX file."""
-    import docx
-
-    failures = (docx.opc.exceptions.OpcError, zipfile.BadZipFile)
-    with translate_errors(path, "cannot be read as DOCX", "Save it again.", *failures):
-        document = docx.Document(str(path))
-        cells = (cell.text for table in document.tables for row in table.rows for cell in row.cells)
-        yield from [
-            text
-            for text in [*(paragraph.text for paragraph in document.paragraphs), *cells]
-            if text.strip()
-        ]
 
 
 def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[DocumentPassage]:
@@ -306,71 +273,6 @@ def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[Docum
         size += length
     if held:
         yield DocumentPassage(source, tuple(held))
-
-
-def _markdown(path: Path) -> Iterator[str]:
-    """Yield the paragraphs, headings, list items and table cells of Markdown as plain text, without code."""
-    from markdown_it import MarkdownIt
-
-    text = "\n".join(line for _, line in read_lines(path))
-    for token in MarkdownIt("commonmark").enable("table").parse(_FRONT_MATTER.sub("", text)):
-        if token.type == "inline":
-            yield "".join(
-                child.content
-                if child.type in ("text", "code_inline")
-                else " " * child.type.endswith("break")
-                for child in token.children or ()
-            )
-
-
-def _html(path: Path) -> Iterator[str]:
-    """Yield the blocks of a page as plain text, without scripts, styles, menus and code."""
-    page = _Page()
-    try:
-        for _, line in read_lines(path):
-            page.feed(f"{line}\n")
-        page.close()
-    except AssertionError as error:  # of Python's parser, at some declarations
-        raise OpencseError(
-            f"{path}: no valid HTML ({error})", "Mend it, or convert it to text."
-        ) from error
-    yield from (
-        " ".join(block.split()) for block in "".join(page.parts).split("\0") if block.strip()
-    )
-
-
-_PROSE: dict[str, Callable[[Path], Iterator[str]]] = {
-    **dict.fromkeys((".md", ".markdown"), _markdown),
-    **dict.fromkeys((".html", ".htm"), _html),
-    ".pdf": _pdf,
-    ".docx": _docx,
-}
-"""Readers of running text by extension. Plain text and tables may hold one sentence per line or row."""
-
-
-class _Page(HTMLParser):
-    """Collects the visible text of a page, blocks separated by NUL."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._hidden: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _HIDDEN:
-            self._hidden.append(tag)
-        if tag in _BLOCKS:
-            self.parts.append("\0")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._hidden:
-            del self._hidden[self._hidden.index(tag) :]
-        if tag in _BLOCKS:
-            self.parts.append("\0")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.parts.append(data.replace("\0", ""))
 
 
 @cache

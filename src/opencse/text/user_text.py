@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced
-from opencse.foundation.progress import note
+from opencse.foundation.progress import note, note_once
 from opencse.foundation.reading import translate_errors
 from opencse.text.corpus import Corpus, Row, content_hash, demo_path, query_column, text_column
 from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
@@ -67,6 +67,11 @@ class UserText:
         if corpus is None:
             return _split(self._documents, self._column, self._name)
         wanted = text_column(corpus.columns, corpus.path, self._column)
+        if self._column is None and wanted != "text":
+            reason = "the only one" if len(corpus.columns) == 1 else "the likeliest by its name"
+            note_once(
+                f"{corpus.name}: the texts are in the column {wanted!r}, {reason} (--column names another)"
+            )
         if any(name.endswith(".rule") for name in corpus.columns):  # `build_views` wrote this
             return corpus
         present = set(corpus.columns)

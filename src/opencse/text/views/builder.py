@@ -17,7 +17,7 @@ from opencse.foundation.files import locked, make_folder, replaced
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.reading import json_object
-from opencse.foundation.tables import parquet_metadata
+from opencse.foundation.tables import VIEWS_HEADER, parquet_metadata, parquet_schema
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
@@ -202,6 +202,7 @@ class _PartBuilder:
             leftover.unlink(missing_ok=True)
         for path in sorted(self._folder.glob("part-*-of-*.parquet")):
             if not resume:
+                _refuse_foreign_part(path)
                 path.unlink()
             elif (written := read_header(path)) != self._header:
                 raise OpencseError(
@@ -244,11 +245,28 @@ class _PartBuilder:
                     cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [
                         view.scores.get(score) for view in its_views
                     ]
-        schema = pa.schema([*cells], metadata={_HEADER: json.dumps(self._header).encode()})
+        schema = pa.schema([*cells], metadata={VIEWS_HEADER: json.dumps(self._header).encode()})
         with replaced(self.paths[part]) as temporary:
             table = pa.table({field.name: values for field, values in cells.items()}, schema=schema)
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
         return len(rows)
+
+
+def _refuse_foreign_part(path: Path) -> None:
+    """Refuse to remove a whole Parquet file that opencse did not write; other tools name parts alike.
+
+    Raises:
+        OpencseError: The file is one.
+    """
+    try:
+        metadata = parquet_schema(path).metadata or {}
+    except OpencseError:  # damaged: one that a killed build left
+        return
+    if VIEWS_HEADER not in metadata:
+        raise OpencseError(
+            f"{path}: was not written by opencse, so it is not replaced",
+            "Choose another output folder, or move it away.",
+        )
 
 
 def _views(opened: OpenedView, rows: Sequence[SourceRow], spec: View) -> list[list[ViewText]]:
@@ -264,7 +282,6 @@ def _views(opened: OpenedView, rows: Sequence[SourceRow], spec: View) -> list[li
     return [view if isinstance(view, list) else [view] for view in views]
 
 
-_HEADER = b"opencse.text.views.registry"
 _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
@@ -335,7 +352,7 @@ def read_header(path: str | Path) -> dict[str, Any]:
         OpencseError: The file was not written by `build_views`.
     """
     try:
-        return json_object(parquet_metadata(path)[_HEADER].decode(), str(path), "")
+        return json_object(parquet_metadata(path)[VIEWS_HEADER].decode(), str(path), "")
     except (KeyError, ValueError, OpencseError) as error:
         raise OpencseError(
             f"{path} is not a complete file of built views", "Build it again, with --overwrite."
