@@ -17,7 +17,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import read_json
+from opencse.foundation.reading import read_json, stay_inside
 
 _ATTEMPTS = 10  # to rename a folder that other processes rename too
 
@@ -163,7 +163,11 @@ def find_damage(folder: Path) -> str | None:
     try:
         sums = read_json(folder / CHECKSUMS)
         return next(
-            (f"{name} was changed" for name, sum_ in sums.items() if sha256(folder / name) != sum_),
+            (
+                f"{name} was changed"
+                for name, sum_ in sums.items()
+                if sha256(stay_inside(folder, name)) != sum_
+            ),
             None,
         )
     except OpencseError as error:

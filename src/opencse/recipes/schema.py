@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -234,6 +235,11 @@ class Recipe:
                 f"two losses share a name ({', '.join(names)}): give each a `name` of its own"
             )
 
+        for stage in self.first_stages:  # the name of a folder
+            if not re.fullmatch(r"\w[\w-]{0,99}", stage):
+                raise ValueError(
+                    f"first_stages: {stage!r} is not a plain name, such as 'negatives'"
+                )
         own = {
             "text",
             *(column for name, spec in self.build.items() for column in spec.columns(name)),

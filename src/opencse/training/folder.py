@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import Any
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import LOCK, make_folder, writable
 from opencse.foundation.reading import read_json
+from opencse.foundation.tables import MADE_FROM, VIEWS_HEADER, parquet_metadata
 
-# Files and folders that training writes. --overwrite removes these and nothing else.
+# Files and folders that training writes. --overwrite removes these and nothing else. The record goes last: as long as
+# it is there, what a killed command has left is known to be of a run.
 CONTENTS = (
-    "run.json",
     "recipe.toml",
     "environment.json",
     "metrics.jsonl",
@@ -24,10 +26,12 @@ CONTENTS = (
     "results.json",
     "checkpoints",
     "model",
+    "run.json",
 )
 # Files and folders that are written before the training: rows, and the runs of other recipes that
 # it depends on.
 PREPARED = ("corpus.parquet", "views", "joined.parquet", "mixture.parquet", "first_stages")
+_LEFTOVER = re.compile(r"\..*\.(tmp|old)")  # of a process that was killed while it wrote a file
 _PACKAGES = (
     "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
 )
@@ -63,15 +67,51 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = No
         is_run = (out / "run.json").is_file()
         if resume and not is_run:
             raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
-        occupied = out.is_dir() and any(
-            path.name not in (*PREPARED, LOCK) for path in out.iterdir()
-        )
+        present = [path.name for path in out.iterdir()] if out.is_dir() else []
+        leftovers = [name for name in present if _LEFTOVER.fullmatch(name)]
+        occupied = bool(set(present) - {*PREPARED, LOCK, *leftovers})
+    if overwrite and not _holds_run(out):
+        refuse_foreign_files(out)
     if occupied and not resume and not overwrite:
         what = "a run" if is_run else "files"
         raise OpencseError(
             f"{out}: already holds {what}",
             "Use --resume to go on, --overwrite to start anew, or another folder.",
         )
+
+
+def _holds_run(out: Path) -> bool:
+    """Return whether a run wrote the record in a folder; one that was damaged since stands among others of its run."""
+    if not (out / "run.json").is_file():
+        return False
+    try:
+        read_record(out)
+    except OpencseError:
+        return all((out / name).is_file() for name in ("recipe.toml", "environment.json"))
+    return True
+
+
+def refuse_foreign_files(out: Path) -> None:
+    """Refuse to replace files in a folder that holds no run.
+
+    Raises:
+        OpencseError: A file or folder there has the name of one that a run writes.
+    """
+    for name in CONTENTS:
+        path = out / name
+        if path.exists() or path.is_symlink():
+            raise OpencseError(
+                f"{out}: holds no run, so its '{name}' is not replaced",
+                "Choose another output folder, or move it away.",
+            )
+    for name in PREPARED:
+        path = out / name
+        is_table = path.suffix == ".parquet" and path.is_file()
+        if is_table and not parquet_metadata(path).keys() & {MADE_FROM, VIEWS_HEADER}:
+            raise OpencseError(
+                f"{path}: was not written by opencse, so it is not replaced",
+                "Choose another output folder, or move it away.",
+            )
 
 
 def prepare_folder(out: Path, *, overwrite: bool) -> None:

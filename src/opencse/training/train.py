@@ -29,6 +29,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.files import locked
 from opencse.foundation.progress import timed
+from opencse.foundation.reading import stay_inside
 from opencse.losses import Objective
 from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
@@ -412,7 +413,7 @@ def train_first_stages(
             continue
         stage, folder = (
             _stage_recipe(recipe, recipe.first_stages[name]),
-            control.folder / "first_stages" / name,
+            stay_inside(control.folder / "first_stages", name, "Give the stage a plain name."),
         )
         resume = not control.overwrite and (folder / "run.json").is_file()
         control.notify(f"training {stage.name} first, for mining")
