@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         Objective,
         Processes,
     )
+    from opencse.losses.contrastive_tension import ContrastiveTensionLoss
+    from opencse.losses.denoising_autoencoder import DenoisingAutoencoderLoss
     from opencse.losses.distillation import (
         DistillationLoss,
         ListMLELoss,
@@ -33,13 +35,17 @@ if TYPE_CHECKING:
         MarginInfoNCELoss,
         TwoWayMarginLoss,
     )
+    from opencse.losses.information_aggregation import InformationAggregationLoss
     from opencse.losses.negatives import (
         DCLRLoss,
         FalseNegatives,
         MomentumContrastiveLoss,
         NoiseNegatives,
     )
+    from opencse.losses.nt_xent import NTXentLoss
+    from opencse.losses.peer_contrastive import PeerContrastiveLoss
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
+    from opencse.losses.self_guided import SelfGuidedLoss
 
 LOSSES: MutableMapping[str, type[Loss]] = Kinds(
     {
@@ -54,6 +60,14 @@ LOSSES: MutableMapping[str, type[Loss]] = Kinds(
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
         "masked_language_model": "opencse.losses.forgetting:MaskedLanguageModelLoss",
         "meaning": "opencse.debias.meaning_loss:MeaningLoss",
+        "nt_xent": "opencse.losses.nt_xent:NTXentLoss",
+        "contrastive_tension": "opencse.losses.contrastive_tension:ContrastiveTensionLoss",
+        "self_guided": "opencse.losses.self_guided:SelfGuidedLoss",
+        "peer_contrastive": "opencse.losses.peer_contrastive:PeerContrastiveLoss",
+        "information_aggregation": (
+            "opencse.losses.information_aggregation:InformationAggregationLoss"
+        ),
+        "denoising_autoencoder": "opencse.losses.denoising_autoencoder:DenoisingAutoencoderLoss",
         "ranking_consistency": "opencse.losses.distillation:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",
         "list_mle": "opencse.losses.distillation:ListMLELoss",
@@ -66,11 +80,14 @@ __all__ = [
     "AlternatingNormalizationLoss",
     "AngularInfoNCELoss",
     "Context",
+    "ContrastiveTensionLoss",
     "DCLRLoss",
+    "DenoisingAutoencoderLoss",
     "DistillationLoss",
     "Embeddings",
     "FalseNegatives",
     "InfoNCELoss",
+    "InformationAggregationLoss",
     "ListMLELoss",
     "ListNetLoss",
     "Loss",
@@ -81,12 +98,15 @@ __all__ = [
     "MaskedLanguageModelLoss",
     "MeaningLoss",
     "MomentumContrastiveLoss",
+    "NTXentLoss",
     "NoiseNegatives",
     "Objective",
+    "PeerContrastiveLoss",
     "Processes",
     "RankingConsistencyLoss",
     "RecallLoss",
     "ReplacedTokenDetectionLoss",
+    "SelfGuidedLoss",
     "TwoWayMarginLoss",
 ]
 

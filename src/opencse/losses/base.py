@@ -29,12 +29,14 @@ class Processes:
             complete gradient.
         gather: Function from the part of this process (b, ...) to the global tensor, without a
             gradient.
+        gather_trained: The same with a gradient, for vectors of a loss's own network.
         mean: Function from sum and count of this process (scalars) to the mean over all processes,
             with its gradient; 0 if the count is 0.
     """
 
     own_rows: Callable[[Tensor], Tensor] = lambda rows: rows
     gather: Callable[[Tensor], Tensor] = lambda rows: rows.detach()
+    gather_trained: Callable[[Tensor], Tensor] = lambda rows: rows
     mean: Callable[[Tensor, Tensor], Tensor] = lambda total, count: total / count.clamp(min=1)
 
 
@@ -54,6 +56,7 @@ class Context:
         precision: Autocast context of the encoder; losses are computed in full precision.
         teacher_weights: Teacher weights (K,) of the earlier loss named in `Loss.weights_from`, from
             the objective.
+        vectors: Sentence vectors (B, width) by view, before the projector, over the global batch.
     """
 
     step: int = 0
@@ -64,6 +67,7 @@ class Context:
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     teacher_weights: Tensor | None = None
+    vectors: Mapping[str, Tensor] = field(default_factory=dict)
 
     def rows(self, present: Embeddings, *views: str) -> Tensor:
         """Return the numbers (n,) of the rows that have all of these views, on the device of the embeddings.

@@ -157,12 +157,7 @@ class MaskedLanguageModelLoss(Loss):
         """Return the masked-LM head."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for masked language modelling")
-        model: Any = build.masked_lm("backbone")
-        head = getattr(model, "cls", None) or getattr(model, "lm_head", None)
-        if hasattr(model, "head") and hasattr(model, "decoder"):  # ModernBERT
-            head = nn.Sequential(model.head, model.decoder)
-        if not isinstance(head, nn.Module):
-            raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")
+        head = masked_lm_head(build.masked_lm("backbone"))
         return MaskedLanguageHead(build.transformer, head, build.tokenizer)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
@@ -189,6 +184,20 @@ class MaskedLanguageModelLoss(Loss):
             count, correct = count + len(labels), correct + (logits.argmax(-1) == labels).sum()
         reports = {"accuracy": correct / count.clamp(min=1)}
         return LossOutput(context.processes.mean(total, count), reports)
+
+
+def masked_lm_head(model: Any) -> nn.Module:
+    """Return the head of a masked language model, from hidden states to logits.
+
+    Raises:
+        ValueError: The architecture is not known.
+    """
+    head = getattr(model, "cls", None) or getattr(model, "lm_head", None)
+    if hasattr(model, "head") and hasattr(model, "decoder"):  # ModernBERT
+        head = nn.Sequential(model.head, model.decoder)
+    if not isinstance(head, nn.Module):
+        raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")
+    return head
 
 
 def sample_tokens(candidates: Tensor, ratio: float) -> Tensor:

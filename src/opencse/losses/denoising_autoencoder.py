@@ -1,0 +1,153 @@
+"""TSDAE: a decoder writes the sentence again from the vector of its damaged version."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses.base import Context, Embeddings, Loss, LossBuildContext, LossOutput
+from opencse.losses.forgetting import VocabularyModule, masked_lm_head
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoisingAutoencoderLoss(Loss):
+    r"""Reconstruction of a sentence from the vector h of a version with deleted words.
+
+    .. math:: L = -\frac{1}{T} \sum_t \log p(x_t \mid x_{<t}, h)
+
+    over all tokens but the first. The decoder sees nothing of the sentence but h, through
+    cross-attention to a single position. Source: Wang et al., TSDAE (Findings of EMNLP 2021), and
+    `DenoisingAutoEncoderLoss` of sentence-transformers. The decoder's self-attention, feed-forward
+    layers and embeddings are the encoder's own weights; only the cross-attention and the
+    prediction head are its own. They are trained and not exported.
+
+    Attributes:
+        damaged: View whose vector is read.
+        sentence: View whose tokens are written.
+
+    Example:
+        >>> loss = DenoisingAutoencoderLoss()
+        >>> loss.views, loss.tokens
+        (('damaged', 'anchor'), ('anchor',))
+    """
+
+    kind: ClassVar[str] = "denoising_autoencoder"
+    view_fields: ClassVar[tuple[str, ...]] = ("damaged", "sentence")
+    compares_embeddings: ClassVar[bool] = False
+
+    damaged: str = "damaged"
+    sentence: str = "anchor"
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The sentence that is written."""
+        return (self.sentence,)
+
+    def module(self, build: LossBuildContext) -> VocabularyModule:
+        """Return the decoder."""
+        if build.transformer is None:
+            raise ValueError("the encoder has no transformer from which a decoder could be made")
+        head = masked_lm_head(build.masked_lm("backbone"))
+        return SentenceDecoder(build.transformer, head, build.tokenizer, build.width)
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; one pass of the decoder over the rows of this process."""
+        decoder: SentenceDecoder = context.modules[self.name]
+        ids, mask = context.tokens[self.sentence]
+        vectors = context.processes.own_rows(context.vectors[self.damaged])
+        # A row without a damaged version has a vector of zeros, and nothing to learn from.
+        damaged = vectors.detach().abs().sum(dim=1).cpu() > 0
+        there = mask.any(dim=1) & damaged
+        total = vectors.sum() * 0 + decoder.zero()
+        count = total.new_zeros(())
+        correct = total.new_zeros(())
+        if there.any():
+            written = ids[there]
+            counted = mask[there].bool()
+            counted[:, 0] = False  # nothing comes before the first token
+            labels = move(written[counted], context.device)
+            with context.precision():
+                logits = decoder(
+                    move(written, context.device),
+                    vectors[true_cells(there, context.device)],
+                    counted,
+                )
+            logits = logits if logits.dtype == torch.float64 else logits.float()
+            total = total + F.cross_entropy(logits, labels, reduction="sum")
+            count = count + len(labels)
+            correct = (logits.argmax(dim=-1) == labels).sum()
+        reports = {"accuracy": correct / count.clamp(min=1)}
+        return LossOutput(context.processes.mean(total, count), reports)
+
+
+class SentenceDecoder(VocabularyModule):
+    """A decoder that shares the weights of the encoder.
+
+    Args:
+        transformer: The transformer of the encoder, which remains part of it.
+        head: A masked-LM head, from hidden states to logits.
+        tokenizer: Tokenizer of the encoder.
+        width: Size of the sentence vectors.
+
+    Raises:
+        ValueError: The architecture has no decoder with cross-attention.
+    """
+
+    def __init__(self, transformer: nn.Module, head: nn.Module, tokenizer: Any, width: int) -> None:
+        super().__init__(tokenizer)
+        config: Any = copy.deepcopy(transformer.config)
+        if config.hidden_size != width:
+            raise ValueError(f"sentence vectors have {width} numbers, not {config.hidden_size}")
+        config.is_decoder = True
+        config.add_cross_attention = True
+        decoder: Any = type(transformer)(config)
+        own = {name: p for name, p in decoder.named_parameters() if "crossattention" in name}
+        if not own:
+            name = type(transformer).__name__
+            raise ValueError(f"a {name} has no decoder with cross-attention")
+        shared = dict(transformer.named_parameters())
+        for name in dict(decoder.named_parameters()):
+            if name in shared:
+                _replace_parameter(decoder, name, shared[name])
+        self._decoder = (decoder,)  # in a tuple: most of its weights belong to the encoder
+        self.cross_attention = nn.ModuleList(
+            layer.crossattention for layer in decoder.encoder.layer
+        )
+        self.head = head
+
+    def train(self, mode: bool = True) -> SentenceDecoder:
+        """Set the mode of the decoder too, which PyTorch does not know as a part."""
+        self._decoder[0].train(mode)
+        return super().train(mode)
+
+    def forward(self, ids: Tensor, vectors: Tensor, counted: Tensor) -> Tensor:
+        """Return the logits of the counted tokens, each given those before it, (tokens, vocabulary).
+
+        Args:
+            ids: Token ids, (n, L).
+            vectors: Sentence vectors, (n, width).
+            counted: Which tokens to predict, (n, L) bool, on the CPU; never the first.
+        """
+        output = self._decoder[0](
+            input_ids=ids[:, :-1],
+            encoder_hidden_states=vectors[:, None],
+            use_cache=False,
+        )
+        hidden = output.last_hidden_state.flatten(0, 1)
+        return self.head(hidden[true_cells(counted[:, 1:], hidden.device)])
+
+    def zero(self) -> Tensor:
+        """Return a zero that every trained parameter has a gradient of."""
+        return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0
+
+
+def _replace_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
+    """Let a module use the same parameter object as another one."""
+    owner, _, last = name.rpartition(".")
+    setattr(module.get_submodule(owner), last, parameter)

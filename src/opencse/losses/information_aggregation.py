@@ -1,0 +1,167 @@
+"""InfoCSE: the sentence vector helps to predict masked words."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.numbers import check_least, check_range
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses.base import (
+    Context,
+    Embeddings,
+    Frozen,
+    Loss,
+    LossBuildContext,
+    LossOutput,
+)
+from opencse.losses.forgetting import (
+    VocabularyModule,
+    mask_tokens,
+    masked_lm_head,
+    sample_tokens,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InformationAggregationLoss(Loss):
+    r"""Masked language modelling by a small network that reads the sentence vector.
+
+    .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p(x_t \mid h, \tilde{h}_1, …, \tilde{h}_n)
+
+    The lower layers of the initial encoder, frozen, read the sentence with some tokens M masked. The
+    sentence vector h takes the place of their first state, and a few new layers with a masked-LM
+    head predict the masked tokens. What the lower layers cannot say, h has to. Source: Wu et al.,
+    InfoCSE (EMNLP 2022) and its code, which uses a weight of 1e-5.
+
+    h is the vector before any projector. Only encoders whose layers can be run alone are supported
+    (BERT, RoBERTa, ELECTRA and relatives).
+
+    Attributes:
+        sentence: View whose vector and tokens are read.
+        lower_layers: Number of frozen layers that read the masked sentence.
+        new_layers: Number of new layers, which start from random weights.
+        ratio: Probability of masking a content token.
+        masking: `bert` for BERT's 80/10/10, or `mask`.
+
+    Example:
+        >>> loss = InformationAggregationLoss(weight=1e-5)
+        >>> loss.views, loss.tokens
+        (('anchor',), ('anchor',))
+    """
+
+    kind: ClassVar[str] = "information_aggregation"
+    view_fields: ClassVar[tuple[str, ...]] = ("sentence",)
+    compares_embeddings: ClassVar[bool] = False
+
+    sentence: str = "anchor"
+    lower_layers: int = 6
+    new_layers: int = 2
+    ratio: float = 0.4
+    masking: Literal["mask", "bert"] = "bert"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, 1, "lower_layers", "new_layers")
+        check_range(self, "(0, 1)", "ratio")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The sentence, whose tokens are masked."""
+        return (self.sentence,)
+
+    def module(self, build: LossBuildContext) -> VocabularyModule:
+        """Return the frozen lower layers, the new layers and the masked-LM head."""
+        if build.transformer is None:
+            raise ValueError("the encoder has no transformer whose layers could be used")
+        head = masked_lm_head(build.masked_lm("backbone"))
+        return AggregationNetwork(
+            build.transformer, head, build.tokenizer, self.lower_layers, self.new_layers
+        )
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; a pass of the lower layers without, and of the new ones with a gradient."""
+        network: AggregationNetwork = context.modules[self.name]
+        ids, mask = context.tokens[self.sentence]
+        there = mask.any(dim=1)
+        vectors = context.processes.own_rows(context.vectors[self.sentence])
+        chosen = sample_tokens(network.is_content(ids) & mask.bool(), self.ratio)
+        masked = mask_tokens(ids, chosen, network.mask_id, network.vocabulary, self.masking)
+        total = vectors.sum() * 0 + network.zero()
+        count = total.new_zeros(())
+        correct = total.new_zeros(())
+        if chosen.any():
+            with context.precision():
+                logits = network(
+                    move(masked[there], context.device),
+                    move(mask[there], context.device),
+                    vectors[true_cells(there, context.device)],
+                    chosen[there],
+                )
+            logits = logits if logits.dtype == torch.float64 else logits.float()
+            labels = move(ids[chosen], context.device)
+            total = total + F.cross_entropy(logits, labels, reduction="sum")
+            count = count + len(labels)
+            correct = (logits.argmax(dim=-1) == labels).sum()
+        reports = {"accuracy": correct / count.clamp(min=1)}
+        return LossOutput(context.processes.mean(total, count), reports)
+
+
+class AggregationNetwork(VocabularyModule):
+    """The auxiliary network of InfoCSE.
+
+    Args:
+        transformer: A transformers encoder; its lower layers are copied.
+        head: A masked-LM head, from hidden states to logits.
+        tokenizer: Tokenizer of the encoder.
+        lower_layers: Number of frozen layers.
+        new_layers: Number of new layers.
+    """
+
+    def __init__(
+        self,
+        transformer: nn.Module,
+        head: nn.Module,
+        tokenizer: Any,
+        lower_layers: int,
+        new_layers: int,
+    ) -> None:
+        super().__init__(tokenizer)
+        config: Any = copy.deepcopy(transformer.config)
+        layers = getattr(getattr(transformer, "encoder", None), "layer", None)
+        if layers is None:
+            raise ValueError(f"the layers of a {type(transformer).__name__} cannot be run alone")
+        if lower_layers > len(layers):
+            raise ValueError(f"lower_layers is {lower_layers}, but the encoder has {len(layers)}")
+        lower = copy.deepcopy(transformer).eval()
+        lower.encoder.layer = lower.encoder.layer[:lower_layers]  # type: ignore[union-attr]
+        self._lower = Frozen(lower)
+        config.num_hidden_layers = new_layers
+        self.layers = type(transformer)(config).encoder
+        self.head = head
+
+    def forward(self, ids: Tensor, mask: Tensor, vectors: Tensor, chosen: Tensor) -> Tensor:
+        """Return the logits (chosen tokens, vocabulary).
+
+        Args:
+            ids: Masked token ids, (n, L).
+            mask: Attention mask, (n, L).
+            vectors: Sentence vectors, (n, width).
+            chosen: The tokens to predict, (n, L) bool, on the CPU.
+        """
+        with torch.no_grad():
+            states = self._lower.module(input_ids=ids, attention_mask=mask).last_hidden_state
+        states = torch.cat([vectors[:, None].to(states.dtype), states[:, 1:]], dim=1)
+        unseen = (1.0 - mask[:, None, None, :].to(states.dtype)) * torch.finfo(states.dtype).min
+        output = self.layers(states, attention_mask=unseen, return_dict=True)
+        hidden = output.last_hidden_state.flatten(0, 1)
+        return self.head(hidden[true_cells(chosen, hidden.device)])
+
+    def zero(self) -> Tensor:
+        """Return a zero that every trained parameter has a gradient of."""
+        return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0

@@ -1,0 +1,184 @@
+"""PCL: many edited versions of a sentence as positives, learned by two peer networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.numbers import check_range
+from opencse.foundation.tensors import true_cells
+from opencse.losses.base import (
+    Context,
+    Embeddings,
+    Loss,
+    LossBuildContext,
+    LossModule,
+    LossOutput,
+)
+from opencse.losses.contrastive_tension import SecondEncoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerContrastiveLoss(Loss):
+    r"""Peer-contrastive learning with diverse augmentations.
+
+    .. math:: L = \sum_{f \in \{1, 2\}} \left( L^f_{\text{InfoNCE}} + L^f_{\text{group}} \right)
+        + L_{\text{within}} + L_{\text{across}}
+
+    Each of two networks f contrasts a sentence with its first positive (InfoNCE), and with the
+    group of all its positives against the other sentences (`group`, a binary cross-entropy on the
+    softmax of the cosines). The Kullback-Leibler divergences pull the distribution over positives
+    and other sentences that one network sees towards that of its peer: `within` compares each
+    network with itself, `across` the sentences of one network with the texts of the other. Source:
+    Wu et al., PCL (EMNLP 2022) and its code, whose averages run over all cells of a matrix.
+
+    The second network starts from the same weights, is trained with the first, and is not exported.
+
+    Attributes:
+        anchor: View of the sentences.
+        positives: Views of the positives; the first is that of InfoNCE, usually the sentence again.
+        temperature: t, in units of cosine similarity.
+
+    Example:
+        >>> loss = PeerContrastiveLoss(positives=("twin", "shuffled", "reversed"))
+        >>> loss.views
+        ('anchor', 'twin', 'shuffled', 'reversed')
+    """
+
+    kind: ClassVar[str] = "peer_contrastive"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positives")
+    compares_embeddings: ClassVar[bool] = False  # the peer has whole vectors only
+
+    anchor: str = "anchor"
+    positives: tuple[str, ...] = ("twin",)
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "(0, inf)", "temperature")
+        if not self.positives:
+            raise ValueError("positives must name at least one view")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """All views: the peer reads them too."""
+        return self.views
+
+    def module(self, build: LossBuildContext) -> LossModule:
+        """Return the peer network."""
+        return PeerNetwork(build.encoder, build.projector)
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; one more pass, with a gradient, over every view."""
+        peer: PeerNetwork = context.modules[self.name]
+        peers = {view: self._seen_by(peer, view, context) for view in self.views}
+        rows = context.rows(present, *self.views)
+        if len(rows) < 2:
+            nothing = torch.stack([vectors.sum() for vectors in peers.values()]).sum()
+            return LossOutput(self.zero(embeddings).value + nothing * 0)
+
+        own = torch.stack([F.normalize(embeddings[view][rows], dim=-1) for view in self.views])
+        other = torch.stack([F.normalize(peers[view][rows], dim=-1) for view in self.views])
+        parts = peer_losses(own, other.to(own.dtype), self.temperature)
+        reports = {name: value.detach() for name, value in parts.items()}
+        return LossOutput(torch.stack(list(parts.values())).sum(), reports)
+
+    def _seen_by(self, peer: PeerNetwork, view: str, context: Context) -> Tensor:
+        """Return the peer's embeddings of a view, over the global batch; zero if a row lacks it."""
+        ids, mask = context.tokens[view]
+        there = mask.any(dim=1)
+        if there.any():
+            with context.precision():
+                vectors = peer(ids[there], mask[there], context.device)
+            vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
+        else:
+            vectors = peer.zero().expand(0, peer.width)
+        rows = vectors.new_zeros(len(ids), peer.width)
+        if len(vectors):
+            rows = rows.index_copy(0, true_cells(there, context.device), vectors)
+        else:
+            rows = rows + peer.zero()
+        return context.processes.gather_trained(rows)
+
+
+def peer_losses(own: Tensor, peer: Tensor, temperature: float) -> dict[str, Tensor]:
+    """Return the six summands of the loss by name.
+
+    Args:
+        own: Unit vectors of the trained network, (views, N, d), the anchors first.
+        peer: Those of its peer.
+        temperature: t.
+    """
+    own_logits = _group_logits(own[0], own[1:], own[0], temperature)
+    peer_logits = _group_logits(peer[0], peer[1:], peer[0], temperature)
+    # Anchors of one network against the texts of the other.
+    own_to_peer = _group_logits(own[0], peer[1:], peer[0], temperature)
+    peer_to_own = _group_logits(peer[0], own[1:], own[0], temperature)
+    return {
+        "info_nce": _info_nce(own[0], own[1], temperature),
+        "group": _group_loss(own_logits, len(own) - 1),
+        "peer_info_nce": _info_nce(peer[0], peer[1], temperature),
+        "peer_group": _group_loss(peer_logits, len(own) - 1),
+        "within": _divergence(own_logits, peer_logits),
+        "across": _divergence(own_to_peer, peer_to_own),
+    }
+
+
+def _group_logits(anchors: Tensor, positives: Tensor, others: Tensor, temperature: float) -> Tensor:
+    """Return cosines over t with the own positives and then the other sentences, (N, P + N − 1).
+
+    Args:
+        anchors: (N, d).
+        positives: (P, N, d).
+        others: (N, d); row j is a negative of every anchor but j.
+        temperature: t.
+    """
+    count = len(anchors)
+    to_positives = torch.einsum("nd,pnd->np", anchors, positives)
+    to_others = anchors @ others.T
+    different = ~torch.eye(count, dtype=torch.bool, device=anchors.device)
+    negatives = to_others[different].view(count, count - 1)
+    return torch.cat([to_positives, negatives], dim=1) / temperature
+
+
+def _info_nce(anchors: Tensor, positives: Tensor, temperature: float) -> Tensor:
+    targets = torch.arange(len(anchors), device=anchors.device)
+    return F.cross_entropy(anchors @ positives.T / temperature, targets)
+
+
+def _group_loss(logits: Tensor, positives: int) -> Tensor:
+    """Return the binary cross-entropy whose logits are, as in the code, the softmax of the cosines."""
+    labels = torch.zeros_like(logits)
+    labels[:, :positives] = 1.0
+    return F.binary_cross_entropy_with_logits(logits.softmax(dim=1), labels)
+
+
+def _divergence(logits: Tensor, target: Tensor) -> Tensor:
+    """Return KL(target ‖ logits), averaged over all cells; both sides have a gradient."""
+    divergence = F.kl_div(
+        logits.log_softmax(dim=1), target.log_softmax(dim=1), reduction="none", log_target=True
+    )
+    return divergence.mean()
+
+
+class PeerNetwork(SecondEncoder):
+    """The peer: a trainable copy of the encoder, followed by the projector of the first network.
+
+    Args:
+        encoder: A sequence of modules from features to features.
+        projector: The projector, which both networks share.
+    """
+
+    def __init__(self, encoder: nn.Module, projector: nn.Module) -> None:
+        super().__init__(encoder)
+        self._projector = (projector,)  # in a tuple: it belongs to the network
+        self.width = int(encoder.get_embedding_dimension())  # type: ignore[operator]
+
+    def forward(self, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
+        """Return the projected vectors (n, width) of tokens (n, L) on the CPU."""
+        vectors: Tensor = self._projector[0](super().forward(ids, mask, device))
+        return vectors

@@ -1,0 +1,164 @@
+"""SG-OPT: the sentence vector is pulled towards the layers of a frozen copy of the same encoder."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.numbers import check_least, check_range
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses.base import (
+    Context,
+    Embeddings,
+    Frozen,
+    Loss,
+    LossBuildContext,
+    LossModule,
+    LossOutput,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfGuidedLoss(Loss):
+    r"""Contrast of a sentence vector c with the averaged layers h of a frozen copy of the encoder.
+
+    .. math:: L = -\frac{1}{N (\ell + 1)} \sum_{i, k} \log
+        \frac{e^{s(c_i, h_{ik})/t}}{e^{s(c_i, h_{ik})/t} + \sum_{j \ne i} \sum_l e^{s(c_i, h_{jl})/t}}
+
+    s is the cosine after a projection head that both sides share. Every layer, the embeddings among
+    them, is a positive of its sentence; the layers of other sentences are the negatives. Source:
+    Kim et al., Self-Guided Contrastive Learning for BERT Sentence Representations (ACL 2021),
+    eq. 5 (SG-OPT) and its code, in which the loss is used with L2 regularisation towards the
+    initial weights: add a loss of the kind `recall`.
+
+    Attributes:
+        anchor: View of the sentences.
+        temperature: t, in units of cosine similarity.
+        hidden: Width of the two layers of the projection head.
+
+    Example:
+        >>> loss = SelfGuidedLoss(temperature=0.01)
+        >>> loss.views, loss.tokens
+        (('anchor',), ('anchor',))
+    """
+
+    kind: ClassVar[str] = "self_guided"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor",)
+    compares_embeddings: ClassVar[bool] = False
+
+    anchor: str = "anchor"
+    temperature: float = 0.01
+    hidden: int = 4096
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "(0, inf)", "temperature")
+        check_least(self, 1, "hidden")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The sentences, which the frozen copy reads."""
+        return (self.anchor,)
+
+    def module(self, build: LossBuildContext) -> LossModule:
+        """Return the frozen copy and the projection head."""
+        if build.transformer is None:
+            raise ValueError("the encoder has no transformer whose layers could guide it")
+        config: Any = build.transformer.config
+        if config.hidden_size != build.width:
+            raise ValueError(
+                f"sentence vectors have {build.width} numbers, the layers {config.hidden_size}"
+            )
+        return LayerGuide(build.transformer, build.width, self.hidden)
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; one more pass without a gradient, and O(N² L d) for L layers."""
+        guide: LayerGuide = context.modules[self.name]
+        ids, mask = context.tokens[self.anchor]
+        layers = context.processes.gather(guide.layers(ids, mask, context))
+        rows = context.rows(present, self.anchor)
+        if len(rows) < 2:
+            return LossOutput(embeddings[self.anchor].sum() * 0 + guide.zero())
+
+        vectors = F.normalize(guide.head(embeddings[self.anchor][rows]), dim=-1)
+        positives = F.normalize(guide.head(layers[rows].to(vectors.dtype)), dim=-1)
+        value, accuracy = self_guided(vectors, positives, self.temperature)
+        return LossOutput(value, {"accuracy": accuracy})
+
+
+def self_guided(vectors: Tensor, layers: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Return the loss, and how often a layer is nearer than every layer of other sentences.
+
+    Args:
+        vectors: Projected sentence vectors of length 1, (N, d).
+        layers: Projected layers of length 1, (N, L, d).
+        temperature: t.
+    """
+    cosines = torch.einsum("id,jld->ijl", vectors, layers) / temperature
+    count = len(vectors)
+    own = torch.eye(count, dtype=torch.bool, device=vectors.device)
+    positive = cosines[own]  # (N, L)
+    others = cosines.masked_fill(own[:, :, None], -math.inf).flatten(1)
+    negatives = others.logsumexp(dim=1, keepdim=True)  # the same for every layer of a sentence
+    losses = torch.logaddexp(positive, negatives) - positive
+    nearest = others.max(dim=1, keepdim=True).values
+    return losses.mean(), (positive > nearest).to(vectors.dtype).mean().detach()
+
+
+class LayerGuide(LossModule):
+    """The frozen copy of the transformer, and the projection head.
+
+    Args:
+        transformer: A transformers encoder, which is copied with its weights.
+        width: Size of its hidden states.
+        hidden: Width of both layers of the head.
+    """
+
+    def __init__(self, transformer: nn.Module, width: int, hidden: int) -> None:
+        super().__init__()
+        self._frozen = Frozen(copy.deepcopy(transformer).eval())
+        self.head = nn.Sequential(
+            nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU()
+        )
+        deviation = float(getattr(transformer.config, "initializer_range", 0.02))
+        for layer in (self.head[0], self.head[2]):
+            nn.init.normal_(layer.weight, std=deviation)
+            nn.init.zeros_(layer.bias)
+
+    @torch.no_grad()
+    def layers(self, ids: Tensor, mask: Tensor, context: Context) -> Tensor:
+        """Return the averages over tokens of all hidden states, (n, layers + 1, width).
+
+        Args:
+            ids: Token ids (n, L), on the CPU.
+            mask: Attention mask (n, L), on the CPU; rows of zeros give zeros.
+            context: Device and precision.
+        """
+        there = mask.any(dim=1)
+        config: Any = self._frozen.module.config
+        shape = (len(ids), config.num_hidden_layers + 1, config.hidden_size)
+        averages = torch.zeros(shape, device=context.device)
+        if not there.any():
+            return averages
+        attended = move(mask[there], context.device)
+        with context.precision():
+            output = self._frozen.module(
+                input_ids=move(ids[there], context.device),
+                attention_mask=attended,
+                output_hidden_states=True,
+            )
+        weights = attended[:, None, :, None].to(averages.dtype)
+        states = torch.stack(output.hidden_states, dim=1).to(averages.dtype)
+        means = (states * weights).sum(dim=2) / weights.sum(dim=2)
+        averages[true_cells(there, context.device)] = means
+        return averages
+
+    def zero(self) -> Tensor:
+        """Return a zero that every parameter has a gradient of."""
+        return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0
