@@ -94,7 +94,12 @@ def _prepare(recipe: Recipe, folder: Path) -> tuple[tuple[str, ...], Path]:
     pooling = (
         ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
     )  # a plain encoder has none
-    return (*STEPS, *pooling), write_corpus(
+    small = []  # what the tiny backbones of one layer need
+    if recipe.encoder.max_length > 64:
+        small.append("encoder.max_length=64")
+    if recipe.name == "infocse":
+        small.append("losses.information_aggregation.lower_layers=1")
+    return (*STEPS, *pooling, *small), write_corpus(
         folder, 24, ("text", *(c for c in recipe.columns if c != "text"))
     )
 

@@ -243,7 +243,7 @@ def pooled(
             f"{name}: a decoder, whose first token is the same whatever follows",
             "Pool its last token (--pooling lasttoken, --set encoder.pooling=lasttoken).",
         )
-    if pooling in ("first_last", "embeddings_last"):
+    if pooling in _LAYER_MIXES:
         transformer.auto_model.config.output_hidden_states = True
     mask = None
     if pooling == "mask":
@@ -333,7 +333,8 @@ def readable_errors(name: object) -> Iterator[None]:
         ) from error
 
 
-POOLINGS = ("cls", "mean", "lasttoken", "first_last", "embeddings_last", "mask")
+_LAYER_MIXES = ("first_last", "embeddings_last", "last_two")
+POOLINGS = ("cls", "mean", "lasttoken", *_LAYER_MIXES, "mask")
 
 
 def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> list[torch.nn.Module]:
@@ -343,8 +344,8 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
         kind: `cls`, `mean`, `lasttoken` (for decoders), `first_last` (the mean over tokens of the
             mean of the first and the last layer's output, as in SimCSE's evaluation since 2024),
             `embeddings_last` (the same with the embeddings in place of the first layer, as in the
-            papers' tables) or `mask`: the mean over tokens, in which only the mask token has a
-            weight.
+            papers' tables), `last_two` (the same of the last two layers, ConSERT) or `mask`: the
+            mean over tokens, in which only the mask token has a weight.
         transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its
             configuration.
         mask: Id of the mask token, for `mask`.
@@ -356,8 +357,9 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
     )
 
     width = transformer.get_embedding_dimension()
-    if kind in ("first_last", "embeddings_last"):
-        layers, start = transformer.config.num_hidden_layers, int(kind == "first_last")
+    if kind in _LAYER_MIXES:
+        layers = transformer.config.num_hidden_layers
+        start = {"embeddings_last": 0, "first_last": 1, "last_two": layers - 1}[kind]
         mix = WeightedLayerPooling(width, num_hidden_layers=layers, layer_start=start)
         weights = torch.zeros(layers + 1 - start)
         weights[0] = weights[-1] = 1.0

@@ -39,6 +39,13 @@ class ViewSettings:
         repetition: Tokens of the text are repeated, from none up to this share of them and at most
             nine, drawn anew at each step (ESimCSE's dup_rate). Repetition comes after the cut to
             the maximum length.
+        edit: Edit the tokens of the text, anew at each step: `shuffle`, `reverse`, `delete` or
+            `repeat` some of them (PCL), or `shuffle_all`, special tokens included (ConSERT).
+        edit_share: Share of the tokens that `delete` removes or `repeat` adds.
+        cutoff: What is set to zero behind the embedding layer, anew at each step: whole tokens
+            (`token`), the same features of all tokens of a sentence (`feature`), or single numbers
+            (`cell`), as in ConSERT.
+        cutoff_share: Share of the tokens, features or numbers that are cut off.
         optional: Rows may lack the text (null); the losses then leave those rows out.
         window: Minimum and maximum match error rate with the column `text`, whatever the text comes
             from; a row outside counts as lacking it (OssCSE Appendix A: 0.15 and 0.6).
@@ -48,12 +55,16 @@ class ViewSettings:
     prompt: str | None = None
     dropout: float | None = None
     repetition: float = 0.0
+    edit: Literal["none", "shuffle", "shuffle_all", "reverse", "delete", "repeat"] = "none"
+    edit_share: float = 0.2
+    cutoff: Literal["none", "token", "feature", "cell"] = "none"
+    cutoff_share: float = 0.2
     optional: bool = False
     window: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         check_range(self, "[0, 1]", "repetition")
-        check_range(self, "[0, 1)", "dropout")
+        check_range(self, "[0, 1)", "dropout", "edit_share", "cutoff_share")
         if self.window is not None and not (
             self.optional and 0 <= self.window[0] <= self.window[1] <= 1
         ):
@@ -79,7 +90,7 @@ class Teacher:
     """
 
     model: str
-    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last"] | None = None
+    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two"] | None = None
     max_length: int | None = None
 
     def __post_init__(self) -> None:
@@ -131,7 +142,7 @@ class Encoder:
     Attributes:
         pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`,
             `lasttoken` (of decoders), `first_last` (mean over tokens of the first and the last
-            layer) and `mask` (the vector at the prompt's mask) replace it.
+            layer), `last_two` (the same of the last two layers) and `mask` (the vector at the prompt's mask) replace it.
         projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two
             layers with BatchNorm, DiffCSE §3); not exported.
         keep_projector: Train the `simcse` projector as a part of the encoder, which is exported
@@ -150,7 +161,9 @@ class Encoder:
             `zero` (PromptBERT's code, which for RoBERTa means other positions).
     """
 
-    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "mask"] = "cls"
+    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two", "mask"] = (
+        "cls"
+    )
     projector: Literal["none", "simcse", "diffcse"] = "simcse"
     keep_projector: bool = False
     max_length: int = 32

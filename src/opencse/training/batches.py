@@ -14,8 +14,11 @@ from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
 from opencse.foundation.tensors import move
 from opencse.recipes.rows.token_store import TokenStore
+from opencse.training.token_edits import edited
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
+NO_EDIT = ("none", 0.0)
+NO_CUTOFF = ("none", 0.0)
 
 
 class BatchSampler:
@@ -59,6 +62,8 @@ class ViewTokens:
         budget: Maximum number of content tokens.
         dropout: Dropout rate of the view; None for that of the model.
         repetition: Maximum share of the tokens that are repeated (ESimCSE).
+        edit: How the tokens are edited at each step, and what share of them.
+        cutoff: What the embedding layer cuts off, and what share of it.
         read: Whether a loss reads the tokens.
     """
 
@@ -67,21 +72,24 @@ class ViewTokens:
     budget: int
     dropout: float | None
     repetition: float = 0.0
+    edit: tuple[str, float] = NO_EDIT
+    cutoff: tuple[str, float] = NO_CUTOFF
     read: bool = False
 
     @property
     def longest(self) -> int:
-        """Maximum number of tokens, those that repetition adds among them."""
+        """Maximum sequence length, including tokens added by repetition."""
         length = len(self.frame) + self.budget
         return length + max(0, _repeated_below(self.repetition, length) - 1)
 
 
 @dataclass
 class EncoderPass:
-    """All rows of all views with one dropout rate, in groups of similar length.
+    """All rows of all views with one dropout rate and one cut-off, in groups of similar length.
 
     Attributes:
         dropout: Dropout rate; None for that of the model.
+        cutoff: What the embedding layer cuts off, and what share of it.
         groups: Token ids and attention mask of each group, (n, length), and its layout without
             padding, for accelerators.
         slots: The view x row slot of each encoded row, in the order of the groups, (rows,), on the
@@ -90,6 +98,7 @@ class EncoderPass:
     """
 
     dropout: float | None
+    cutoff: tuple[str, float]
     groups: list[tuple[Tensor, Tensor, Packing | None]]
     slots: Tensor
     lengths: Tensor
@@ -164,7 +173,8 @@ class Collator:
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Return the batch of these rows of the store."""
         present = torch.zeros(len(self._views), len(rows), dtype=torch.bool)
-        by_dropout: dict[float | None, list[tuple[int, np.ndarray]]] = {}
+        # Views that the encoder treats alike share a pass.
+        together: dict[tuple[float | None, tuple[str, float]], list[tuple[int, np.ndarray]]] = {}
         tokens_of: dict[str, tuple[Tensor, Tensor]] = {}
         for v, (name, view) in enumerate(self._views.items()):
             before, after = (
@@ -178,14 +188,13 @@ class Collator:
                     content = content[: view.budget].astype(np.int64)
                     if view.repetition:
                         content = _with_repetitions(content, view.repetition, len(view.frame))
-                    sequences[r] = np.concatenate([before, content, after])
-                    by_dropout.setdefault(view.dropout, []).append(
-                        (v * len(rows) + r, sequences[r])
-                    )
+                    sequences[r] = _with_edit(view, before, content, after)
+                    treated = (view.dropout, view.cutoff)
+                    together.setdefault(treated, []).append((v * len(rows) + r, sequences[r]))
                     present[v, r] = True
             if view.read:
                 tokens_of[name] = self._padded(sequences)
-        passes = [self._pass(dropout, items) for dropout, items in by_dropout.items()]
+        passes = [self._pass(*treated, items) for treated, items in together.items()]
         teachers = {
             name: {
                 view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()
@@ -194,7 +203,12 @@ class Collator:
         }
         return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
 
-    def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> EncoderPass:
+    def _pass(
+        self,
+        dropout: float | None,
+        cutoff: tuple[str, float],
+        items: list[tuple[int, np.ndarray]],
+    ) -> EncoderPass:
         lengths = np.array([len(tokens) for _, tokens in items])
         planned = (
             [np.arange(len(items))] if self._budget is None else plan_batches(lengths, self._budget)
@@ -206,7 +220,7 @@ class Collator:
             groups.append((ids, mask, Packing.of(mask) if self._packed else None))
         order = np.concatenate(planned)
         slots = torch.tensor([items[i][0] for i in order])
-        return EncoderPass(dropout, groups, slots, torch.from_numpy(lengths[order]))
+        return EncoderPass(dropout, cutoff, groups, slots, torch.from_numpy(lengths[order]))
 
     def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """Return ids and attention mask (sequences, longest), at least one token wide."""
@@ -222,6 +236,19 @@ class Collator:
 def _repeated_below(share: float, length: int) -> int:
     """Return the exclusive upper bound of repeated tokens among `length`, special ones included (ESimCSE's code)."""
     return min(10, int(share * length))
+
+
+def _with_edit(
+    view: ViewTokens, before: np.ndarray, content: np.ndarray, after: np.ndarray
+) -> np.ndarray:
+    """Return the tokens of a text with its frame, edited as the view asks."""
+    kind, share = view.edit
+    if kind == "none":
+        return np.concatenate([before, content, after])
+    if kind == "shuffle_all":  # special tokens too, as ConSERT's shuffled positions do
+        return edited(np.concatenate([before, content, after]), "shuffle", share, room=0)
+    room = view.budget - len(content)
+    return np.concatenate([before, edited(content, kind, share, room), after])
 
 
 def _with_repetitions(content: np.ndarray, share: float, special: int) -> np.ndarray:

@@ -87,7 +87,13 @@ class LossHead(nn.Module):
                 tokens=batch.tokens,
                 device=vectors.device,
                 modules=self.modules_by_loss,
-                processes=Processes(own_rows, lambda rows: gather_rows(rows.detach()), mean),
+                processes=Processes(
+                    own_rows=own_rows,
+                    gather=lambda rows: gather_rows(rows.detach()),
+                    gather_trained=gather_rows,
+                    mean=mean,
+                ),
+                vectors=dict(zip(batch.views, vectors.unbind(), strict=True)),
                 precision=lambda: torch.autocast(device, autocast[1], enabled=autocast[0]),
             )
             masks = dict(zip(batch.views, present.unbind(), strict=True))

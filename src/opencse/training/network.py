@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from opencse.debias.meaning_block import block_of
+from opencse.encoder.cutoff import embedding_cutoff
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import TemplateDenoising
@@ -84,16 +85,22 @@ def encode(
     """
 
     def vectors_of(
-        ids: Tensor, mask: Tensor, packing: Packing | None, dropout: float | None
+        ids: Tensor,
+        mask: Tensor,
+        packing: Packing | None,
+        dropout: float | None,
+        cutoff: tuple[str, float],
     ) -> Tensor:
         layout: dict[str, Any] = {} if packing is None else {"packing": packing}
-        with dropout_rate(encoder, dropout):
+        with dropout_rate(encoder, dropout), embedding_cutoff(encoder, mask, *cutoff):
             features = encoder({"input_ids": ids, "attention_mask": mask, **layout})
         vectors: Tensor = features.get("meaning_parts", features["sentence_embedding"])
         return vectors
 
     run = partial(checkpoint, vectors_of, use_reentrant=False) if twice else vectors_of
-    rows = torch.cat([run(*group, part.dropout) for part in batch.passes for group in part.groups])
+    rows = torch.cat(
+        [run(*group, part.dropout, part.cutoff) for part in batch.passes for group in part.groups]
+    )
     slots, lengths = (
         torch.cat([getattr(part, name) for part in batch.passes]) for name in ("slots", "lengths")
     )

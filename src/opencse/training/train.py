@@ -245,7 +245,16 @@ class _TrainedModel:
             self.sources.append(source)
         read = any(name in loss.tokens for loss in recipe.losses)
         place = self.sources.index(source)
-        self.views[name] = ViewTokens(place, frame, budget, view.dropout, view.repetition, read)
+        self.views[name] = ViewTokens(
+            source=place,
+            frame=frame,
+            budget=budget,
+            dropout=view.dropout,
+            repetition=view.repetition,
+            edit=(view.edit, view.edit_share),
+            cutoff=(view.cutoff, view.cutoff_share),
+            read=read,
+        )
 
     def _prepare_block(self, settings: Block, backbone: Backbone, english: bool) -> None:
         """Let the encoder have a meaning block, a trained one if the backbone has one, and freeze the rest."""
@@ -344,19 +353,21 @@ def check_dropout(
         OpencseError: Two views are identical.
     """
     rates = dropout_rates(encoder)
-    base = max(rates, default=0.0)
-    highest: dict[tuple[str, str | None], float] = {}
+    model_rate = max(rates, default=0.0)
+    highest: dict[tuple[object, ...], float] = {}
     for view in views.values():
-        key, rate = (
-            (view.text, view.prompt),
-            base if view.dropout is None else (view.dropout if rates else 0.0),
-        )
-        if key in highest and max(rate, highest[key]) == 0:
+        rate = model_rate
+        if view.dropout is not None:
+            rate = view.dropout if rates else 0.0  # a model without dropout layers has no rate
+        seen = (view.text, view.prompt, view.edit, view.cutoff)
+        # Random edits and cut-offs differ from view to view; reversing does not.
+        drawn = view.edit not in ("none", "reverse") or view.cutoff != "none"
+        if seen in highest and not drawn and max(rate, highest[seen]) == 0:
             raise OpencseError(
                 f"{backbone}: its dropout is 0, so two views of a sentence would be identical",
                 "Set a rate with --set encoder.dropout=0.1.",
             )
-        highest[key] = max(rate, highest.get(key, 0.0))
+        highest[seen] = max(rate, highest.get(seen, 0.0))
 
 
 def score_warnings(outcome: TrainingOutcome) -> list[str]:

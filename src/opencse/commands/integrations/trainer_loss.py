@@ -20,7 +20,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.losses import Objective
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.schema import Teacher
-from opencse.training.batches import Batch, EncoderPass
+from opencse.training.batches import NO_CUTOFF, Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
 from opencse.training.loss_head import LossHead, loss_modules
 from opencse.training.network import encode
@@ -187,7 +187,9 @@ class RecipeLoss(nn.Module):
             at = valid.nonzero().squeeze(1)
             if len(at):
                 group = ids[at.to(ids.device)], mask[at.to(ids.device)], None
-                passes.append(EncoderPass(view.dropout, [group], at + v * rows, lengths[at]))
+                passes.append(
+                    EncoderPass(view.dropout, NO_CUTOFF, [group], at + v * rows, lengths[at])
+                )
             if any(name in loss.tokens for loss in self.recipe.losses):
                 tokens[name] = ids.cpu(), mask.cpu() * valid[:, None]
         teachers = {
@@ -241,6 +243,12 @@ def _check(recipe: Recipe) -> None:
             raise OpencseError(
                 f"the recipe '{recipe.name}' repeats other tokens at each step, which the trainer cannot do",
                 f"Train with `opencse train`, or leave it out: --set views.{name}.repetition=0.",
+            )
+        if view.edit != "none" or view.cutoff != "none":
+            raise OpencseError(
+                f"the recipe '{recipe.name}' edits the view '{name}' at each step, which the trainer cannot do",
+                f"Train with `opencse train`, or leave it out: --set views.{name}.edit=none "
+                f"--set views.{name}.cutoff=none.",
             )
     if recipe.encoder.denoising != "none":
         raise OpencseError("template denoising needs templates", "Train with `opencse train`.")

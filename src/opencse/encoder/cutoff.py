@@ -1,0 +1,82 @@
+"""Cut-off: random tokens, features or cells of the embedding layer's output are set to zero (ConSERT)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from opencse.foundation.errors import OpencseError
+
+
+@contextlib.contextmanager
+def embedding_cutoff(encoder: nn.Module, mask: Tensor, kind: str, share: float) -> Iterator[None]:
+    """Cut a share of the token embeddings off while the encoder runs on one batch.
+
+    Source: ConSERT (Yan et al., ACL 2021) §3.2 and its code, which cuts after the embedding layer's
+    LayerNorm and dropout.
+
+    Args:
+        encoder: A sentence encoder whose first module is a transformer.
+        mask: Attention mask of the batch, (n, L).
+        kind: `token` for whole tokens, `feature` for one set of features of all tokens of a
+            sentence, `cell` for single numbers; `none` for nothing.
+        share: Share of the tokens, features or cells of each sentence.
+
+    Raises:
+        OpencseError: The architecture has no embedding layer of this form.
+    """
+    if kind == "none":
+        yield
+        return
+    transformer = getattr(encoder[0], "auto_model", None)  # type: ignore[index]
+    layer = getattr(transformer, "embeddings", None)
+    if not isinstance(layer, nn.Module):
+        raise OpencseError(
+            f"a {type(transformer).__name__} has no embedding layer that can be cut off",
+            "Choose another backbone, or leave out `cutoff`.",
+        )
+
+    def cut(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        keep = kept_cells(mask.to(output.device), output.shape[-1], kind, share).to(output.dtype)
+        if output.shape[:2] == mask.shape:
+            return output * keep
+        # All sentences of the batch in one row, in order, and then cells that nothing reads.
+        packed = keep.expand(*mask.shape, output.shape[-1])[mask.bool()]
+        row = torch.ones_like(output)
+        row[0, : len(packed)] = packed
+        return output * row
+
+    handle = layer.register_forward_hook(cut)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def kept_cells(mask: Tensor, width: int, kind: str, share: float) -> Tensor:
+    """Return which cells of the token embeddings stay, bool, that broadcasts to (n, L, width).
+
+    Args:
+        mask: Attention mask, (n, L).
+        width: Size of the embeddings.
+        kind: As for `embedding_cutoff`.
+        share: As for `embedding_cutoff`; the number of zeros is rounded down, as in the code.
+    """
+    sentences, longest = mask.shape
+    if kind == "feature":
+        order = torch.rand(sentences, width, device=mask.device).argsort(dim=1)
+        return (order >= int(width * share))[:, None, :]
+    lengths = mask.sum(dim=1)
+    if kind == "token":
+        draws = torch.rand(sentences, longest, device=mask.device)
+        rank = draws.masked_fill(mask == 0, 2.0).argsort(dim=1).argsort(dim=1)
+        return (rank >= (lengths * share).long()[:, None])[:, :, None]
+    draws = torch.rand(sentences, longest, width, device=mask.device)
+    draws = draws.masked_fill(mask[:, :, None] == 0, 2.0).flatten(1)
+    rank = draws.argsort(dim=1).argsort(dim=1)
+    keep = rank >= (lengths * width * share).long()[:, None]
+    return keep.view(sentences, longest, width)
