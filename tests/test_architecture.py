@@ -98,7 +98,7 @@ def test_a_circle_is_found_in_functions_and_in_imports_for_type_checking(tmp_pat
 # of them.
 TEXT = (
     ("", "syntax", "surface", "views"),
-    ("english", "generated", "perturbed"),
+    ("english", "generated", "perturbed", "spans"),
     ("mined", "languages"),
 )
 

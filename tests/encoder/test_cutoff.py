@@ -47,7 +47,7 @@ def test_padded_and_packed_batches_are_cut_alike(encoder, monkeypatch) -> None:
         if packed:
             assert prepare_for_training(encoder)
         encoder.train()
-        with embedding_cutoff(encoder, inputs["attention_mask"], "feature", 0.5):
+        with embedding_cutoff(encoder, inputs["attention_mask"], None, "feature", 0.5):
             results.append(encoder(dict(inputs))["sentence_embedding"])
     untouched = encoder(dict(inputs))["sentence_embedding"]
     torch.testing.assert_close(results[0], results[1], atol=1e-5, rtol=1e-4)
@@ -58,6 +58,6 @@ def test_an_encoder_without_an_embedding_layer_is_refused() -> None:
     encoder = torch.nn.Sequential(torch.nn.Linear(2, 2))
     with (
         pytest.raises(OpencseError, match="no embedding layer"),
-        embedding_cutoff(encoder, MASK, "token", 0.1),
+        embedding_cutoff(encoder, MASK, None, "token", 0.1),
     ):
         pass

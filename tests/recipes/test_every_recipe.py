@@ -91,17 +91,20 @@ def test_it_trains_as_published(tmp_path, backbones, monkeypatch, name: str) -> 
 
 def _prepare(recipe: Recipe, folder: Path) -> tuple[tuple[str, ...], Path]:
     """The settings of three steps, and a corpus with the columns that the recipe reads."""
-    pooling = (
-        ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
-    )  # a plain encoder has none
-    small = []  # what the tiny backbones of one layer need
+    columns = ("text", *(column for column in recipe.columns if column != "text"))
+    return (*STEPS, *_small(recipe)), write_corpus(folder, 24, columns)
+
+
+def _small(recipe: Recipe) -> list[str]:
+    """The settings that a recipe needs with the tiny backbones."""
+    settings = []
+    if recipe.encoder.pooling == "backbone":  # a plain encoder has none
+        settings.append("encoder.pooling=mean")
     if recipe.encoder.max_length > 64:
-        small.append("encoder.max_length=64")
+        settings.append("encoder.max_length=64")
     if recipe.name == "infocse":
-        small.append("losses.information_aggregation.lower_layers=1")
-    return (*STEPS, *pooling, *small), write_corpus(
-        folder, 24, ("text", *(c for c in recipe.columns if c != "text"))
-    )
+        settings.append("losses.information_aggregation.lower_layers=1")
+    return settings
 
 
 @pytest.mark.parametrize(
@@ -176,8 +179,7 @@ def prepared_run(
     folder, backbone, name: str, *settings: str, variant: str = "sound"
 ) -> TrainingLoop:
     recipe = load_recipe(name, variant=variant)
-    if recipe.encoder.pooling == "backbone":  # a plain encoder has none
-        settings = (*settings, "encoder.pooling=mean")
+    settings = (*settings, *_small(recipe))
     corpus = write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
     return prepare(
         lambda: run(corpus, backbone, folder / "run", *settings, recipe=name, variant=variant)
@@ -205,10 +207,9 @@ def test_no_step_waits_for_a_gpu(tmp_path, backbone, monkeypatch, name: str) -> 
             torch.cuda.set_sync_debug_mode("default")
 
     monkeypatch.setattr(TrainingLoop, "_step", watched)
-    settings = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
     corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
     trained = run(
-        corpus, backbone, tmp_path / "run", "training.max_steps=3", *settings, recipe=name
+        corpus, backbone, tmp_path / "run", "training.max_steps=3", *_small(recipe), recipe=name
     )
     assert trained.outcome.steps == 3
 

@@ -9,11 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from opencse.encoder.packing import Packing
 from opencse.foundation.errors import OpencseError
 
 
 @contextlib.contextmanager
-def embedding_cutoff(encoder: nn.Module, mask: Tensor, kind: str, share: float) -> Iterator[None]:
+def embedding_cutoff(
+    encoder: nn.Module, mask: Tensor, packing: Packing | None, kind: str, share: float
+) -> Iterator[None]:
     """Cut a share of the token embeddings off while the encoder runs on one batch.
 
     Source: ConSERT (Yan et al., ACL 2021) §3.2 and its code, which cuts after the embedding layer's
@@ -22,6 +25,7 @@ def embedding_cutoff(encoder: nn.Module, mask: Tensor, kind: str, share: float) 
     Args:
         encoder: A sentence encoder whose first module is a transformer.
         mask: Attention mask of the batch, (n, L).
+        packing: The layout of the batch without padding, where it was computed in advance.
         kind: `token` for whole tokens, `feature` for one set of features of all tokens of a
             sentence, `cell` for single numbers; `none` for nothing.
         share: Share of the tokens, features or cells of each sentence.
@@ -44,11 +48,9 @@ def embedding_cutoff(encoder: nn.Module, mask: Tensor, kind: str, share: float) 
         keep = kept_cells(mask.to(output.device), output.shape[-1], kind, share).to(output.dtype)
         if output.shape[:2] == mask.shape:
             return output * keep
-        # All sentences of the batch in one row, in order, and then cells that nothing reads.
-        packed = keep.expand(*mask.shape, output.shape[-1])[mask.bool()]
-        row = torch.ones_like(output)
-        row[0, : len(packed)] = packed
-        return output * row
+        # All sentences of the batch stand in one row.
+        layout = Packing.of(mask) if packing is None else packing
+        return output * layout.pack(keep.expand(*mask.shape, output.shape[-1]))
 
     handle = layer.register_forward_hook(cut)
     try:

@@ -103,7 +103,7 @@ def paired_sentences(count: int, negatives: int) -> tuple[Tensor, Tensor]:
         >>> paired_sentences(4, negatives=3)
         (tensor([0, 2, 3, 1]), tensor([ True, False, False, False]))
     """
-    partner = torch.arange(count)
+    partner = torch.arange(count, device="cpu")  # whatever the default device is
     same = partner % (negatives + 1) == 0
     different = partner[~same]
     if len(different) == 1:  # nothing to exchange it with: it meets the first sentence

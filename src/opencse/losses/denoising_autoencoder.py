@@ -61,9 +61,7 @@ class DenoisingAutoencoderLoss(Loss):
         decoder: SentenceDecoder = context.modules[self.name]
         ids, mask = context.tokens[self.sentence]
         vectors = context.processes.own_rows(context.vectors[self.damaged])
-        # A row without a damaged version has a vector of zeros, and nothing to learn from.
-        damaged = vectors.detach().abs().sum(dim=1).cpu() > 0
-        there = mask.any(dim=1) & damaged
+        there = mask.any(dim=1) & context.processes.own_rows(present[self.damaged])
         total = vectors.sum() * 0 + decoder.zero()
         count = total.new_zeros(())
         correct = total.new_zeros(())

@@ -78,9 +78,9 @@ class NTXentLoss(Loss):
         """Return how often the partner is nearest, and the mean cosines of partners and others."""
         found = logits.argmax(dim=1) == targets
         partner = cosines.gather(1, targets[:, None])
-        partners = torch.zeros_like(itself).scatter(1, targets[:, None], True)
-        others = cosines[~(itself | partners)]
         reports = {"accuracy": found.to(cosines.dtype).mean(), "positive": partner.mean()}
-        if len(others):
-            reports["negative"] = others.mean()
+        others = len(cosines) - 2  # of each row: neither the point itself nor its partner
+        if others:
+            rest = cosines.masked_fill(itself, 0.0).sum() - partner.sum()
+            reports["negative"] = rest / (len(cosines) * others)
         return reports

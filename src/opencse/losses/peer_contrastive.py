@@ -140,8 +140,8 @@ def _group_logits(anchors: Tensor, positives: Tensor, others: Tensor, temperatur
     count = len(anchors)
     to_positives = torch.einsum("nd,pnd->np", anchors, positives)
     to_others = anchors @ others.T
-    different = ~torch.eye(count, dtype=torch.bool, device=anchors.device)
-    negatives = to_others[different].view(count, count - 1)
+    # All but the diagonal: without the first cell, every (N + 1)-th cell is on it.
+    negatives = to_others.flatten()[1:].view(count - 1, count + 1)[:, :-1].reshape(count, count - 1)
     return torch.cat([to_positives, negatives], dim=1) / temperature
 
 

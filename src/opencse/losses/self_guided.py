@@ -103,7 +103,7 @@ def self_guided(vectors: Tensor, layers: Tensor, temperature: float) -> tuple[Te
     cosines = torch.einsum("id,jld->ijl", vectors, layers) / temperature
     count = len(vectors)
     own = torch.eye(count, dtype=torch.bool, device=vectors.device)
-    positive = cosines[own]  # (N, L)
+    positive = cosines.diagonal(dim1=0, dim2=1).T  # (N, L)
     others = cosines.masked_fill(own[:, :, None], -math.inf).flatten(1)
     negatives = others.logsumexp(dim=1, keepdim=True)  # the same for every layer of a sentence
     losses = torch.logaddexp(positive, negatives) - positive

@@ -92,7 +92,7 @@ def encode(
         cutoff: tuple[str, float],
     ) -> Tensor:
         layout: dict[str, Any] = {} if packing is None else {"packing": packing}
-        with dropout_rate(encoder, dropout), embedding_cutoff(encoder, mask, *cutoff):
+        with dropout_rate(encoder, dropout), embedding_cutoff(encoder, mask, packing, *cutoff):
             features = encoder({"input_ids": ids, "attention_mask": mask, **layout})
         vectors: Tensor = features.get("meaning_parts", features["sentence_embedding"])
         return vectors

@@ -55,6 +55,7 @@ _CLASSES = {
     "word_substitution": "opencse.text.generated.likely_words:WordSubstitution",
     "deletion": "opencse.text.perturbed:Deletion",
     "random": "opencse.text.perturbed:RandomSentence",
+    "document_spans": "opencse.text.spans:DocumentSpans",
     "next_sentence": "opencse.text.perturbed:NextSentence",
     "debiased_negatives": "opencse.text.mined.debiased:DebiasedNegatives",
     "debiased_positives": "opencse.text.mined.debiased:DebiasedPositives",
