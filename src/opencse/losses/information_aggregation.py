@@ -138,11 +138,12 @@ class AggregationNetwork(VocabularyModule):
             raise ValueError(f"the layers of a {type(transformer).__name__} cannot be run alone")
         if lower_layers > len(layers):
             raise ValueError(f"lower_layers is {lower_layers}, but the encoder has {len(layers)}")
-        lower = copy.deepcopy(transformer).eval()
-        lower.encoder.layer = lower.encoder.layer[:lower_layers]  # type: ignore[union-attr]
+        lower: Any = copy.deepcopy(transformer).eval()
+        lower.encoder.layer = lower.encoder.layer[:lower_layers]
         self._lower = Frozen(lower)
         config.num_hidden_layers = new_layers
-        self.layers = type(transformer)(config).encoder
+        small: Any = type(transformer)(config)
+        self.layers: nn.Module = small.encoder
         self.head = head
 
     def forward(self, ids: Tensor, mask: Tensor, vectors: Tensor, chosen: Tensor) -> Tensor:

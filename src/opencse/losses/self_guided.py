@@ -123,11 +123,10 @@ class LayerGuide(LossModule):
     def __init__(self, transformer: nn.Module, width: int, hidden: int) -> None:
         super().__init__()
         self._frozen = Frozen(copy.deepcopy(transformer).eval())
-        self.head = nn.Sequential(
-            nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU()
-        )
+        layers = (nn.Linear(width, hidden), nn.Linear(hidden, hidden))
+        self.head = nn.Sequential(layers[0], nn.GELU(), layers[1], nn.GELU())
         deviation = float(getattr(transformer.config, "initializer_range", 0.02))
-        for layer in (self.head[0], self.head[2]):
+        for layer in layers:
             nn.init.normal_(layer.weight, std=deviation)
             nn.init.zeros_(layer.bias)
 

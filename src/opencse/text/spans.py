@@ -79,7 +79,7 @@ class DocumentSpans(View):
             missing = ViewText(text=None, rule="document too short")
             return [missing] * len(self.columns("span"))
 
-        texts = []
+        texts: list[Sequence[str]] = []
         # Anchors start in slots of the longest span; a chosen slot takes its neighbours along, so
         # that no two anchors overlap.
         free = list(range(0, len(words) - self.longest + 1, self.longest))

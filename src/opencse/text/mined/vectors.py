@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from opencse.foundation.workers import Engine
 
 
-Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last"]
+Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two"]
 
 CHUNK = 8192  # texts embedded in one call, and vectors in a file
 _VERSION = 3
