@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -305,32 +305,32 @@ class MeaningBlock(nn.Module):
         padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (e, z, code, topic)]
         return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
-    @torch.no_grad()
-    def similarity(self, first: Any, second: Any, penalty: float = 0.55) -> Tensor:
-        r"""Return v·v' of n and m vectors, lowered where texts are nearly alike and don't say the same, (n, m).
+    def code_and_topic(self, parts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the code (n, code) and φ (n, inner) from `meaning_parts`, which `forward` adds."""
+        _, _, code, topic = parts.chunk(4, dim=-1)
+        return code[..., : self.config["code"]], topic[..., : self.config["inner"]]
 
-        .. math:: v \cdot v' - \kappa \max(0, 0.45 - z \cdot z') \, \max(0, 5 e \cdot e' - 4)
+    def upgrade(self, vectors: Any) -> Any:
+        """Return stored vectors of the model without the block in the new index, NumPy (…, length of v).
 
-        A search sorts its first hits by it, and a cache asks for enough of it. It needs the vectors
-        alone. Of old ones (`upgrade`), which have no z, none is lowered.
-
-        Args:
-            first: Vectors of this model, at any strength, a tensor or NumPy (n, length of v).
-            second: Those to compare them with, (m, length of v).
-            penalty: κ; 1 for a cache, which compares a cosine with a threshold, not with others.
+        Raises:
+            ValueError: They don't have the model's own dimension, or not length 1.
         """
-        d, device = int(self.config["width"]), self.center.device
-        vectors = [
-            torch.atleast_2d(torch.as_tensor(x, dtype=torch.float32, device=device))
-            for x in (first, second)
-        ]
-        (e, z), (other, its) = (
-            [F.normalize(part, dim=-1) for part in (v[:, :d], v[:, d:-1])] for v in vectors
-        )
-        same = 0.45 * torch.outer(z.norm(dim=-1), its.norm(dim=-1))
-        return vectors[0] @ vectors[1].T - penalty * F.relu(same - z @ its.T) * F.relu(
-            5 * (e @ other.T) - 4
-        )
+        self._check_width(vectors)
+        return upgrade(vectors, self.strength, self.get_embedding_dimension())
+
+    def as_query(self, vectors: Any) -> Any:
+        """Return query vectors of the model without the block in the new index; as `upgrade`."""
+        self._check_width(vectors)
+        return as_query(vectors, self.get_embedding_dimension())
+
+    def _check_width(self, vectors: Any) -> None:
+        width = int(self.config["width"])
+        if vectors.shape[-1] != width:
+            raise ValueError(
+                f"the vectors have {vectors.shape[-1]} numbers, those of this model {width}: they "
+                "are of another model, or they are upgraded already"
+            )
 
     def standardise(self, copied: Tensor, frozen: Tensor) -> None:
         """Set the mean and the deviation by which code and φ read their input, from some thousand texts.
@@ -357,9 +357,14 @@ class MeaningBlock(nn.Module):
     get_sentence_embedding_dimension = get_embedding_dimension
 
     def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
-        """Write the settings, the weights in half precision, and this file into the model's folder above."""
+        """Write the settings, the weights in half precision, and this file into the model's folder above.
+
+        `payload.py` goes there as well: it compares stored texts with NumPy alone.
+        """
         folder = Path(output_path)
-        shutil.copyfile(__file__, folder.parent / "meaning_block.py")
+        for file in (Path(__file__), Path(__file__).with_name("payload.py")):
+            if file.is_file():
+                shutil.copyfile(file, folder.parent / file.name)
         (folder / _CONFIG).write_text(
             json.dumps(self.get_config_dict(), indent=2, default=str), encoding="utf-8"
         )
@@ -388,14 +393,6 @@ def block_of(model: nn.Module) -> MeaningBlock | None:
     return next((module for module in model.children() if isinstance(module, MeaningBlock)), None)
 
 
-def similarity_of(model: nn.Module) -> Callable[..., Tensor] | None:
-    """Return the similarity of a model's block, to the CPU; None if it has none, or if its vectors are cut."""
-    block = block_of(model)
-    if block is None or model.get_embedding_dimension() != block.get_embedding_dimension():  # type: ignore[operator]
-        return None
-    return lambda *vectors, **settings: block.similarity(*vectors, **settings).cpu()
-
-
 def upgrade(vectors: Any, strength: float, length: int | None = None) -> Any:
     r"""Return old document vectors, one or n, in the new index: [e ; 0 … 0 ; β] / √(1 + β²), NumPy (…, length).
 
@@ -406,18 +403,41 @@ def upgrade(vectors: Any, strength: float, length: int | None = None) -> Any:
         vectors: The old model's unit vectors, NumPy (…, d).
         strength: β of the new vectors.
         length: Their length; by default 2 d.
+
+    Raises:
+        ValueError: A vector does not have length 1, or `length` does not fit their dimension.
     """
     new = as_query(vectors, length)
     new[..., -1] = strength
     return new / (1 + strength**2) ** 0.5
 
 
+_UNIT = 1e-2  # by which the length of a vector in half precision may differ from 1
+
+
 def as_query(vectors: Any, length: int | None = None) -> Any:
-    """Return old query vectors, one or n, in the new index: [e ; 0 ; 0], NumPy (…, length), by default 2 d."""
+    """Return old query vectors, one or n, in the new index: [e ; 0 ; 0], NumPy (…, length), by default 2 d.
+
+    Raises:
+        ValueError: As `upgrade`.
+    """
     import numpy as np
 
     d = vectors.shape[-1]
-    return np.pad(vectors, [(0, 0)] * (vectors.ndim - 1) + [(0, (length or 2 * d) - d)])
+    length = length or 2 * d
+    if not d < length <= 2 * d:
+        raise ValueError(
+            f"vectors of {d} numbers don't become vectors of {length}: they are of another model, or "
+            "they are upgraded already"
+        )
+    norms = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=-1)
+    if not np.all(np.abs(norms - 1) <= _UNIT):
+        raise ValueError(
+            "old vectors need length 1: divide each by its length. If your index ranks by the inner "
+            "product of longer vectors, its order is another one, so embed the documents again"
+        )
+    padding = [(0, 0)] * (vectors.ndim - 1) + [(0, length - d)]
+    return np.pad(vectors, padding)
 
 
 def rescale(vectors: Any, strength: float, new: float, width: int) -> Any:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from opencse.debias import payload
-from opencse.debias.meaning_block import MeaningBlock, block_of
+from opencse.debias.meaning_block import MeaningBlock
 from opencse.debias.payload import CACHING, RANKING, Parts, Penalty, is_yes_no_question
 from opencse.encoder.backbone import append_block, shipped_block
 from opencse.encoder.embedder import Embedder, Precision
@@ -51,10 +51,8 @@ class Reranker:
         self, model: str | Path | SentenceTransformer, *, precision: Precision = "fp32"
     ) -> None:
         self.model = _with_block(model)
-        block = block_of(self.model)
-        assert block is not None
-        self.block: MeaningBlock = block
-        self._embedder = Embedder(_packing(self.model, block), precision=precision)
+        self.block = _block(self.model)
+        self._embedder = Embedder(_packing(self.model, self.block), precision=precision)
 
     def rank(
         self,
@@ -210,7 +208,7 @@ class Reranker:
 
 def reranker_of(model: SentenceTransformer, precision: Precision = "fp32") -> Reranker | None:
     """Return the reranker of a model that has a meaning block; None if it has none, or if its vectors are cut."""
-    if block_of(model) is None or model.truncate_dim is not None:
+    if _block(model) is None or model.truncate_dim is not None:
         return None
     return Reranker(model, precision=precision)
 
@@ -229,7 +227,15 @@ class _Packing(nn.Module):
         return {**features, "sentence_embedding": torch.cat(packed, dim=-1)}
 
 
-def _packing(model: SentenceTransformer, block: MeaningBlock) -> SentenceTransformer:
+def _block(model: nn.Module) -> Any:
+    """Return the meaning block of a model, also one that was loaded by the code in its folder; None if it has none."""
+    for module in model.children():
+        if type(module).__name__ == MeaningBlock.__name__:
+            return module
+    return None
+
+
+def _packing(model: SentenceTransformer, block: Any) -> SentenceTransformer:
     """Return a model of the same modules, whose vectors have code and topic behind them."""
     from sentence_transformers import SentenceTransformer
 
@@ -259,7 +265,7 @@ def _with_block(given: Any) -> SentenceTransformer:
             f"the vectors of this model are cut to {model.truncate_dim} numbers",
             "Load it without truncate_dim to rerank.",
         )
-    if block_of(model) is not None:
+    if _block(model) is not None:
         return model
     block, _ = shipped_block(model)
     if block is None:
