@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from opencse.commands.reproduce import reproduce
     from opencse.commands.run import run
     from opencse.commands.train import train
+    from opencse.debias.reranker import Reranker
     from opencse.foundation.errors import OpencseError
     from opencse.recipes import load_recipe
 
 __all__ = [
     "OpencseError",
+    "Reranker",
     "__version__",
     "build",
     "check",

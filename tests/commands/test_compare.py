@@ -303,9 +303,21 @@ def test_lists_and_ranks_by_hand_in_which_a_query_does_not_find_itself(found) ->
     assert "text 5" not in [hit.text for hit in (*pair.old, *pair.new)]
 
 
-def test_the_first_hits_of_a_model_with_a_block_are_sorted_by_its_similarity() -> None:
+def test_the_hits_of_a_model_with_a_block_are_reranked() -> None:
     by_cosine = compare_searches(along, along, TEXTS, QUERIES)
-    found = compare_searches(along, along, TEXTS, QUERIES, lambda query, hits: 1 - query @ hits.T)
+
+    class Backwards:
+        """Ranks the farthest first."""
+
+        length = along([TEXTS[0]]).shape[1]
+
+        def packed(self, texts, show_progress_bar):
+            return along(texts)
+
+        def similarity(self, queries, hits):
+            return 1 - queries @ hits.T
+
+    found = compare_searches(along, along, TEXTS, QUERIES, Backwards())  # type: ignore[arg-type]
     reranked = {pair.query: pair for pair in found.lists}
     for pair in by_cosine.lists:
         assert reranked[pair.query].old == pair.old

@@ -4,16 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 import opencse
 from opencse.commands.main import app as APP
 from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.reranker import Reranker
 from opencse.debias.shipped import append_block
 from opencse.encoder import load_encoder, save_encoder
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.numbers import unit_rows
 from tests.evaluation.probes.helpers import write_sentences
 from tests.tiny import saved_encoder, tiny_bert
 
@@ -51,11 +52,16 @@ def test_table_on_screen_and_json_in_a_file(model, pairs, tmp_path):
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["scores.json"]
 
 
-def test_a_model_with_a_block_is_scored_by_its_similarity_too(tmp_path, monkeypatch):
+def test_a_model_with_a_block_is_scored_reranked_too(tmp_path, monkeypatch):
     encoder = load_encoder(saved_encoder(tmp_path), device="cpu")
     append_block(encoder, MeaningBlock.beside(encoder, code=3, inner=5).eval())
     save_encoder(encoder, tmp_path / "blocked")
-    monkeypatch.setattr(MeaningBlock, "similarity", lambda block, a, b: torch.as_tensor(-(a @ b.T)))
+    length = load_encoder(tmp_path / "blocked", device="cpu").get_embedding_dimension()
+    monkeypatch.setattr(
+        Reranker,
+        "similarity",
+        lambda _, a, b: -(unit_rows(a[:, :length]) @ unit_rows(b[:, :length]).T),
+    )
     rows = [("a dog", "the dog runs", 4), ("a cat", "red house", 0), ("bread", "apple", 2)]
     (tmp_path / "some.csv").write_text(
         "\n".join(["sentence1,sentence2,score", *(",".join(map(str, r)) for r in rows)])

@@ -17,7 +17,8 @@ from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CompareCommand, CompareOptions
 from opencse.commands.reports.page import output_folder, render_template, short, write_page
 from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
-from opencse.debias.meaning_block import similarity_of, upgrade
+from opencse.debias.meaning_block import upgrade
+from opencse.debias.reranker import Reranker, reranker_of
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
@@ -254,8 +255,8 @@ class SearchComparison(JupyterMixin):
             f"Stored vectors stay in use: append numbers to them (opencse.debias.meaning_block.upgrade, strength "
             f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
             f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
-            "the first ten hits are among the new ones. The new model's hits are sorted by model[-1].similarity of the "
-            "vectors, as a search should sort its first hundred."
+            "the first ten hits are among the new ones. The new model's hits are reranked with opencse.Reranker, as a "
+            "search should rerank its first hundred."
         )
 
     def __repr__(self) -> str:
@@ -321,9 +322,8 @@ def compare_search(
         Embedder(encoder, precision="auto", progress="encoding") for encoder in encoders
     )
     (before, after), own = short_names(sources), queries is not None
-    result = compare_searches(
-        ours, theirs, [p.text for p in searched], searches, similarity_of(encoders[1])
-    )
+    reranker = reranker_of(encoders[1], theirs.precision)
+    result = compare_searches(ours, theirs, [p.text for p in searched], searches, reranker)
     result = replace(result, old=before, new=after, own_queries=own)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
@@ -335,7 +335,7 @@ def compare_searches(
     new: Encode,
     texts: Sequence[str],
     queries: Sequence[str],
-    similarity: Similarity | None = None,
+    reranker: Reranker | None = None,
 ) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
 
@@ -344,7 +344,7 @@ def compare_searches(
         new: The other model.
         texts: The texts to search.
         queries: The queries; a query that is also a text does not find itself.
-        similarity: By what the new model's hits are sorted (`similarity_of`); None for the cosine.
+        reranker: Sorts the new model's hits, and encodes in its place; None for the cosine.
 
     Raises:
         OpencseError: There are fewer than two different texts.
@@ -352,9 +352,17 @@ def compare_searches(
     texts = list(dict.fromkeys(texts))
     if len(texts) < 2:
         raise OpencseError("one text cannot be searched", "Give at least two different texts.")
-    ours, theirs = (unit_rows(encode([*texts, *queries])) for encode in (old, new))
+    everything = [*texts, *queries]
+    ours = unit_rows(old(everything))
+    if reranker is None:
+        theirs = unit_rows(new(everything))
+        new_lists = _hits(texts, queries, theirs)
+    else:
+        packed = reranker.packed(everything, show_progress_bar=True)
+        theirs = unit_rows(packed[:, : reranker.length])
+        new_lists = _hits(texts, queries, packed, reranker.similarity)
     strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
-    lists = _hits(texts, queries, ours), _hits(texts, queries, theirs, similarity)
+    lists = _hits(texts, queries, ours), new_lists
     pairs = [
         SearchPair(query=query, old=old, new=new)
         for query, old, new in zip(queries, *lists, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from opencse.commands.command_line import takes
 from opencse.commands.options import EvaluateCommand, EvaluateOptions
-from opencse.debias.meaning_block import similarity_of
+from opencse.debias.reranker import reranker_of
 from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder
@@ -38,6 +38,16 @@ from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 
 OF_MTEB = ("mteb:", "nanobeir")
+_COMPARING = (
+    "Retrieval",
+    "Reranking",
+    "InstructionRetrieval",
+    "InstructionReranking",
+    "STS",
+    "PairClassification",
+    "BitextMining",
+)
+"""Types of tasks of `mteb` that compare texts, and do not train a classifier on their vectors."""
 
 _PUBLISHED = {
     "NevIR": "25.0 by chance; 6.8 to 11.1 for bi-encoders of BERT's size (Weller et al., EACL 2024); 39.0 for "
@@ -75,18 +85,14 @@ def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
 def _scores(
     options: EvaluateOptions, given: Any, suites: Mapping[str, Sequence[Task]]
 ) -> list[Evaluation]:
-    """Score a model by the cosine, and where texts are compared by the similarity of its block, if it has one."""
+    """Score a model with cosine similarity, and if it has a meaning block, reranked as well."""
     source = model_source(given)
     model = load_encoder(source, pooling=options.pooling or "backbone")
     note(f"evaluating {describe(options.precision, model_config(model), model.device)}")
     embedder = Embedder(model, precision=options.precision, progress="encode")
-    encode = lru_cache(1)(embedder)
     tasks = [task for members in suites.values() for task in members]
-    classified = any(isinstance(task, LabelledSet) for task in tasks)  # by the vectors alone
-    by_block, evaluations = None if classified else similarity_of(model), []
-    for name, similarity in ((source, None), (f"{source}, reranked", by_block))[
-        : 1 if by_block is None else 2
-    ]:
+    evaluations = []
+    for name, encode, similarity in _ways(source, model, embedder, tasks):
         measured = evaluate_tasks(encode, tasks, similarity)
         texts = {str(result.details["text"]) for result in measured.results}
         results = {
@@ -98,7 +104,7 @@ def _scores(
             "weights_sha256": weights_hash(model),
             "text": texts.pop() if len(texts) == 1 else "mixed",
             "aggregation": "all",
-            "similarity": "cosine" if similarity is None else "that of the meaning block",
+            "similarity": "cosine" if similarity is None else "opencse.Reranker",
             "correlation": "spearman",
             "pooling": pooling_name(model),
             "prompt": embedder.prompt,
@@ -109,6 +115,33 @@ def _scores(
         }
         evaluations.append(Evaluation(results=results, settings=settings))
     return evaluations
+
+
+def _ways(
+    source: str, model: Any, embedder: Embedder, tasks: Sequence[Task]
+) -> list[tuple[str, Encode, Similarity | None]]:
+    """Return name, encoder and similarity of each way to compare texts: by cosine, and reranked."""
+    reranker = reranker_of(model, embedder.precision)
+    if reranker is None or not all(_compares_texts(task) for task in tasks):
+        return [(source, embedder, None)]
+    # One encoding serves both: a packed row begins with the vector.
+    packed = lru_cache(1)(partial(reranker.packed, show_progress_bar=True))
+    length = reranker.length
+
+    def vectors(texts: Sequence[str]) -> np.ndarray:
+        return packed(tuple(texts))[:, :length]
+
+    return [
+        (source, vectors, None),
+        (f"{source}, reranked", packed, reranker.similarity),
+    ]
+
+
+def _compares_texts(task: Task) -> bool:
+    """Return whether a task compares texts with each other, and does not train a classifier."""
+    if isinstance(task, MtebTask):
+        return task.compares_texts
+    return not isinstance(task, LabelledSet)
 
 
 def command(options: EvaluateCommand) -> None:
@@ -128,6 +161,7 @@ class MtebTask:
     def __init__(self, task: Any) -> None:
         self._task = task
         self.name: str = task.metadata.name
+        self.compares_texts = task.metadata.type in _COMPARING
         texts, rng = dict[str, None](), np.random.default_rng(0)
 
         def collect(batch: Sequence[str]) -> np.ndarray:
@@ -236,19 +270,20 @@ class VectorEncoder:
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Return the similarities of all pairs, (n, m)."""
         from sentence_transformers.util import cos_sim
+        from torch import as_tensor
 
-        return (self._similarity or cos_sim)(embeddings1, embeddings2)
+        if self._similarity is None:
+            return cos_sim(embeddings1, embeddings2)
+        return as_tensor(self._similarity(embeddings1, embeddings2))
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Return the similarities of corresponding rows, (n,)."""
         from sentence_transformers.util import pairwise_cos_sim
-        from torch import cat
+        from torch import tensor
 
         if self._similarity is None:
             return pairwise_cos_sim(embeddings1, embeddings2)
-        return cat(
-            [
-                self._similarity(*(part[None] for part in pair))[0]
-                for pair in zip(embeddings1, embeddings2)
-            ]
-        )
+        scores = []
+        for first, second in zip(embeddings1, embeddings2, strict=True):
+            scores.append(float(self._similarity(first[None], second[None])[0][0]))
+        return tensor(scores)

@@ -34,7 +34,8 @@ from opencse.commands.train import (
     train_on_rows,
     training_line,
 )
-from opencse.debias.meaning_block import similarity_of
+from opencse.debias.payload import CACHING
+from opencse.debias.reranker import reranker_of
 from opencse.debias.shipped import MEASURED, append_block, shipped_block
 from opencse.debias.strength import StrengthCurve, find_strength
 from opencse.encoder import load_encoder, save_encoder
@@ -70,8 +71,8 @@ _UNGUARDED = (
 )
 _NO_PAIRS = "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
 UPGRADE = (
-    "Stored vectors of the model before stay in use (docs/guides/upgrade-index.md). Sort the first hits of a search by "
-    "model[-1].similarity of the vectors, by which contradictions fall behind (docs/guides/debias.md)."
+    "Your existing vectors stay valid (docs/guides/upgrade-index.md). Rerank the first hits of a search with "
+    "opencse.Reranker; contradictions drop down the list (docs/guides/debias.md)."
 )
 
 
@@ -324,25 +325,33 @@ def measure_and_report(
             probe_data, lambda texts: cached_vectors(untouched, texts, texts_hash(texts))
         )
         encoder = load_encoder(trained.model)
-        trained_vectors = lru_cache(1)(
-            Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}")
-        )
-        after = run_probes(probe_data, trained_vectors)
-        scores = dict(zip(names, (before, after), strict=True))
-        cached = dict(scores)
-        if (similarity := similarity_of(encoder)) is not None:
-            scores[f"{names[1]}, reranked"] = run_probes(probe_data, trained_vectors, similarity)
-            caching, only = (
-                partial(similarity, penalty=1),
-                ProbeData(sentences=probe_data.sentences),
+        scores = {names[0]: before}
+        cached = {names[0]: before}
+        reranker = reranker_of(encoder, precision)
+        if reranker is None:
+            after = run_probes(
+                probe_data,
+                Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}"),
             )
-            cached["model[-1].similarity, penalty=1,"] = run_probes(only, trained_vectors, caching)
+            scores[names[1]] = after
+            cached[names[1]] = after
+        else:
+            # One encoding serves all: a packed row begins with the vector.
+            packed = lru_cache(1)(partial(reranker.packed, show_progress_bar=True))
+            length = reranker.length
+            after = run_probes(probe_data, lambda texts: packed(tuple(texts))[:, :length])
+            scores[names[1]] = after
+            scores[f"{names[1]}, reranked"] = run_probes(probe_data, packed, reranker.similarity)
+            cached[names[1]] = after
+            cached["Reranker.predict, penalty=CACHING,"] = run_probes(
+                ProbeData(sentences=probe_data.sentences),
+                packed,
+                partial(reranker.similarity, penalty=CACHING),
+            )
     curve = trained.outcome.curve
     with timed("report"):
         first_block = (
-            similarity is not None
-            and trained.recipe.block
-            and similarity_of(untouched.model) is None
+            reranker is not None and trained.recipe.block and reranker_of(untouched.model) is None
         )
         remarks = [*few, *[_UNGUARDED] * (curve is None and trained.outcome.first_score is None)]
         remarks += [

@@ -164,9 +164,7 @@ def readings(first: Parts, second: Parts) -> list[str]:
     """Return what the `agreement` of each pair means, in words."""
     compared = _compared(first, second, paired=True)
     found = []
-    for code, topic, answers in zip(
-        compared.codes, compared.topics, compared.answers, strict=True
-    ):
+    for code, topic, answers in zip(compared.codes, compared.topics, compared.answers, strict=True):
         if answers:
             found.append("a question and an answer")
         elif topic < ON_TOPIC:
@@ -250,7 +248,9 @@ _SUBJECTS = (
     r"|any|anyone|anybody|anything|someone|somebody|all|every|everyone|everybody)"
 )
 _LAST_SENTENCE = re.compile(r"(?<=[.!?]) +(?=\S)")
-_OPENING = re.compile(r"^(?:(?:hi|hello|hey|so|and|but|or|also|then|please)\b[ ,]*)+", re.IGNORECASE)
+_OPENING = re.compile(
+    r"^(?:(?:hi|hello|hey|so|and|but|or|also|then|please)\b[ ,]*)+", re.IGNORECASE
+)
 _INVERTED = re.compile(rf"{_VERBS} +\w", re.IGNORECASE)
 # Without a question mark "do the dishes" and "have a seat" are no questions.
 _INVERTED_UNMARKED = re.compile(

@@ -14,7 +14,7 @@ from torch import nn
 from opencse.debias import payload
 from opencse.debias.meaning_block import MeaningBlock
 from opencse.debias.payload import CACHING, RANKING, Parts, Penalty, is_yes_no_question
-from opencse.encoder.backbone import append_block, shipped_block
+from opencse.debias.shipped import append_block, shipped_block
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.loading import load_encoder
 from opencse.foundation.errors import OpencseError
