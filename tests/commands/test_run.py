@@ -80,7 +80,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert result.after["pairs"].results == result.scores[trained].sts, (
         "the cosine's are the model's scores"
     )
-    assert "penalty=1" in " ".join(result.outcome.remarks)
+    assert "penalty=CACHING" in " ".join(result.outcome.remarks)
     assert (out / "report.html").read_text().count("debias")
     card = (out / "model" / "README.md").read_text()
     assert "## Limits" in card
