@@ -31,7 +31,7 @@ class Given:
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "chosen"), [(0.0, 0.1), (0.3, 0.25), (0.5, 0.35), (9.0, 0.8)]
+    ("tolerance", "chosen"), [(0.0, 0.1), (0.3, 0.25), (0.5, 0.35), (9.0, 1.5)]
 )
 def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, chosen: float) -> None:
     block = SimpleNamespace(strength=0.4, config={"width": 2})
@@ -62,3 +62,27 @@ def test_without_guards_the_strength_stays() -> None:
     assert (block.strength, curve.chosen) == (0.43, 0.43)
     assert curve.guards == {}
     assert curve.before_and_after(curve.meaning) == {"m": (0, 0.43)}
+
+
+def test_a_given_strength_is_kept_whatever_the_guards_lose() -> None:
+    block = SimpleNamespace(strength=0.4, config={"width": 2})
+    guards = Given(block, {"guard-a": lambda s: 50 - 10 * s})
+    meaning = Given(block, {"dev-m": lambda s: 100 * s, "dev-n": lambda s: 50.0})
+    evaluators = Evaluators(guards=guards, meaning=meaning)
+    curve = find_strength(block, evaluators, 0.3, fixed=0.72)
+    assert block.strength == curve.chosen == 0.72
+    assert curve.strengths[-1] == 1.5
+    assert curve.guards["guard-a"][curve.strengths.index(0.72)] == pytest.approx(42.8)
+
+
+def test_the_next_two_steps_up_are_told() -> None:
+    block = SimpleNamespace(strength=0.4, config={"width": 2})
+    guards = Given(block, {"guard-a": lambda s: 50 - 10 * s, "guard-b": lambda s: 50 - 2 * s})
+    meaning = Given(block, {"dev-m": lambda s: 100 * s, "dev-n": lambda s: 50.0})
+    evaluators = Evaluators(guards=guards, meaning=meaning)
+    curve = find_strength(block, evaluators, 0.3, fixed=0.75)
+    assert curve.next_steps() == (
+        "A larger strength (--strength): at 0.8 you gain up to 5.0 points (m) and lose up to 0.5 "
+        "points (a); at 0.9 you gain up to 15.0 points (m) and lose up to 1.5 points (a)."
+    )
+    assert find_strength(block, evaluators, 0.3, fixed=1.5).next_steps() == ""

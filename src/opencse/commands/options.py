@@ -68,6 +68,11 @@ class TrainOptions(RecipeOptions):
         "ones. All change, so that documents have to be embedded again; shorthand for --set block.same_width=true.",
         default=False,
     )
+    strength: float | None = option(
+        "How much meaning counts (`debias` only), instead of the largest strength that costs no guard more than 0.3 "
+        "points; shorthand for --set block.strength=…",
+        default=None,
+    )
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
     resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
     overwrite: bool = option("Replace the run in the output folder.", default=False)
@@ -75,8 +80,14 @@ class TrainOptions(RecipeOptions):
     @property
     def settings(self) -> tuple[str, ...]:
         """The overrides of the recipe, those of other options among them."""
-        seed = [] if self.seed is None else [f"training.seed={self.seed}"]
-        return (*self.overrides, *seed, *(["block.same_width=true"] if self.same_width else []))
+        settings = list(self.overrides)
+        if self.seed is not None:
+            settings.append(f"training.seed={self.seed}")
+        if self.same_width:
+            settings.append("block.same_width=true")
+        if self.strength is not None:
+            settings.append(f"block.strength={self.strength}")
+        return tuple(settings)
 
 
 @options_class

@@ -55,6 +55,7 @@ from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.toml_tables import decode
 from opencse.recipes import dump_recipe, load_recipe, shortened
 from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
+from opencse.recipes.settings import Block
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.registry import texts_hash
@@ -185,13 +186,14 @@ def add_block(options: RunOptions) -> RunResult:
                 "or, for English, pip install 'opencse[minilm]', and try again.",
             )
         append_block(encoder, block)
-        if measured.get("curve", {}).get("tolerance") == recipe.block.tolerance:
-            curve = decode(StrengthCurve, measured["curve"], f"{MEASURED}: curve")
-            block.strength = curve.chosen
-        else:
+        curve = _stored_curve(measured, recipe.block)
+        if curve is None:
             evaluators = read_validation(recipe, None, options)
             evaluators.start(encoder)
-            curve = find_strength(block, evaluators, recipe.block.tolerance)
+            curve = find_strength(
+                block, evaluators, recipe.block.tolerance, fixed=recipe.block.strength
+            )
+        block.strength = curve.chosen
         prepare_folder(folder, overwrite=options.overwrite)
         fingerprint = {"recipe": dump_recipe(recipe), "backbone": untouched}
         read = {"corpus": measured["text"], "rows": measured["rows"]}
@@ -221,6 +223,18 @@ def add_block(options: RunOptions) -> RunResult:
     )
     result.save(folder / "results.json")
     return result
+
+
+def _stored_curve(measured: Mapping[str, Any], settings: Block) -> StrengthCurve | None:
+    """Return the scores that come with a block; None if they don't answer what the recipe asks."""
+    if measured.get("curve", {}).get("tolerance") != settings.tolerance:
+        return None
+    curve = decode(StrengthCurve, measured["curve"], f"{MEASURED}: curve")
+    if settings.strength is None:
+        return curve
+    if settings.strength not in curve.strengths:
+        return None
+    return replace(curve, chosen=settings.strength)
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,8 +24,8 @@ from opencse.recipes import Recipe
 from opencse.training.batches import Batch, BatchSampler
 from opencse.training.network import Network
 
-STRENGTHS = tuple(step / 20 for step in range(17))
-"""0 to 0.8, in steps of 0.05."""
+STRENGTHS = (*(step / 20 for step in range(17)), *(step / 10 for step in range(9, 16)))
+"""0 to 0.8 in steps of 0.05, then to 1.5 in steps of 0.1."""
 
 Scores = Mapping[str, tuple[float, ...]]
 Axes = Callable[[float], np.ndarray]
@@ -56,6 +56,24 @@ class StrengthCurve:
         place = self.strengths.index(self.chosen)
         return {name: (values[0], values[place]) for name, values in scores.items()}
 
+    def next_steps(self, count: int = 2) -> str:
+        """Return in one sentence what the next larger strengths gain and cost; empty if there are none."""
+        larger = [strength for strength in self.strengths if strength > self.chosen][:count]
+        if not larger or not (self.meaning or self.guards):
+            return ""
+        steps = []
+        for strength in larger:
+            gains = _largest(self._changes(self.meaning, strength), sign=1)
+            losses = _largest(self._changes(self.guards, strength), sign=-1)
+            steps.append(f"at {strength:g} you gain up to {gains} and lose up to {losses}")
+        return f"A larger strength (--strength): {'; '.join(steps)}."
+
+    def _changes(self, scores: Scores, strength: float) -> dict[str, float]:
+        """Return the points by which each of some scores changes from the chosen strength to another."""
+        now = self.strengths.index(self.chosen)
+        then = self.strengths.index(strength)
+        return {name: values[then] - values[now] for name, values in scores.items()}
+
     def table(self) -> Table:
         """Return every score at every strength."""
         measured = {**self.meaning, **self.guards}
@@ -70,47 +88,53 @@ class StrengthCurve:
         return Table(("strength", *names), rows, "Scores by strength of the meaning block", [note])
 
 
+def _largest(changes: Mapping[str, float], *, sign: int) -> str:
+    """Return the largest gain (sign 1) or loss (−1) with the name of the score, for a sentence."""
+    if not changes:
+        return "nothing that was measured"
+    name = max(changes, key=lambda name: sign * changes[name])
+    points = max(0.0, sign * changes[name])
+    plain = name.removeprefix("dev-").removeprefix("guard-")
+    return f"{points:.1f} points ({plain})"
+
+
 def find_strength(
-    block: MeaningBlock, evaluators: Evaluators, tolerance: float, axes: Axes | None = None
+    block: MeaningBlock,
+    evaluators: Evaluators,
+    tolerance: float,
+    axes: Axes | None = None,
+    *,
+    fixed: float | None = None,
 ) -> StrengthCurve:
     """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
 
-    A guard may lose as little in the mean of a strength and its two neighbours: it moves by 0.2
-    points from one to the next by chance. Every text is encoded once, whatever the number of
+    The limit also applies to the average of a strength and its two neighbours, because a score
+    fluctuates by about 0.2 points between them. Every text is encoded once, whatever the number of
     strengths.
 
     Args:
         block: The block of the model that the evaluators were started with.
-        evaluators: Evaluators of the guards and of meaning.
+        evaluators: Guards and measures of meaning.
         tolerance: Points that a guard may lose.
         axes: Axes to which the vectors are projected; None for whole ones.
+        fixed: The strength to give it, whatever the guards lose.
     """
-    before, block.strength = block.strength, 1.0
-    strengths = STRENGTHS if evaluators.guards is not None else tuple(sorted({*STRENGTHS, before}))
+    kept = block.strength if fixed is None else fixed
+    strengths = STRENGTHS
+    if evaluators.guards is None or fixed is not None:
+        strengths = tuple(sorted({*STRENGTHS, kept}))
 
-    def at(vectors: np.ndarray, strength: float) -> np.ndarray:
-        scaled = rescale(vectors, 1.0, strength, int(block.config["width"]))
-        return scaled if axes is None else scaled @ axes(strength)
-
-    def scored(evaluator: VectorEvaluator | None) -> dict[str, tuple[float, ...]]:
-        if evaluator is None:
-            return {}
-        vectors = evaluator.vectors()
-        scores = [evaluator.scored(at(vectors, strength)) for strength in strengths]
-        return {name: tuple(result[name] for result in scores) for name in scores[0]}
-
+    # The vectors are those of strength 1; every other strength is computed from them.
+    block.strength = 1.0
     with timed("strength"):
-        guards, meaning = scored(evaluators.guards), scored(evaluators.meaning)
+        guards = _by_strength(evaluators.guards, block, strengths, axes)
+        meaning = _by_strength(evaluators.meaning, block, strengths, axes)
 
-    def kept(place: int) -> bool:  # in points with one decimal, as they are shown
-        beside = slice(max(place - 1, 0), place + 2)
-        lost = [
-            v[0] - score for v in guards.values() for score in (v[place], float(np.mean(v[beside])))
-        ]
-        return place == 0 or all(round(points, 1) <= tolerance for points in lost)
-
-    harmless = [strength for place, strength in enumerate(strengths) if kept(place)]
-    block.strength = before if evaluators.guards is None else max(harmless)
+    if evaluators.guards is None or fixed is not None:
+        block.strength = kept
+    else:
+        harmless = _harmless(guards, len(strengths), tolerance)
+        block.strength = strengths[max(harmless)]
     return StrengthCurve(
         chosen=block.strength,
         tolerance=tolerance,
@@ -118,6 +142,43 @@ def find_strength(
         guards=guards,
         meaning=meaning,
     )
+
+
+def _by_strength(
+    evaluator: VectorEvaluator | None,
+    block: MeaningBlock,
+    strengths: tuple[float, ...],
+    axes: Axes | None,
+) -> dict[str, tuple[float, ...]]:
+    """Return each score of an evaluator at each strength."""
+    if evaluator is None:
+        return {}
+    width = int(block.config["width"])
+    vectors = evaluator.vectors()
+    found = []
+    for strength in strengths:
+        scaled = rescale(vectors, 1.0, strength, width)
+        if axes is not None:
+            scaled = scaled @ axes(strength)
+        found.append(evaluator.scored(scaled))
+    return {name: tuple(scores[name] for scores in found) for name in found[0]}
+
+
+def _harmless(guards: Scores, count: int, tolerance: float) -> list[int]:
+    """Return the places of the strengths at which no guard loses more than it may; the first is 0.
+
+    Points are compared with one decimal, as they are shown.
+    """
+    harmless = [0]
+    for place in range(1, count):
+        neighbours = slice(place - 1, place + 2)
+        lost = []
+        for scores in guards.values():
+            lost.append(scores[0] - scores[place])
+            lost.append(scores[0] - float(np.mean(scores[neighbours])))
+        if all(round(points, 1) <= tolerance for points in lost):
+            harmless.append(place)
+    return harmless
 
 
 _READ_BATCHES = 40  # by which what a new block reads is standardised

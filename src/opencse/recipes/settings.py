@@ -134,16 +134,21 @@ class Block:
         dropout: Dropout rate of what code and φ read.
         same_width: Project the vectors to the old length, so that all of them change
             (`opencse.debias.same_width`).
+        strength: The strength β of the meaning vector, whatever the guards lose; None for the
+            largest that `tolerance` allows.
     """
 
     tolerance: float = 0.3
     copy_lr: float = 2e-4
     dropout: float = 0.1
     same_width: bool = False
+    strength: float | None = None
 
     def __post_init__(self) -> None:
         check_least(self, 0, "tolerance", "copy_lr")
         check_range(self, "[0, 1)", "dropout")
+        if self.strength is not None:
+            check_range(self, "(0, 5]", "strength")
 
 
 @dataclass(frozen=True, kw_only=True)

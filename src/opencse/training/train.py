@@ -142,9 +142,10 @@ def train_encoder(
                     if settings.same_width
                     else None
                 )
-                outcome = replace(
-                    outcome, curve=find_strength(block, evaluators, settings.tolerance, axes)
+                curve = find_strength(
+                    block, evaluators, settings.tolerance, axes, fixed=settings.strength
                 )
+                outcome = replace(outcome, curve=curve)
                 if axes is not None:
                     append_projection(model.encoder, axes(block.strength))
             if model.adapter is not None:

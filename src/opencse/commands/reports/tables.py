@@ -360,6 +360,9 @@ def compare_outcome(
             for name, values in curve.before_and_after(scores).items():
                 plain = shown(name.removeprefix("guard-").removeprefix("dev-"), 40)
                 changes.append(_scored(f"{prefix}{plain}", *values, may_lose=tolerance))
+    steps = "" if curve is None else curve.next_steps()
+    if steps:
+        remarks = [*remarks, steps]
     few = "; ".join(
         f"{change.short()} ({change.few} rows)" for change in changes if change.few is not None
     )
