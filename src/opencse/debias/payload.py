@@ -34,7 +34,7 @@ class Penalty:
 RANKING = Penalty(size=0.8, least=0.6)
 """Sorts the hits of a search: ordinary search stays as good as without it."""
 
-CACHING = Penalty(size=2.0, least=1.0)
+CACHING = Penalty(size=1.2, least=1.0)
 """Compares two texts with a threshold, where a false hit costs more than a miss."""
 
 SHARPNESS = 6
