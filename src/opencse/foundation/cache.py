@@ -1,7 +1,7 @@
-"""The cache that runs share, and the stores in it: columns of texts, lists, vectors or numbers, memory-mapped.
+"""The cache that runs share, and its stores: memory-mapped columns of texts, lists or numbers.
 
 A store is a folder of NumPy arrays, one or more for each column, so reading a row touches only the
-pages of that row. The least recently used entries of the cache go first.
+pages of that row. The least recently used entries of the cache are removed first.
 """
 
 from __future__ import annotations
@@ -35,19 +35,22 @@ _KEPT = 24 * 3600
 
 
 def cache_root() -> Path:
-    """Return the root of the cache: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder of the system."""
-    if root := os.environ.get("OPENCSE_CACHE"):
-        return Path(root)
+    """Return the root of the cache: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder."""
+    chosen = os.environ.get("OPENCSE_CACHE")
+    if chosen:
+        return Path(chosen)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "opencse"
-    if sys.platform != "darwin" and (folder := os.environ.get("XDG_CACHE_HOME")):
-        return Path(folder) / "opencse"
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    if xdg and sys.platform != "darwin":
+        return Path(xdg) / "opencse"
     try:
-        return (
-            Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "opencse"
-        )
+        home = Path.home()
     except RuntimeError:  # neither HOME nor an entry in the user database
         return Path(tempfile.gettempdir()) / f"opencse-{os.getuid()}"
+    if sys.platform == "darwin":
+        return home / "Library/Caches/opencse"
+    return home / ".cache/opencse"
 
 
 def cache_sizes() -> dict[str, int]:
@@ -64,22 +67,20 @@ def clear_cache() -> int:
     freed = 0
     for kind in KINDS:
         for path in _entries(kind):
-            with (
-                writable(path),
-                contextlib.suppress(FileNotFoundError),
-            ):  # another process removes it at the same time
+            # Another process may remove the entry at the same time.
+            with writable(path), contextlib.suppress(FileNotFoundError):
                 freed += _size(path)
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                _remove(path)
     return freed
 
 
 def cache_place(kind: str, name: str) -> Path:
-    """Return the path of an entry. An existing entry is marked as used now; for a new one, room is made."""
+    """Return the path of an entry; mark an existing one as used now, or make room for a new one."""
     path = cache_root() / kind / name
     with writable(path):
         exists = path.exists()
     if exists:
-        with contextlib.suppress(OSError):  # a read-only cache
+        with contextlib.suppress(OSError):  # the cache may be read-only
             os.utime(path)
     else:
         trim_cache()
@@ -89,19 +90,33 @@ def cache_place(kind: str, name: str) -> Path:
 def trim_cache() -> None:
     """Remove the least recently used entries until the others take at most `LARGEST` bytes.
 
-    Entries that were used within a day are kept even if they exceed it.
+    Entries used within the last day are kept even if they exceed the limit.
     """
-    taken, now = 0, time.time()
-    with contextlib.suppress(OSError):  # another process makes room at the same time
-        stores = [path for kind in KINDS for path in _entries(kind)]
-        for used, path in sorted(((path.stat().st_mtime, path) for path in stores), reverse=True):
+    taken = 0
+    now = time.time()
+    with contextlib.suppress(OSError):  # another process may make room at the same time
+        stores = []
+        for kind in KINDS:
+            for path in _entries(kind):
+                stores.append((path.stat().st_mtime, path))
+        for used, path in sorted(stores, reverse=True):
             taken += _size(path)
             if taken > LARGEST and now - used > _KEPT:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _entries(kind: str) -> list[Path]:
-    """Return the entries of a kind. Files whose name is no hash belong to others, and so do the targets of links."""
+    """Return the entries of a kind.
+
+    Files whose name is no hash belong to others, and so do the targets of links.
+    """
     folder = cache_root() / kind
     if os.path.islink(folder) or not os.path.isdir(folder):
         return []
@@ -114,9 +129,11 @@ def _entries(kind: str) -> list[Path]:
 
 def _size(path: Path) -> int:
     size = 0
-    for file in path.rglob("*") if path.is_dir() else (path,):
-        with contextlib.suppress(FileNotFoundError):  # another process removes it at the same time
-            size += file.stat().st_size if file.is_file() else 0
+    files = path.rglob("*") if path.is_dir() else [path]
+    for file in files:
+        with contextlib.suppress(FileNotFoundError):  # another process may remove it meanwhile
+            if file.is_file():
+                size += file.stat().st_size
     return size
 
 
@@ -159,11 +176,14 @@ class Store:
         with translate_errors(folder, "not a complete store", "Remove it."):
             self.meta = read_json(folder / _META)
             arrays = {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")}
-        self.columns = {
-            name: Column(array, arrays.get(f"{name}.offsets"), arrays.get(f"{name}.valid"))
-            for name, array in arrays.items()
-            if "." not in name
-        }
+        self.columns = {}
+        for name, array in arrays.items():
+            if "." in name:
+                # The offsets and nulls of a column, which has a plain name.
+                continue
+            offsets = arrays.get(f"{name}.offsets")
+            valid = arrays.get(f"{name}.valid")
+            self.columns[name] = Column(array, offsets, valid)
 
     def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
         return Store, (self._folder,)
@@ -175,12 +195,11 @@ class Store:
         """Return some rows, int64 (m,), of a column of texts."""
         values, offsets, _ = self.columns[name]
         assert offsets is not None
-        starts, ends = offsets[rows], offsets[rows + 1]
-        data = memoryview(values)  # type: ignore[arg-type]  # slices of an array take ten times as long
-        return [
-            str(data[start:end], "utf-8")
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        starts = offsets[rows].tolist()
+        ends = offsets[rows + 1].tolist()
+        # Slices of a memoryview are ten times as fast as slices of an array.
+        data = memoryview(values)  # type: ignore[arg-type]
+        return [str(data[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
 
 class StoreWriter:
@@ -202,7 +221,7 @@ class StoreWriter:
         self._spools = {name: _Spool(np.dtype(kind), folder) for name, kind in columns.items()}
 
     def add(self, *columns: Sequence[Sequence[int] | None] | np.ndarray) -> None:
-        """Add as many rows to each column: an array of numbers or vectors, or a sequence of bytes, lists and None."""
+        """Add rows: for each column an array, or a sequence of bytes, lists and None."""
         for spool, chunk in zip(self._spools.values(), columns, strict=True):
             spool.add(chunk)
         self.meta["rows"] += len(columns[0])
@@ -233,13 +252,13 @@ def store_folder(kind: str, key: object) -> Path:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether a store is there and undamaged."""
+    """Return whether a store exists and is undamaged."""
     return folder.is_dir() and not find_damage(folder)
 
 
 @contextlib.contextmanager
 def new_store(folder: Path, columns: Mapping[str, Any]) -> Iterator[StoreWriter]:
-    """Yield a writer; if the block succeeds, its store takes the place of a folder of the cache in one step.
+    """Yield a writer; if the block succeeds, its store replaces a folder of the cache in one step.
 
     Raises:
         OpencseError: The cache cannot be written.
@@ -257,9 +276,13 @@ def key_hash(key: object) -> str:
 
 
 class _Spool:
+    """The values of one column while a store is written, in a file without a name."""
+
     def __init__(self, kind: np.dtype, folder: Path) -> None:
-        self._kind, self._shape = kind, (-1,)
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed with this object
+        self._kind = kind
+        self._shape: tuple[int, ...] = (-1,)
+        # Closed together with this object.
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._lengths: list[np.ndarray] = []
         self._valid: list[np.ndarray] = []
 
@@ -267,26 +290,30 @@ class _Spool:
         if isinstance(chunk, np.ndarray):
             self._shape = (-1, *chunk.shape[1:])
             self._file.write(np.ascontiguousarray(chunk, self._kind).data)
-        else:
-            cells = [cell or b"" for cell in chunk]
-            self._file.write(
-                b"".join(
-                    c if isinstance(c, bytes) else np.array(c, self._kind).tobytes() for c in cells
-                )
-            )
-            self._lengths.append(np.array([len(cell) for cell in cells], np.int64))
-            self._valid.append(np.array([cell is not None for cell in chunk], bool))
+            return
+        cells = [cell or b"" for cell in chunk]
+        for cell in cells:
+            content = cell if isinstance(cell, bytes) else np.array(cell, self._kind).tobytes()
+            self._file.write(content)
+        self._lengths.append(np.array([len(cell) for cell in cells], np.int64))
+        self._valid.append(np.array([cell is not None for cell in chunk], bool))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the values, and of texts and lists the offsets and perhaps the nulls, by the ends of their names."""
+        """Return the arrays by the ends of their file names.
+
+        These are the values, and for texts and lists the offsets and, if any row is null, a mask.
+        """
         self._file.flush()
-        # An empty file cannot be mapped.
-        values = (
-            np.memmap(self._file, self._kind, "r") if self._file.tell() else np.zeros(0, self._kind)
-        )
-        arrays: dict[str, np.ndarray] = {"": values.reshape(self._shape)}
+        if self._file.tell():
+            values: np.ndarray = np.memmap(self._file, self._kind, "r")
+        else:
+            # An empty file cannot be mapped.
+            values = np.zeros(0, self._kind)
+        arrays = {"": values.reshape(self._shape)}
         if self._lengths:
-            arrays[".offsets"] = np.concatenate([[0], np.concatenate(self._lengths).cumsum()])
+            ends = np.concatenate(self._lengths).cumsum()
+            arrays[".offsets"] = np.concatenate([[0], ends])
             valid = np.concatenate(self._valid)
-            arrays |= {} if valid.all() else {".valid": valid}
+            if not valid.all():
+                arrays[".valid"] = valid
         return arrays

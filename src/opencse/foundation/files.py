@@ -1,4 +1,7 @@
-"""Files and folders that appear whole or not at all, and locks, by which only one process writes into a folder."""
+"""Files and folders that appear complete or not at all, and locks on folders.
+
+A locked folder has only one process that writes into it.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,13 @@ from uuid import uuid4
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import read_json, stay_inside
 
-_ATTEMPTS = 10  # to rename a folder that other processes rename too
+# Attempts to rename a folder that other processes rename too.
+_ATTEMPTS = 10
 
 
 @contextlib.contextmanager
 def replaced(path: Path, *, folder: bool = False) -> Iterator[Path]:
-    """Yield a temporary file beside `path`, or an empty folder; if the block succeeds, it replaces `path` in one step.
+    """Yield a temporary file or folder next to `path`, which replaces `path` if the block succeeds.
 
     A killed process leaves the old folder, the new one, or (between two renames) the old one under
     a dotted name and no `path`, but never a mixture.
@@ -35,35 +39,46 @@ def replaced(path: Path, *, folder: bool = False) -> Iterator[Path]:
     with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-        temporary.mkdir() if folder else temporary.touch()
-        mode = stat.S_IMODE(
-            temporary.stat().st_mode
-        )  # as the user's umask has it; some writers set other modes
+        if folder:
+            temporary.mkdir()
+        else:
+            temporary.touch()
+        # The mode that the user's umask gives; some writers set other modes.
+        mode = stat.S_IMODE(temporary.stat().st_mode)
     try:
         yield temporary
-        for file in temporary.rglob("*") if folder else (temporary,):
+        written = list(temporary.rglob("*")) if folder else [temporary]
+        for file in written:
             file.chmod(mode if file.is_dir() else mode & 0o666)
             if file.is_file():
-                with file.open(
-                    "r+b"
-                ) as stream:  # Windows syncs only files that are open for writing
+                # Windows syncs only files that are open for writing.
+                with file.open("r+b") as stream:
                     os.fsync(stream.fileno())
         with writable(path):
-            _put_in_place(temporary, path) if folder else temporary.replace(path)
+            if folder:
+                _put_in_place(temporary, path)
+            else:
+                temporary.replace(path)
     except Exception as error:
-        if (explanation := disk_problem(error)) is None:
+        explanation = disk_problem(error)
+        if explanation is None:
             raise
         problem, remedy = explanation
         raise OpencseError(
-            f"{path}: {problem}; nothing was half-written", f"{remedy} Runs go on with --resume."
+            f"{path}: {problem}; no file was left incomplete",
+            f"{remedy} Continue a run with --resume.",
         ) from error
     finally:
+        # After success the temporary name is gone.
         with contextlib.suppress(OSError):
-            shutil.rmtree(temporary, ignore_errors=True) if folder else temporary.unlink()
+            if folder:
+                shutil.rmtree(temporary, ignore_errors=True)
+            else:
+                temporary.unlink()
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a folder, and replace any folder of the new name. Other processes may do the same at the same time."""
+    """Rename a folder to `path`, replacing any folder there; other processes may do the same."""
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
     for attempt in range(_ATTEMPTS):
         try:
@@ -73,7 +88,8 @@ def _put_in_place(temporary: Path, path: Path) -> None:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _ATTEMPTS - 1:
                 raise
         shutil.rmtree(old, ignore_errors=True)
-        with contextlib.suppress(FileNotFoundError):  # another process was faster
+        # Another process may have moved it first.
+        with contextlib.suppress(FileNotFoundError):
             path.rename(old)
         shutil.rmtree(old, ignore_errors=True)
 
@@ -81,8 +97,8 @@ def _put_in_place(temporary: Path, path: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     r"""Write a text file in one step.
 
-    Half of a surrogate pair, as Python has it for file names that are not UTF-8, is written as an escape such as
-    `\udcff`, which JSON can read back.
+    Half of a surrogate pair, which Python uses in file names that are not UTF-8, is written as an
+    escape such as `\udcff`, which JSON can read back.
     """
     with replaced(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -126,12 +142,13 @@ def make_folder(path: Path) -> Path:
 
 
 def disk_problem(error: BaseException) -> tuple[str, str] | None:
-    """Return what keeps a disk from taking a file, and the remedy; None for other errors.
+    """Return why a disk cannot take a file, and the remedy; None for other errors.
 
     Libraries such as safetensors wrap the operating system's error in their own, so the message
     counts as well.
     """
-    number, text = getattr(error, "errno", None), str(error).lower()
+    number = getattr(error, "errno", None)
+    text = str(error).lower()
     if number in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text:
         return (
             "the disk is full",
@@ -140,7 +157,8 @@ def disk_problem(error: BaseException) -> tuple[str, str] | None:
     if number == errno.EFBIG or "file too large" in text:
         return (
             "the file is larger than the file system or a limit of this process allows",
-            "Raise the limit with `ulimit -f unlimited`, or write to another disk (-o, TMPDIR, OPENCSE_CACHE).",
+            "Raise the limit with `ulimit -f unlimited`, or write to another disk "
+            "(-o, TMPDIR, OPENCSE_CACHE).",
         )
     return None
 
@@ -150,11 +168,10 @@ CHECKSUMS = "checksums.json"
 
 def write_checksums(folder: Path) -> None:
     """Write `checksums.json` into a folder, with the SHA-256 of every file by name."""
-    sums = {
-        path.relative_to(folder).as_posix(): sha256(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    sums = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            sums[path.relative_to(folder).as_posix()] = sha256(path)
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
 
@@ -162,14 +179,10 @@ def find_damage(folder: Path) -> str | None:
     """Return a description of a missing or changed file of a sealed folder; None if it is intact."""
     try:
         sums = read_json(folder / CHECKSUMS)
-        return next(
-            (
-                f"{name} was changed"
-                for name, sum_ in sums.items()
-                if sha256(stay_inside(folder, name)) != sum_
-            ),
-            None,
-        )
+        for name, expected in sums.items():
+            if sha256(stay_inside(folder, name)) != expected:
+                return f"{name} was changed"
+        return None
     except OpencseError as error:
         return error.problem
     except (OSError, ValueError) as error:
@@ -194,7 +207,7 @@ _HELD: Counter[Path] = Counter()
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
+    """Hold the lock of a folder, created if missing, and removed again if it stays empty.
 
     The lock is the system's (`flock`), on the file `.lock`, and is released when the process ends,
     even if it is killed. Windows and file systems without locks have none.
@@ -203,7 +216,8 @@ def locked(folder: Path) -> Iterator[None]:
         OpencseError: Another process holds the lock, or the folder cannot be written.
     """
     with writable(folder):
-        place, new = Path(os.path.realpath(folder)), not folder.exists()
+        place = Path(os.path.realpath(folder))
+        new = not folder.exists()
     file = None
     if not _HELD[place]:
         make_folder(folder)
@@ -216,12 +230,12 @@ def locked(folder: Path) -> Iterator[None]:
         _HELD[place] -= 1
         if file is not None:
             with contextlib.suppress(OSError):
-                (folder / LOCK).unlink(
-                    missing_ok=True
-                )  # before closing: nobody may lock a removed file
+                # Remove before closing, so that nobody can lock a removed file.
+                (folder / LOCK).unlink(missing_ok=True)
                 file.close()
                 if new:
-                    folder.rmdir()  # fails unless the folder is empty
+                    # Fails unless the folder is empty.
+                    folder.rmdir()
 
 
 def _lock(folder: Path) -> IO[bytes]:
@@ -238,9 +252,8 @@ def _lock(folder: Path) -> IO[bytes]:
             ) from None
         except OSError:  # a file system without locks
             pass
-        with contextlib.suppress(
-            FileNotFoundError
-        ):  # removed between opening and locking: try again
+        # Another process may have removed the file between opening and locking: then try again.
+        with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
                 return file
         file.close()

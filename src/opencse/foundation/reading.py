@@ -1,6 +1,6 @@
-"""Reading of files that users give: every failure becomes an `OpencseError` of one clear line.
+"""Reading of files that users give: every failure becomes a one-line `OpencseError`.
 
-Code that reads through these functions need not check again that a path is a regular file, that a
+Code that reads through these functions need not check that a path is a regular file, that a
 text is UTF-8, or that a JSON document is an object.
 """
 
@@ -44,8 +44,10 @@ LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
 """Bytes of the largest JSON document that is read whole."""
-_CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")  # U+0085 is a line separator
-_CHECKED = 1000  # lines that may have no control character
+# U+0085 is a line separator.
+_CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")
+# Lines at the beginning that may have no control character.
+_CHECKED = 1000
 _FAILURES = (
     OSError,
     ValueError,
@@ -63,7 +65,9 @@ _FAILURES = (
 def translate_errors(
     place: object, problem: str, remedy: str, *failures: type[Exception]
 ) -> Iterator[None]:
-    """Turn the exceptions that readers raise on broken input into an `OpencseError`; others pass.
+    """Turn the exceptions that readers raise on broken input into an `OpencseError`.
+
+    Other exceptions pass.
 
     Args:
         place: The file, for the message.
@@ -83,12 +87,14 @@ def translate_errors(
 
 
 def error_reason(error: BaseException) -> str:
-    """Return the first line of an exception's message, at most 300 characters; its class if there is no message."""
+    """Return the first line of an exception's message, at most 300 characters, or its class."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return next(
-        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
-    )[:300]
+    lines = [line.strip() for line in str(error).splitlines()]
+    for line in lines:
+        if line:
+            return line[:300]
+    return type(error).__name__
 
 
 def unknown_format(path: Path) -> OpencseError:
@@ -96,7 +102,8 @@ def unknown_format(path: Path) -> OpencseError:
     kind = path.suffix.lower()
     if kind in PACKAGES and importlib.util.find_spec(PACKAGES[kind]) is not None:
         return OpencseError(
-            f"{path}: a document, but a table or a list of texts is read here", f"Known: {FORMATS}."
+            f"{path}: this is a document, but a table or a list of texts is needed",
+            f"Known: {FORMATS}.",
         )
     if kind in PACKAGES:
         return OpencseError(
@@ -117,7 +124,10 @@ def unknown_format(path: Path) -> OpencseError:
 def file_extension(path: Path) -> str:
     """Return the extension of a file in lower case, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+    for suffix in reversed(suffixes):
+        if suffix != ".gz":
+            return suffix
+    return ""
 
 
 def existing_path(path: str | Path) -> Path:
@@ -247,26 +257,32 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
 
 
 def check_characters(text: str, path: Path, line: int) -> None:
-    """Refuse a NUL, half of a surrogate pair, and in the first lines a control character above U+007F.
+    """Refuse a NUL, half of a surrogate pair, and early in a file control characters above U+007F.
 
-    Such a control character shows that an encoding was mistaken; large corpora of the web have some
-    in later lines.
+    In the first lines, such a control character shows that the encoding was mistaken.
 
     Raises:
         OpencseError: A line or a cell of a file has such a character; the message names the line.
     """
-    if (text.isascii() and "\0" not in text) or not (wrong := _CONTROL.search(text)):
+    if text.isascii() and "\0" not in text:
         return
-    if wrong[0] == "\0":
-        problem, remedy = (
-            "a NUL character, which no text has",
-            "Convert it by `iconv -f utf-16le -t utf-8`.",
-        )
-    elif wrong[0] >= "\ud800":
-        problem, remedy = "half of a surrogate pair, which is no character", "Write both halves."
+    wrong = _CONTROL.search(text)
+    if wrong is None:
+        return
+    character = wrong[0]
+    if character == "\0":
+        problem = "a NUL character, which no text has"
+        remedy = "Convert it with `iconv -f utf-16le -t utf-8`."
+    elif character >= "\ud800":
+        problem = "half of a surrogate pair, which is no character"
+        remedy = "Write both halves."
     elif line < _CHECKED:
-        problem = f"the control character U+{ord(wrong[0]):04X}; text of Windows (cp1252) was read as Latin-1"
-        remedy = "Convert it by `iconv -f utf-8 -t latin1 | iconv -f cp1252 -t utf-8`."
+        problem = (
+            f"the control character U+{ord(character):04X}; text of Windows (cp1252) was read as "
+            "Latin-1"
+        )
+        remedy = "Convert it with `iconv -f utf-8 -t latin1 | iconv -f cp1252 -t utf-8`."
     else:
+        # Large web corpora have some control characters in later lines.
         return
     raise OpencseError(f"{path}, line {line}: {problem}", remedy)

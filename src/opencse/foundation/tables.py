@@ -1,4 +1,7 @@
-"""Streamed, strict reading of tables: lines, CSV, TSV, JSON Lines and Parquet; errors name the file and the line."""
+"""Streamed, strict reading of tables (lines, CSV, TSV, JSON Lines, Parquet).
+
+Errors name the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +46,13 @@ _RATIO = 100
 _CHECKED = 256 * 2**20
 """Bytes of the unpacked text that are compared with the size of the file."""
 _SEPARATORS = (",", ";", "\t", "|")
-_SNIFFED = 50  # lines by which the separator is found
+# The separator is found by this many lines.
+_SNIFFED = 50
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
-    """Yield the file, the number and the named columns of every row of a table, or of a folder of them.
+    """Yield file, row number and named columns of every row of a table or a folder of tables.
 
     A `.txt` file has one column, `text`.
 
@@ -60,31 +64,35 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
         OpencseError: As `table_columns` and `read_table`; or a column is missing.
     """
     present = table_columns(path)
-    if _is_parquet(path):
-        for file in _parquet_files(path):
-            require_columns(columns, parquet_schema(file).names, file)
-            rows = (
-                zip(*(c.to_pylist() for c in batch.columns), strict=True)
-                for batch in _batches(file, columns)
-            )
-            yield from (
-                (file, number, row) for number, row in enumerate(chain.from_iterable(rows), 1)
-            )
-    else:
-        if present:  # an empty file has no rows either
+    if not _is_parquet(path):
+        # An empty file has neither columns nor rows.
+        if present:
             require_columns(columns, present, path)
-        without, total, keys = 0, 0, ""
+        total = 0
+        without = 0
+        keys = ""
         for line, row in read_table(path):
-            total += bool(row)
+            if row:
+                total += 1
             if row and columns and columns[0] not in row:
                 without += 1
                 keys = keys or ", ".join(map(repr, row))
             yield path, line, [row.get(column) for column in columns]
-        if without:  # only records of JSON differ in their keys
+        if without:
+            # Only records of JSON differ in their keys.
             note_once(
-                f"warning: {path}: {without:,} of {total:,} records have no {columns[0]!r} and are left out; "
-                f"the first of them has {keys:.200}"
+                f"warning: {path}: {without:,} of {total:,} records have no {columns[0]!r} and are "
+                f"left out; the first of them has {keys:.200}"
             )
+        return
+    for file in _parquet_files(path):
+        require_columns(columns, parquet_schema(file).names, file)
+        number = 0
+        for batch in _batches(file, columns):
+            cells = [column.to_pylist() for column in batch.columns]
+            for row_cells in zip(*cells, strict=True):
+                number += 1
+                yield file, number, row_cells
 
 
 def _is_parquet(path: Path) -> bool:
@@ -94,15 +102,16 @@ def _is_parquet(path: Path) -> bool:
 def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     r"""Yield `(line number, text)` of a file, plain or `.gz`; lines end at `\n` or `\r\n`.
 
-    Other Unicode line separators are part of the text. A byte order mark is dropped; that of UTF-16
-    names the encoding.
+    Other Unicode line separators are part of the text. A byte order mark is dropped; a UTF-16 mark
+    selects that encoding.
 
     Raises:
         OpencseError: The path is missing, not a regular file, or an incomplete gzip file; or a line
             is not in this encoding, is longer than `LONGEST_LINE`, or has control characters
             (`check_characters`; not in Latin-1).
     """
-    line, wide = 0, False
+    line = 0
+    wide = False
     path = regular_file(path)
     compressed = path.suffix.lower() == ".gz"
     try:
@@ -110,7 +119,9 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
             _check_packing(path)
         with gzip.open(path) if compressed else path.open("rb") as file:
             wide = file.peek(2)[:2] in _UTF16
-            lines: Any = io.TextIOWrapper(file, "utf-16", newline="\n") if wide else file
+            lines: Any = file
+            if wide:
+                lines = io.TextIOWrapper(file, "utf-16", newline="\n")
             while raw := lines.readline(LONGEST_LINE + 1):
                 line += 1
                 if len(raw) > LONGEST_LINE:
@@ -122,13 +133,20 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
                 text = text.removesuffix("\n").removesuffix("\r")
                 if encoding == "utf-8":
                     check_characters(text, path, line)
-                yield line, text.removeprefix("\ufeff") if line == 1 else text
+                if line == 1:
+                    text = text.removeprefix("\ufeff")
+                yield line, text
     except UnicodeDecodeError as problem:
+        # UTF-16 is decoded before the line is counted.
+        wrong_line = line + 1 if wide else line
+        name = "UTF-16" if wide else "UTF-8"
         remedy = "If Windows or Excel wrote it, convert it with `iconv -f cp1252 -t utf-8`."
+        if wide:
+            remedy = "Save it as UTF-8."
         raise OpencseError(
-            f"{path}, line {line + 1 if wide else line}: not valid {'UTF-16' if wide else 'UTF-8'} ({problem.reason} "
-            f"at byte {problem.start})",
-            "Save it as UTF-8." if wide else remedy,
+            f"{path}, line {wrong_line}: not valid {name} ({problem.reason} at byte "
+            f"{problem.start})",
+            remedy,
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
         raise OpencseError(
@@ -160,12 +178,14 @@ def _check_packing(path: Path) -> None:
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield `(line number, cells by column name)` of a `.csv`, `.tsv`, `.jsonl` or `.txt` file, plain or `.gz`.
+    """Yield `(line number, cells by column name)` of a text table, plain or `.gz`.
+
+    The formats are `.csv`, `.tsv`, `.jsonl` and `.txt`.
 
     CSV is quoted as in RFC 4180, and separated by commas, semicolons, tabs or bars: whichever gives
     all rows the same number of cells. **TSV has no quoting**: a quotation mark is an ordinary
-    character. In both, the first row that is not blank names the columns. A blank line has an empty
-    mapping.
+    character. In both, the first row that is not blank names the columns. A blank line yields an
+    empty mapping.
 
     Raises:
         OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few
@@ -185,7 +205,9 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 def table_columns(path: Path) -> list[str]:
-    """Return the names of the columns: the header, or the keys of the first JSON object; empty for an empty file.
+    """Return the names of the columns; empty for an empty file.
+
+    They are the header, or the keys of the first JSON object.
 
     Args:
         path: As for `column_rows`.
@@ -197,13 +219,18 @@ def table_columns(path: Path) -> list[str]:
     if _is_parquet(path):
         return list(parquet_schema(_parquet_files(path)[0]).names)
     if file_extension(path) == ".txt":
-        next(read_lines(path), None)  # a file without line ends is found before all of it is read
+        # Finds a file without line ends before all of it is read.
+        next(read_lines(path), None)
         return ["text"]
     if file_extension(path) == ".jsonl":
-        return next((list(row) for _, row in _json_rows(path) if row), [])
-    rows = _cells(path)
-    header = next((cells for _, cells in rows if any(cell.strip() for cell in cells)), [])
-    return _header(header, path)
+        for _, row in _json_rows(path):
+            if row:
+                return list(row)
+        return []
+    for _, cells in _cells(path):
+        if _has_text(cells):
+            return _header(cells, path)
+    return _header([], path)
 
 
 def parse_score(cell: object, path: Path, line: int) -> float:
@@ -239,6 +266,10 @@ def require_text(cell: object, column: str, path: Path, line: int) -> str:
     return cell
 
 
+def _has_text(cells: Sequence[str]) -> bool:
+    return any(cell.strip() for cell in cells)
+
+
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     if file_extension(path) == ".tsv":
         return ((line, text.split("\t")) for line, text in read_lines(path))
@@ -256,7 +287,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             if reader.line_num > line:
                 span = f"lines {line} to {reader.line_num}"
                 note_once(
-                    f"{path}: {span} are one row, by the quotation marks in it; correct them if it is not"
+                    f"{path}: {span} are one row because of their quotation marks; "
+                    "if that is wrong, correct the quoting"
                 )
             yield line, cells
             line = reader.line_num + 1
@@ -267,8 +299,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 "Convert the line ends with `tr '\\r' '\\n'`.",
             ) from None
         raise OpencseError(
-            f"{path}, line {line}: a quotation mark in this row is not closed, or not doubled ({problem}; read up to "
-            f"line {reader.line_num})",
+            f"{path}, line {line}: a quotation mark in this row is not closed, or not doubled "
+            f"({problem}; read up to line {reader.line_num})",
             "Correct the quoting.",
         ) from None
 
@@ -279,31 +311,35 @@ def _separator(path: Path) -> str:
 
     def fit(separator: str) -> tuple[bool, int]:
         widths: list[int] = []
-        with contextlib.suppress(csv.Error):  # of a quoted cell that goes on, or is broken
+        # A quoted cell may continue past the sniffed lines, or be broken.
+        with contextlib.suppress(csv.Error):
             for cells in csv.reader(lines, delimiter=separator, strict=True):
-                widths += [len(cells)] * any(cells)
-        header = max(widths[:1], default=0)
-        return header > 1 and len(set(widths)) == 1, header
+                if any(cells):
+                    widths.append(len(cells))
+        header = widths[0] if widths else 0
+        all_equal = len(set(widths)) == 1
+        return header > 1 and all_equal, header
 
     return max(_SEPARATORS, key=fit)
 
 
 def _header(cells: Sequence[str], path: Path) -> list[str]:
     names = [cell.strip() for cell in cells]
-    if (
-        len(names) == 1
-        and file_extension(path) == ".tsv"
-        and any(mark in names[0] for mark in ",;|")
-    ):
-        raise OpencseError(
-            f"{path}: no tab in its header, {names[0]!r}",
-            "Separate by tabs, or name the file .csv.",
-        )
-    if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
-        raise OpencseError(
-            f"{path}: two columns are named '{twice}'", "Give each column a name of its own."
-        )
+    if len(names) == 1 and file_extension(path) == ".tsv":
+        other_separator = any(mark in names[0] for mark in ",;|")
+        if other_separator:
+            raise OpencseError(
+                f"{path}: no tab in its header, {names[0]!r}",
+                "Separate by tabs, or name the file .csv.",
+            )
+    for name, count in Counter(names).items():
+        if name and count > 1:
+            raise _duplicate_column(path, name)
     return names
+
+
+def _duplicate_column(path: Path, name: str) -> OpencseError:
+    return OpencseError(f"{path}: two columns are named '{name}'", "Give each column its own name.")
 
 
 def _named_rows(
@@ -312,10 +348,11 @@ def _named_rows(
     header: list[str] | None = None
     for line, cells in rows:
         if header is None:
-            header = _header(cells, path) if any(cell.strip() for cell in cells) else None
+            if _has_text(cells):
+                header = _header(cells, path)
         elif len(cells) == len(header):
             yield line, dict(zip(header, cells, strict=True))
-        elif not any(cell.strip() for cell in cells):
+        elif not _has_text(cells):
             yield line, {}
         else:
             raise OpencseError(
@@ -326,14 +363,15 @@ def _named_rows(
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     for line, text in read_lines(path):
-        row = (
-            json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.')
-            if text.strip()
-            else {}
-        )
-        if "\\u" in text:  # an escape
-            parts = (part for pair in row.items() for part in pair if isinstance(part, str))
-            check_characters("".join(parts), path, line)
+        row: Mapping[str, object] = {}
+        if text.strip():
+            row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.')
+        # An escape may spell a character that the check of the raw line could not see.
+        if "\\u" in text:
+            strings = []
+            for pair in row.items():
+                strings += [part for part in pair if isinstance(part, str)]
+            check_characters("".join(strings), path, line)
         yield line, row
 
 
@@ -358,10 +396,9 @@ def parquet_schema(path: str | Path) -> pa.Schema:
     path = regular_file(path)
     with _parquet_errors(path):
         schema = pq.read_schema(path)
-    if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
-        raise OpencseError(
-            f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own."
-        )
+    repeated = sorted(name for name in schema.names if schema.names.count(name) > 1)
+    if repeated:
+        raise _duplicate_column(path, repeated[0])
     return schema
 
 
@@ -376,11 +413,15 @@ def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
 def write_texts(
     path: Path, columns: Mapping[str, Sequence[str | None]], made_from: str = ""
 ) -> None:
-    """Write columns of text as a Parquet file in one step, with a note of what they were made from (`is_made_from`)."""
+    """Write columns of text as a Parquet file in one step.
+
+    The file notes what it was made from, which `is_made_from` checks.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([(name, pa.string()) for name in columns], {MADE_FROM: made_from.encode()})
+    metadata = {MADE_FROM: made_from.encode()}
+    schema = pa.schema([(name, pa.string()) for name in columns], metadata)
     with replaced(path) as temporary:
         pq.write_table(pa.table(dict(columns), schema=schema), temporary, write_page_checksum=True)
 

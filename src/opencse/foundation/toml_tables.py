@@ -31,7 +31,8 @@ def parse_toml(text: str, label: str) -> Table:
     """
     try:
         table = tomllib.loads(text)
-        repr(table)  # dotted keys of great depth pass the parser alone; all that follows would fail
+        # Dotted keys of great depth pass the parser, but everything after it would fail.
+        repr(table)
         return table
     except tomllib.TOMLDecodeError as error:
         raise OpencseError(f"{label}: not valid TOML ({error})") from None
@@ -74,9 +75,8 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
             and isinstance(value, Mapping)
             and value.get("kind") in (None, old.get("kind"))
         ):
-            merged[key] = merge_tables(
-                old, value, where
-            )  # another kind does not inherit parameters
+            # Another kind does not inherit parameters.
+            merged[key] = merge_tables(old, value, where)
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -133,25 +133,41 @@ def nested_table(key: str, value: Any) -> Table:
 
 def format_toml(table: Mapping[str, Any], name: str = "") -> str:
     """Return a table of texts, numbers, booleans, lists and tables as TOML; `name` is its own dotted key."""
-    lines, blocks = "", []
+    lines = ""
+    blocks = []
     for key, value in table.items():
-        key = key if re.fullmatch(r"[\w-]+", key, re.ASCII) else _literal(key)
+        if not re.fullmatch(r"[\w-]+", key, re.ASCII):
+            key = _literal(key)
         path = f"{name}.{key}" if name else key
         if isinstance(value, Mapping):
             text = format_toml(value, path)
-            blocks.append(text if text.startswith("[") else f"[{path}]\n{text}")
-        elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
-            blocks += [f"[[{path}]]\n{format_toml(item, path)}" for item in value]
+            if not text.startswith("["):
+                text = f"[{path}]\n{text}"
+            blocks.append(text)
+        elif _is_list_of_tables(value):
+            for item in value:
+                blocks.append(f"[[{path}]]\n{format_toml(item, path)}")
         else:
             lines += f"{key} = {_literal(value)}\n"
-    return "\n".join([*([lines] if lines else []), *blocks])
+    if lines:
+        blocks.insert(0, lines)
+    return "\n".join(blocks)
+
+
+def _is_list_of_tables(value: object) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(item, Mapping) for item in value)
 
 
 def _literal(value: object) -> str:
     if isinstance(value, list):
+        if not value:
+            return "[]"
         items = "".join(f"{_literal(item)},\n" for item in value)
-        return "[\n" + indent(items, "    ") + "]" if value else "[]"
-    if isinstance(value, bool | str):  # JSON's, but for U+007F
+        return "[\n" + indent(items, "    ") + "]"
+    if isinstance(value, bool | str):
+        # TOML's strings are those of JSON, except that U+007F must be escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)
 
@@ -174,7 +190,8 @@ def decode(cls: type[T], table: object, where: str) -> T:
     """
     if not isinstance(table, Mapping):
         raise OpencseError(f"{where}: expected a table, found {type(table).__name__} {table!r}")
-    hints, values = typing.get_type_hints(cls), check_fields(cls, table, where)
+    hints = typing.get_type_hints(cls)
+    values = check_fields(cls, table, where)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for name, field in fields.items():
         required = (
@@ -191,7 +208,7 @@ def decode(cls: type[T], table: object, where: str) -> T:
 
 
 def check_fields(cls: type, table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the decoded values of a table; the arguments are those of `decode`, and the table may lack keys.
+    """Return the decoded values of a table that may lack keys; arguments as for `decode`.
 
     Raises:
         OpencseError: An unknown key or a wrong type.
@@ -200,9 +217,8 @@ def check_fields(cls: type, table: Mapping[str, Any], where: str) -> dict[str, A
     check_keys(table, [f.name for f in dataclasses.fields(cls) if f.init], where)
     values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
     for key, value in values.items():
-        if isinstance(value, float) and not math.isfinite(
-            value
-        ):  # allowed in tuples only, as an open end
+        # An infinite number is allowed only inside a tuple, as an open end.
+        if isinstance(value, float) and not math.isfinite(value):
             raise OpencseError(
                 f"{_at(where, key)}: {value} is not a finite number", "Give a finite number."
             )
@@ -237,8 +253,11 @@ def encode(value: object) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = getattr(type(value), "kind", None)
         table = {} if kind is None else {"kind": kind}
-        pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return table | {k: encode(v) for k, v in pairs if v is not None}
+        for field in dataclasses.fields(value):
+            content = getattr(value, field.name)
+            if content is not None:
+                table[field.name] = encode(content)
+        return table
     if isinstance(value, Mapping):
         return {k: encode(v) for k, v in value.items() if v is not None}
     if isinstance(value, tuple | list):
@@ -262,19 +281,25 @@ def _value(hint: Any, value: object, where: str) -> Any:
         if not isinstance(value, list | tuple):
             raise _mismatch(hint, value, where)
         items = get_args(hint)
-        items = (items[0],) * len(value) if items[-1] is Ellipsis else items
+        if items[-1] is Ellipsis:
+            items = (items[0],) * len(value)
         if len(value) != len(items):
             raise OpencseError(f"{where}: expected {len(items)} values, found {len(value)}")
-        return tuple(
-            _value(h, v, f"{where}[{i}]") for i, (h, v) in enumerate(zip(items, value, strict=True))
-        )
+        decoded = []
+        for i, (item, part) in enumerate(zip(items, value, strict=True)):
+            decoded.append(_value(item, part, f"{where}[{i}]"))
+        return tuple(decoded)
     if origin is dict:
         if not isinstance(value, Mapping):
             raise _mismatch(hint, value, where)
-        return {str(k): _value(get_args(hint)[1], v, _at(where, str(k))) for k, v in value.items()}
+        item_hint = get_args(hint)[1]
+        return {str(k): _value(item_hint, v, _at(where, str(k))) for k, v in value.items()}
     if dataclasses.is_dataclass(hint):
-        return value if isinstance(value, hint) else decode(hint, value, where)  # type: ignore[arg-type]
+        if isinstance(value, hint):
+            return value
+        return decode(hint, value, where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        # A larger integer has no exact float.
         value = float(value) if abs(value) < 2**63 else math.nan
     if isinstance(value, float) and math.isnan(value):
         raise OpencseError(f"{where}: not a number", "Give a finite number.")
@@ -289,9 +314,8 @@ def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
     tables = [o for o in options if dataclasses.is_dataclass(o)]
     if tables and isinstance(value, Mapping):
         return decode(tables[0], value, where)  # type: ignore[arg-type]
-    for option in sorted(
-        options, key=lambda o: o is float
-    ):  # an integer stays an integer if both are allowed
+    # With `float` last, an integer stays an integer if both are allowed.
+    for option in sorted(options, key=lambda o: o is float):
         if option is type(None):
             if value is None:
                 return None
