@@ -1,4 +1,4 @@
-"""The candidate pool of each row, the sentences of a corpus that it may draw from by cosine similarity, and the draw.
+"""Candidate pools: the sentences of a corpus that a row may draw from, and the draw.
 
 A pool holds the first n candidates, in random order, whose cosine lies in a window (`in_window`),
 or the k nearest candidates in it (`nearest`). Rows are scored against chunks of candidates by
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CHUNK = 2048  # candidates in one matrix product
-TILE = 512  # rows in one matrix product: the scores fit in a core's cache
+# Candidates in one matrix product.
+CHUNK = 2048
+# Rows in one matrix product: the scores fit in a core's cache.
+TILE = 512
 
 
 Take = Callable[[np.ndarray], np.ndarray]
@@ -43,9 +45,10 @@ class CandidatePools:
         return self.valid.sum(axis=1)
 
     def at(self, places: np.ndarray) -> CandidatePools:
-        """Return the candidates at some places of each pool, int64 (a, m); -1 for none."""
+        """Return the candidates at some positions of each pool, int64 (a, m); -1 for none."""
         ids = np.where(places >= 0, np.take_along_axis(self.ids, places, axis=1), -1)
-        return CandidatePools(ids=ids, cosine=np.take_along_axis(self.cosine, places, axis=1))
+        cosine = np.take_along_axis(self.cosine, places, axis=1)
+        return CandidatePools(ids=ids, cosine=cosine)
 
 
 def draw(
@@ -90,14 +93,15 @@ def gumbel_noise(row_seeds: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     Returns:
         float64 (a, n), finite.
     """
-    bits = row_seeds[:, None] + (candidates.astype(np.uint64) + np.uint64(1)) * np.uint64(
-        0x9E3779B97F4A7C15
-    )
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
+    # SplitMix64: one addition, then two rounds of shift, xor and multiply.
+    steps = candidates.astype(np.uint64) + np.uint64(1)
+    bits = row_seeds[:, None] + steps * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits ^= bits >> np.uint64(shift)
         bits *= np.uint64(factor)
     bits ^= bits >> np.uint64(31)
-    uniform = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # within (0, 1)
+    # The half keeps the uniform numbers strictly between 0 and 1.
+    uniform = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return -np.log(-np.log(uniform))
 
 
@@ -107,7 +111,7 @@ def random_block(rows: int, size: int, seed: int) -> np.ndarray:
 
 
 def without_copies(ids: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the candidates in their order, without those whose key has occurred before."""
+    """Return the candidates in their order, without later copies (candidates of the same key)."""
     _, first = np.unique(keys[ids], return_index=True)
     return ids[np.sort(first)]
 
@@ -121,7 +125,7 @@ def in_window(
     size: int,
     window: tuple[float, float],
 ) -> CandidatePools:
-    """Return for each row the first `size` candidates whose cosine lies in the window (both ends included).
+    """Return for each row the first `size` candidates whose cosine lies in the closed window.
 
     If the candidates are in random order, this is a uniform random sample of those in the window.
     Rows with a full pool are not scored any further. A copy of the row is never a candidate.
@@ -134,16 +138,20 @@ def in_window(
         size: n, the maximum size of a pool.
         window: Minimum and maximum cosine.
     """
-    low, high = np.float32(window[0]), np.float32(window[1])
+    low = np.float32(window[0])
+    high = np.float32(window[1])
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.zeros((len(rows), size), dtype=np.float32)
     filled = np.zeros(len(rows), dtype=np.int64)
     active = np.ones(len(rows), dtype=bool)
     for tile, numbers, scores in _scored(rows, candidates, take, active):
-        row, column = _found((scores >= low) & (scores <= high), keys[rows[tile]], keys[numbers])
+        inside = (scores >= low) & (scores <= high)
+        row, column = _found(inside, keys[rows[tile]], keys[numbers])
         place = filled[tile[row]] + _rank(row)
         fits = place < size
-        row, column, place = row[fits], column[fits], place[fits]
+        row = row[fits]
+        column = column[fits]
+        place = place[fits]
         ids[tile[row], place] = numbers[column]
         cosine[tile[row], place] = scores[row, column]
         filled[tile] += np.bincount(row, minlength=len(tile))
@@ -161,7 +169,7 @@ def nearest(
     window: tuple[float, float],
     limits: np.ndarray | None = None,
 ) -> tuple[CandidatePools, np.ndarray]:
-    """Return for each row the `size` candidates with the highest cosine in the window, the nearest first.
+    """Return for each row the `size` candidates of highest cosine in the window, nearest first.
 
     Args:
         rows: As in `in_window`.
@@ -178,39 +186,52 @@ def nearest(
     """
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.full((len(rows), size), -np.inf, dtype=np.float32)
-    low, high = np.nextafter(np.float32(window[0]), np.float32(-np.inf)), np.float32(window[1])
-    tops = np.full(len(rows), high) if limits is None else np.minimum(high, limits)
+    # A cosine has to exceed the bar, so the lower end opens by one step to be included.
+    low = np.nextafter(np.float32(window[0]), np.float32(-np.inf))
+    high = np.float32(window[1])
+    tops = np.full(len(rows), high)
+    if limits is not None:
+        tops = np.minimum(high, limits)
     skipped = np.zeros(len(rows), dtype=np.int64)
-    for tile, numbers, scores in _scored(rows, candidates, take, np.ones(len(rows), dtype=bool)):
-        both = keys[rows[tile]], keys[numbers]
+    active = np.ones(len(rows), dtype=bool)
+    for tile, numbers, scores in _scored(rows, candidates, take, active):
+        row_keys = keys[rows[tile]]
+        candidate_keys = keys[numbers]
         if limits is not None:
             over = (scores > np.maximum(tops[tile], low)[:, None]) & (scores <= high)
-            skipped[tile] += np.bincount(_found(over, *both)[0], minlength=len(scores))
-        bar = np.maximum(cosine[tile].min(axis=1), low)[
-            :, None
-        ]  # the cosine that a candidate has to exceed
-        row, column = _found((scores > bar) & (scores <= tops[tile][:, None]), *both)
+            skipped_row, _ = _found(over, row_keys, candidate_keys)
+            skipped[tile] += np.bincount(skipped_row, minlength=len(scores))
+        # The cosine that a candidate has to exceed.
+        bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]
+        better = (scores > bar) & (scores <= tops[tile][:, None])
+        row, column = _found(better, row_keys, candidate_keys)
         if len(row):
-            more = np.pad(
-                ids[tile], width := ((0, 0), (0, int(_rank(row).max()) + 1)), constant_values=-1
-            )
-            more_cosine = np.pad(cosine[tile], width, constant_values=-np.inf)
-            more[row, size + _rank(row)] = numbers[column]
-            more_cosine[row, size + _rank(row)] = scores[row, column]
+            # Append the candidates to the pool so far, and keep the best `size`.
+            rank = _rank(row)
+            padding = ((0, 0), (0, int(rank.max()) + 1))
+            more = np.pad(ids[tile], padding, constant_values=-1)
+            more_cosine = np.pad(cosine[tile], padding, constant_values=-np.inf)
+            more[row, size + rank] = numbers[column]
+            more_cosine[row, size + rank] = scores[row, column]
             best = np.argpartition(-more_cosine, size - 1, axis=1)[:, :size]
             ids[tile] = np.take_along_axis(more, best, axis=1)
             cosine[tile] = np.take_along_axis(more_cosine, best, axis=1)
     pools = CandidatePools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
-    return pools.at(np.lexsort((ids, -cosine), axis=1)), skipped
+    order = np.lexsort((ids, -cosine), axis=1)
+    return pools.at(order), skipped
 
 
 def _scored(
     rows: np.ndarray, candidates: np.ndarray, take: Take, active: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield indices of active rows, numbers of candidates, and their cosines; what is active is read for each chunk."""
+    """Yield indices of active rows, numbers of candidates, and their cosines.
+
+    `active` is read again for each chunk of candidates, as the caller changes it.
+    """
     anchors = take(rows)
     for start in range(0, len(candidates), CHUNK):
-        numbers, tiles = candidates[start : start + CHUNK], np.flatnonzero(active)
+        numbers = candidates[start : start + CHUNK]
+        tiles = np.flatnonzero(active)
         vectors = take(numbers) if len(tiles) else anchors
         for first in range(0, len(tiles), TILE):
             tile = tiles[first : first + TILE]
@@ -220,13 +241,16 @@ def _scored(
 def _found(
     mask: np.ndarray, row_keys: np.ndarray, keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of the true cells whose keys differ, like `nonzero`, but faster if they are few."""
+    """Return rows and columns of the true cells whose keys differ.
+
+    Like `nonzero`, but faster if few cells are true.
+    """
     row, column = np.divmod(np.flatnonzero(mask), mask.shape[1])
     differ = keys[column] != row_keys[row]
     return row[differ], column[differ]
 
 
 def _rank(row: np.ndarray) -> np.ndarray:
-    """Return the position of each entry among the entries of its row, from 0; the rows are sorted."""
+    """Return the position of each entry among the entries of its row, from 0; rows are sorted."""
     first = np.flatnonzero(np.diff(row, prepend=-1))
     return np.arange(len(row)) - np.repeat(first, np.diff(np.append(first, len(row))))

@@ -35,7 +35,8 @@ from opencse.text.views.registry import (
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
 
-_TEMPERATURE = {"sound": 0.1, "faithful": 1.0}  # the latter as published
+# The paper has no temperature, which is 1.
+_TEMPERATURE = {"sound": 0.1, "faithful": 1.0}
 Mode = Literal["sound", "faithful"]
 Role = Literal["negative", "positive"]
 
@@ -70,7 +71,7 @@ class DebiasedDraw(MinedView):
         cosine: np.ndarray,
         noise: np.ndarray,
     ) -> np.ndarray:
-        """Return the positions that are drawn from the pool of each row, int64 (a, m); -1 if the pool is exhausted.
+        """Return the positions drawn from each row's pool, int64 (a, m); -1 if it is exhausted.
 
         Args:
             texts: All texts, from `opencse.text.surface.edit_units`.
@@ -82,20 +83,22 @@ class DebiasedDraw(MinedView):
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
-        valid, size = members >= 0, np.array([len(text) for text in texts])
+        valid = members >= 0
+        size = np.array([len(text) for text in texts])
         longer = np.maximum(size[anchors][:, None], size[members])
         distance = np.zeros(members.shape, dtype=np.int32)
-        for anchor, row, exists, distances in zip(
-            anchors.tolist(), members, valid, distance, strict=True
-        ):
-            pool = [texts[member] for member in row[exists].tolist()]
-            distances[exists] = cdist(
+        for i, anchor in enumerate(anchors.tolist()):
+            exists = valid[i]
+            pool = [texts[member] for member in members[i][exists].tolist()]
+            to_anchor = cdist(
                 [texts[anchor]], pool, scorer=Levenshtein.distance, dtype=np.int32, workers=1
-            )[0]
+            )
+            distance[i][exists] = to_anchor[0]
         score = selection_scores(
             cosine, distance, longer, valid, weight=self.weight, role=self.role, mode=self.mode
         )
-        return draw(score, valid, noise, count=self.count, temperature=_TEMPERATURE[self.mode])
+        temperature = _TEMPERATURE[self.mode]
+        return draw(score, valid, noise, count=self.count, temperature=temperature)
 
 
 def selection_scores(
@@ -128,11 +131,14 @@ def selection_scores(
         float64 (a, n), padded with 0. If all members of a pool are alike, their scores are equal.
     """
     if mode == "faithful":
-        surface, meaning = 1 - _softmax(distance, valid), _softmax(cosine, valid)
+        surface = 1 - _softmax(distance, valid)
+        meaning = _softmax(cosine, valid)
         one = 1.0
     else:
         ratio = np.divide(distance, longer, out=np.zeros(distance.shape), where=longer > 0)
-        surface, meaning = _standardised(1 - ratio, valid), _standardised(cosine, valid)
+        surface = _standardised(1 - ratio, valid)
+        meaning = _standardised(cosine, valid)
+        # A z-score has no upper end to subtract from: its complement is its negative.
         one = 0.0
     if role == "negative":
         score = (1 - weight) * surface + weight * (one - meaning)
@@ -145,7 +151,7 @@ def _softmax(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
     """Return the softmax over the valid candidates, 0 elsewhere."""
     from scipy.special import softmax
 
-    with np.errstate(invalid="ignore"):  # of an empty pool
+    with np.errstate(invalid="ignore"):  # an empty pool gives 0 / 0
         return np.nan_to_num(softmax(np.where(valid, values, -np.inf), axis=1))
 
 
@@ -198,14 +204,23 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
         self, rows: Sequence[SourceRow], index: Vectors, seed: int
     ) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
-        ids, block = np.array([row.id for row in rows]), self.random_block(rows, index, seed)
-        keys, take, size = index.sentences.keys, index.take, min(self.pool, len(block))
-        pools = in_window(ids, block, keys, take, size=size, window=self.bounds)
-        used, place = np.unique(np.concatenate((ids, pools.ids[pools.valid])), return_inverse=True)
-        texts, members = edit_units(index.sentences.take(used)), np.full(pools.ids.shape, -1)
+        ids = np.array([row.id for row in rows])
+        block = self.random_block(rows, index, seed)
+        size = min(self.pool, len(block))
+        pools = in_window(
+            ids, block, index.sentences.keys, index.take, size=size, window=self.bounds
+        )
+
+        # Each text is read once, however many pools it is in.
+        candidate_ids = pools.ids[pools.valid]
+        used, place = np.unique(np.concatenate((ids, candidate_ids)), return_inverse=True)
+        anchors = place[: len(ids)]
+        members = np.full(pools.ids.shape, -1)
         members[pools.valid] = place[len(ids) :]
+        texts = edit_units(index.sentences.take(used))
+
         noise = gumbel_noise(self.row_seeds(seed, rows), pools.ids)
-        places = self.places(texts, place[: len(ids)], members, pools.cosine, noise)
+        places = self.places(texts, anchors, members, pools.cosine, noise)
         return pools.at(places), {"candidates": pools.sizes}
 
 
@@ -253,7 +268,8 @@ class DebiasedPositives(DebiasedDraw):
         from opencse.encoder.backbone import weights_hash
 
         assert isinstance(self.source, ChosenCandidate)
-        embedder, source = self.embedder(), self.source.candidates(seed)
+        embedder = self.embedder()
+        source = self.source.candidates(seed)
         digest = bundle_digest(weights_hash(embedder.model), source.digest)
         build = partial(self._drawn, embedder=embedder, source=source, seed=seed)
         return OpenedView(build=build, digest=digest)
@@ -262,20 +278,27 @@ class DebiasedPositives(DebiasedDraw):
         self, rows: Sequence[SourceRow], embedder: Embedder, source: OpenedView, seed: int
     ) -> list[list[ViewText]]:
         """Draw for each row."""
-        pools = [
-            distinct_candidates(row.text, pool)
-            for row, pool in zip(rows, source(rows), strict=True)
-        ]
-        texts = [row.text for row in rows] + [text for pool in pools for text, _ in pool]
+        pools = []
+        for row, candidates in zip(rows, source(rows), strict=True):
+            pools.append(distinct_candidates(row.text, candidates))
+
+        # The texts of the rows come first, then those of all pools.
+        texts = [row.text for row in rows]
+        for pool in pools:
+            texts += [text for text, _ in pool]
         sizes = np.array([len(pool) for pool in pools], dtype=np.int64)
         n = max(1, sizes.max(initial=0))
         valid = np.arange(n) < sizes[:, None]
         members = np.full(valid.shape, -1, dtype=np.int64)
         members[valid] = np.arange(len(rows), len(texts))
+
         vectors = unit_rows(embedder.encode(texts))
+        row_of_member = np.nonzero(valid)[0]
         cosine = np.zeros(valid.shape, dtype=np.float32)
-        cosine[valid] = (vectors[np.nonzero(valid)[0]] * vectors[members[valid]]).sum(axis=1)
-        noise = gumbel_noise(self.row_seeds(seed, rows), np.tile(np.arange(n), (len(rows), 1)))
+        cosine[valid] = (vectors[row_of_member] * vectors[members[valid]]).sum(axis=1)
+
+        numbers = np.tile(np.arange(n), (len(rows), 1))
+        noise = gumbel_noise(self.row_seeds(seed, rows), numbers)
         places = self.places(edit_units(texts), np.arange(len(rows)), members, cosine, noise)
         row, rank = np.nonzero(places >= 0)
         place = places[row, rank]

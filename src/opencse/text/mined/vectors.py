@@ -1,9 +1,9 @@
-"""The embeddings of a corpus on disk, and the kinds that draw sentences by them: their base, and hard negatives.
+"""The embeddings of a corpus on disk, and the kinds that draw sentences with them.
 
 Vectors are written once per model, memory-mapped, and read by number. The folder's name is a hash
-of the weights, the tokenizer, the pooling and everything else that determines the vectors
-(`opencse.encoder.backbone`), of the texts and of the precision, so vectors of another model are
-never read.
+of the texts, the precision and everything of the model that determines the vectors: its weights,
+tokenizer, pooling and more (`opencse.encoder.backbone`). So vectors of another model are never
+read.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ if TYPE_CHECKING:
 
 Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two"]
 
-CHUNK = 8192  # texts embedded in one call, and vectors in a file
+# Texts embedded in one call, and vectors in a file.
+CHUNK = 8192
 _VERSION = 3
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Unit vectors of a corpus, float16 on disk, in shards of equal size; pickling sends only the path.
+    """Unit vectors of a corpus, float16 on disk in shards of equal size; pickled as a path.
 
     Rounding to float16 changes a cosine by less than 0.0005.
 
@@ -76,7 +77,7 @@ class Vectors:
         return [range(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK)]
 
     def has(self, shard: int) -> bool:
-        """Return whether a shard was written, and is of the right size."""
+        """Return whether a shard was written and has the right size."""
         try:
             return _load(self._path(shard)).shape == (len(self.shards[shard]), self.dimension)
         except (OSError, ValueError, EOFError):
@@ -90,10 +91,12 @@ class Vectors:
     def take(self, ids: np.ndarray) -> np.ndarray:
         """Return the vectors with the given numbers, float32 (n, d)."""
         out = np.empty((len(ids), self.dimension), dtype=np.float32)
-        order = np.argsort(ids, kind="stable")  # reads the disk sequentially
+        # In the order of the disk, which is read sequentially.
+        order = np.argsort(ids, kind="stable")
         shard_of, rows = np.divmod(ids[order], CHUNK)
         for shard in np.unique(shard_of).tolist():
-            places = slice(*np.searchsorted(shard_of, [shard, shard + 1]))
+            start, end = np.searchsorted(shard_of, [shard, shard + 1])
+            places = slice(start, end)
             out[order[places]] = _opened(self._path(shard))[rows[places]]
         return out
 
@@ -102,7 +105,8 @@ class Vectors:
 
 
 _load = partial(np.load, mmap_mode="r")
-_opened = lru_cache(maxsize=256)(_load)  # each is an open file
+# Limited, because each is an open file.
+_opened = lru_cache(maxsize=256)(_load)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,29 +148,28 @@ class MinedView(View):
         counts: Sequence[Mapping[str, int]],
         *,
         empty: str,
-    ) -> list[list[ViewText]]:
-        """Return the views of a rows: what was drawn for each, with its scores, and null where the pool has no more.
+    ) -> list[list[BuiltView]]:
+        """Return the views of a rows: what was drawn for each, and nulls if its pool has no more.
 
         `row` has the index of the row of each text that was drawn, int64 (n,); `chosen` are the
         texts and their rules, and `counts` are scores of each row, of which `candidates` is the
-        size of the pool. `empty` says why there is no view if there is no candidate.
+        size of the pool. `empty` is the reason recorded if there is no candidate.
         """
-        out: list[list[ViewText]] = [[] for _ in rows]
-        anchors, texts = [rows[i].text for i in row.tolist()], [text for text, _ in chosen]
-        scores = (
-            cosine.tolist(),
-            match_error_rate(anchors, texts).tolist(),
-            lexical_overlap(anchors, texts).tolist(),
-        )
-        for i, (text, rule), values in zip(
-            row.tolist(), chosen, zip(*scores, strict=True), strict=True
-        ):
-            scored = dict(zip(("cosine", "mer", "overlap"), values, strict=True))
-            out[i].append(ViewText(text=text, rule=rule, scores={**scored, **counts[i]}))
+        owners = row.tolist()
+        anchors = [rows[i].text for i in owners]
+        texts = [text for text, _ in chosen]
+        cosines = cosine.tolist()
+        rates = match_error_rate(anchors, texts).tolist()
+        overlaps = lexical_overlap(anchors, texts).tolist()
+
+        out: list[list[BuiltView]] = [[] for _ in rows]
+        for k, i in enumerate(owners):
+            text, rule = chosen[k]
+            scores = {"cosine": cosines[k], "mer": rates[k], "overlap": overlaps[k], **counts[i]}
+            out[i].append(BuiltView(text=text, rule=rule, scores=scores))
         for views, counted in zip(out, counts, strict=True):
-            none = ViewText(
-                text=None, rule="pool exhausted" if counted["candidates"] else empty, scores=counted
-            )
+            reason = "pool exhausted" if counted["candidates"] else empty
+            none = BuiltView(text=None, rule=reason, scores=counted)
             views += [none] * (self.count - len(views))
         return out
 
@@ -175,10 +178,10 @@ class MinedView(View):
         from opencse.encoder.backbone import Backbone
         from opencse.encoder.embedder import Embedder
 
-        model = (opened.get(self.model) or Backbone(self.model)).encoder(self.pooling)
-        tokens = (
-            1024 if model.device.type == "cpu" else 32768
-        )  # the same batches on any number of cores
+        backbone = opened.get(self.model) or Backbone(self.model)
+        model = backbone.encoder(self.pooling)
+        # Batches, and so the last bits of a vector, must not depend on the number of cores.
+        tokens = 1024 if model.device.type == "cpu" else 32768
         return Embedder(model, precision=self.precision, token_budget=tokens)
 
     def row_seeds(self, seed: int, rows: Sequence[SourceRow]) -> np.ndarray:
@@ -206,18 +209,21 @@ def open_vectors(
         done = len(sentences) - sum(len(vectors.shards[shard]) for shard in missing)
         task = _EmbedShard(vectors, spec, embedder)
         with Phase("embedding", total=len(sentences), unit="sentences", initial=done) as phase:
-            results = (
-                engine.map(task, missing)
-                if engine.remote
-                else ((shard, task(shard)) for shard in missing)
-            )
-            for _, rows in results:  # in this process, the embedder's own threads use all cores
+            if engine.remote:
+                results = engine.map(task, missing)
+            else:
+                # In this process the embedder's own threads use all cores.
+                results = ((shard, task(shard)) for shard in missing)
+            for _, rows in results:
                 phase.update(rows)
     return vectors
 
 
 def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
-    """Return the vectors of a corpus in the cache, of which shards may be missing; `embedder` is the loaded model."""
+    """Return the vectors of a corpus in the cache, of which shards may be missing.
+
+    `embedder` is the loaded model.
+    """
     encoder = embedder.key()
     key = [_VERSION, *encoder, sentences.texts_hash]
     return Vectors(cache_place("vectors", key_hash(key)), encoder[0], embedder.dimension, sentences)
@@ -226,11 +232,13 @@ def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
 class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
-    def __init__(self, vectors: Vectors, spec: MinedView, embedder: Embedder) -> None:
-        self._vectors, self._spec = vectors, spec
+    def __init__(self, vectors: Vectors, spec: EmbeddingSpec, embedder: Embedder) -> None:
+        self._vectors = vectors
+        self._spec = spec
         self._embedder: Embedder | None = embedder
 
     def __getstate__(self) -> dict[str, Any]:
+        # A worker opens the model itself.
         return {**self.__dict__, "_embedder": None}
 
     def open(self) -> None:
@@ -272,11 +280,13 @@ class MinedSpec(MinedView):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The window with its ends at -1 and 1 opened, as a rounded cosine may lie just beyond."""
-        return (
-            self.window[0] if self.window[0] > -1 else -np.inf,
-            self.window[1] if self.window[1] < 1 else np.inf,
-        )
+        """The window, opened at -1 and 1, because a rounded cosine may lie just outside."""
+        low, high = self.window
+        if low <= -1:
+            low = -np.inf
+        if high >= 1:
+            high = np.inf
+        return low, high
 
     def prepare(
         self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
@@ -303,25 +313,24 @@ class MinedSpec(MinedView):
         raise NotImplementedError
 
     def random_block(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> np.ndarray:
-        """Return the numbers of random sentences, without copies, that the rows of a unit share as candidates."""
-        keys, unit = index.sentences.keys, SourceRow(id=rows[0].id // self.unit, text="")
-        return without_copies(
-            random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit)), keys
-        )
+        """Return the numbers of random sentences, without copies, that a unit's rows share."""
+        keys = index.sentences.keys
+        unit = SourceRow(id=rows[0].id // self.unit, text="")
+        block_seed = row_seed(seed, f"{self.kind} block", unit)
+        return without_copies(random_block(len(keys), self.block, block_seed), keys)
 
     def _mined(self, rows: Sequence[SourceRow], index: Vectors, seed: int) -> list[list[ViewText]]:
         """Draw for each row."""
         drawn, counts = self.draw(rows, index, seed)
-        row, place = np.nonzero(drawn.valid)  # positions are filled from the first
+        # Positions are filled from the first.
+        row, place = np.nonzero(drawn.valid)
         ids = drawn.ids[row, place]
-        counted = [
-            dict(zip(counts, numbers, strict=True))
-            for numbers in np.stack([*counts.values()], axis=1).tolist()
-        ]
-        chosen = [
-            (text, f"row {i}")
-            for text, i in zip(index.sentences.take(ids), ids.tolist(), strict=True)
-        ]
+        counted = []
+        for numbers in np.stack(list(counts.values()), axis=1).tolist():
+            counted.append(dict(zip(counts, numbers, strict=True)))
+        chosen = []
+        for text, i in zip(index.sentences.take(ids), ids.tolist(), strict=True):
+            chosen.append((text, f"row {i}"))
         return self._drawn_views(
             rows, row, chosen, drawn.cosine[row, place], counted, empty="empty pool"
         )
@@ -391,32 +400,50 @@ class HardNegatives(MinedSpec):
         return self.embedder()
 
     def _limits(self, rows: Sequence[SourceRow], anchors: np.ndarray) -> np.ndarray | None:
-        """Return the maximum cosine of each row's candidates, float32 (a,), given the vectors of the rows."""
+        """Return the maximum cosine of each row's candidates, float32 (a,).
+
+        `anchors` are the vectors of the rows.
+        """
         if self.max_ratio is None:
             return None
         limits = np.full(len(rows), np.inf, dtype=np.float32)
-        texts = {
-            i: text for i, row in enumerate(rows) if (text := row.views[self.positive]) is not None
-        }
-        cosine = (anchors[[*texts]] * unit_rows(self._opened([*texts.values()]))).sum(axis=1)
-        limits[[*texts]] = cosine - np.abs(cosine) * np.float32(1 - self.max_ratio)
+        with_positive = []
+        texts = []
+        for i, row in enumerate(rows):
+            text = row.views[self.positive]
+            if text is not None:
+                with_positive.append(i)
+                texts.append(text)
+        positives = unit_rows(self._opened(texts))
+        cosine = (anchors[with_positive] * positives).sum(axis=1)
+        # The margin is subtracted, so that a negative cosine gets a lower limit, too.
+        limits[with_positive] = cosine - np.abs(cosine) * np.float32(1 - self.max_ratio)
         return limits
 
     def draw(
         self, rows: Sequence[SourceRow], index: Vectors, seed: int
     ) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
-        ids, keys, take = np.array([row.id for row in rows]), index.sentences.keys, index.take
+        ids = np.array([row.id for row in rows])
         candidates = self.random_block(rows, index, seed)
-        first, last = self.ranks if self.ranks[1] else (0, self.count)
-        limits = self._limits(rows, take(ids))
+        first, last = self.ranks
+        if last == 0:
+            first = 0
+            last = self.count
         ranked, skipped = nearest(
-            ids, candidates, keys, take, size=last, window=self.bounds, limits=limits
+            ids,
+            candidates,
+            index.sentences.keys,
+            index.take,
+            size=last,
+            window=self.bounds,
+            limits=self._limits(rows, index.take(ids)),
         )
         pools = CandidatePools(ids=ranked.ids[:, first:last], cosine=ranked.cosine[:, first:last])
+        # With equal scores the draw is uniform; without noise it takes the nearest in order.
         even = np.zeros(pools.ids.shape)
-        noise = (
-            gumbel_noise(self.row_seeds(seed, rows), pools.ids) if self.pick == "random" else even
-        )
+        noise = even
+        if self.pick == "random":
+            noise = gumbel_noise(self.row_seeds(seed, rows), pools.ids)
         drawn = pools.at(draw(even, pools.valid, noise, count=self.count, temperature=1.0))
         return drawn, {"candidates": pools.sizes, "skipped": skipped}
