@@ -1,4 +1,4 @@
-"""Perturbations: words deleted or masked at random, other sentences of the corpus, and passages around a sentence."""
+"""Perturbations: random words deleted or masked, other sentences of the corpus, and passages."""
 
 from __future__ import annotations
 
@@ -27,22 +27,26 @@ if TYPE_CHECKING:
 Changed = tuple[str | None, str]
 """The changed text, or None, and the rule or the reason."""
 _WORD = re.compile(r"\S+")
-_PASSAGE_WORDS = 120  # of the other sentences
-_FEWEST_WORDS = 10  # of a sentence that is masked: of a shorter one, too little would remain
+# Words of the other sentences of a passage, at most.
+_PASSAGE_WORDS = 120
+# Shorter sentences are not masked, because too little would remain.
+_FEWEST_WORDS = 10
 
 
-class _RandomChange(View):
-    """A kind that changes each row by a generator of its own."""
+class _RandomChange(ConstructorSpec):
+    """A kind that changes each row with its own random generator."""
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Return the view; there is nothing to load."""
 
-        def build(rows: Sequence[SourceRow]) -> list[ViewText]:
-            return with_error_rate(
-                rows, [self.changed(row, rows, row_random(seed, self.kind, row)) for row in rows]
-            )
+        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+            results = []
+            for row in rows:
+                rng = row_random(seed, self.kind, row)
+                results.append(self.changed(row, rows, rng))
+            return with_error_rate(rows, results)
 
         return OpenedView(build=build)
 
@@ -84,8 +88,12 @@ class Deletion(_RandomChange):
             return None, "too short"
         chosen = set(rng.sample(range(len(words)), count))
         end = row.text[len(row.text.rstrip()) :]
-        text = "".join(word for i, word in enumerate(words) if i not in chosen) + end
-        return (text.lstrip() if 0 in chosen else text), "deleted"
+        kept = [word for i, word in enumerate(words) if i not in chosen]
+        text = "".join(kept) + end
+        if 0 in chosen:
+            # The new first word keeps the space that stood before it.
+            text = text.lstrip()
+        return text, "deleted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,17 +133,21 @@ class SpanMask(_RandomChange):
         if words < _FEWEST_WORDS:
             return None, "too short"
         count = min(max(round(self.share * words), 1), words - 1)
-        start = int(
-            rng.random() * (words - count + 1)
-        )  # the same relative place for all shares: spans are nested
-        numbers, masked = count_up(), range(start, start + count)
-        return _WORD.sub(
-            lambda word: self.token if next(numbers) in masked else word[0], row.text
-        ), "masked"
+        # The same relative place for all shares, so that the spans are nested.
+        start = int(rng.random() * (words - count + 1))
+        masked = range(start, start + count)
+        numbers = count_up()
+
+        def masked_or_same(word: re.Match[str]) -> str:
+            return self.token if next(numbers) in masked else word[0]
+
+        return _WORD.sub(masked_or_same, row.text), "masked"
 
 
 class RandomSentence(_RandomChange):
-    """Draw another sentence at random from the rows that are built together (OssCSE §3.2), excluding copies.
+    """Draw another sentence at random from the rows that are built together (OssCSE §3.2).
+
+    Copies of the sentence are never drawn.
 
     Example:
         [build.other]
@@ -152,14 +164,17 @@ class RandomSentence(_RandomChange):
         own = row.text.lower().split()
         others = [other for other in rows if other.id != row.id]
         chosen = rng.choice(others) if others else row
-        if chosen.text.lower().split() == own:  # rarely: copies are few
+        # Drawing first and looking for copies only then is faster: copies are rare.
+        if chosen.text.lower().split() == own:
             others = [other for other in others if other.text.lower().split() != own]
             chosen = rng.choice(others) if others else row
-        return (chosen.text, f"row {chosen.id}") if others else (None, "no other row")
+        if not others:
+            return None, "no other row"
+        return chosen.text, f"row {chosen.id}"
 
 
-class NextSentence(View):
-    """Take the next sentence of the corpus, which must list its sentences in document order (DiffCSE, Table 4).
+class NextSentence(ConstructorSpec):
+    """Take the next sentence of the corpus, which must be in document order (DiffCSE, Table 4).
 
     The last sentence of the corpus gives null; the last sentence of a document gets the first one
     of the next document.
@@ -184,12 +199,16 @@ class NextSentence(View):
     def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Return the view; there is nothing to load."""
 
-        def build(rows: Sequence[SourceRow]) -> list[ViewText]:
-            numbers = [row.id + 1 for row in rows]
-            after = [(prepared.range(i, i + 1), f"row {i}") for i in numbers]
-            return with_error_rate(
-                rows, [(texts[0], rule) if texts else (None, "last row") for texts, rule in after]
-            )
+        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+            results: list[Changed] = []
+            for row in rows:
+                following = row.id + 1
+                texts = prepared.range(following, following + 1)
+                if texts:
+                    results.append((texts[0], f"row {following}"))
+                else:
+                    results.append((None, "last row"))
+            return with_error_rate(rows, results)
 
         return OpenedView(build=build)
 
@@ -229,31 +248,37 @@ class Passage(View):
         """The columns of the other sentences."""
         return self.around
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
-        """Return the view; there is nothing to load."""
-        return OpenedView(
-            build=lambda rows: [
-                self._passage(row, row_random(seed, self.kind, row)) for row in rows
-            ]
-        )
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+        """Return the constructor; there is nothing to load."""
 
-    def _passage(self, row: SourceRow, rng: random.Random) -> ViewText:
-        others = rng.randint(2, 4)
-        texts = [text for column in self.around if (text := row.views[column])][:others]
-        place = rng.randint(0, len(texts))
-        before, after = texts[:place], texts[place:]
-        if not before and not after:
-            return ViewText(text=None, rule="no other sentences", scores={"position": None})
-        while (
-            sum(len(text.split()) for text in (*before, *after)) > _PASSAGE_WORDS and before + after
-        ):
+        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+            return [self._passage(row, row_random(seed, self.kind, row)) for row in rows]
+
+        return Constructor(build=build)
+
+    def _passage(self, row: SourceRow, rng: random.Random) -> BuiltView:
+        """Put a row's text among its other sentences, at a random place."""
+        count = rng.randint(2, 4)
+        others = []
+        for column in self.around:
+            text = row.views[column]
+            if text:
+                others.append(text)
+        others = others[:count]
+        place = rng.randint(0, len(others))
+        if not others:
+            return BuiltView(text=None, rule="no other sentences", scores={"position": None})
+        before = others[:place]
+        after = others[place:]
+        while sum(len(text.split()) for text in before + after) > _PASSAGE_WORDS:
+            # Drop the farthest sentence.
             if len(before) >= len(after):
                 before = before[1:]
             else:
                 after = after[:-1]
-        text = " ".join(part.strip() for part in (*before, row.text, *after))
-        return ViewText(
-            text=text,
-            rule=f"{len(before) + 1 + len(after)} sentences",
+        parts = [part.strip() for part in (*before, row.text, *after)]
+        return BuiltView(
+            text=" ".join(parts),
+            rule=f"{len(parts)} sentences",
             scores={"position": len(before)},
         )

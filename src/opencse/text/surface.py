@@ -1,4 +1,4 @@
-"""Surface similarity of n pairs of texts: match error rate, lexical overlap, edit distance, and splits by them.
+"""Surface similarity of n pairs of texts: match error rate, lexical overlap, edit distance.
 
 | measure | source |
 |---|---|
@@ -20,17 +20,18 @@ from opencse.foundation.errors import OpencseError
 
 __all__ = ["Split", "consistency_opposition", "lexical_overlap", "match_error_rate"]
 
-_ERROR = (
-    1 << 24
-)  # cost of an edit, to which the number of substitutions is added, so more than the words of any text
+# Cost of an edit. The number of substitutions is added to it, so it exceeds any text's words.
+_ERROR = 1 << 24
 
 
 def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
-    """Return the match error rate of each pair, (S + D + I) / (S + D + I + C): 0 for equal words, 1 for none in common.
+    """Return the match error rate of each pair: 0 for equal words, 1 for none in common.
+
+    It is (S + D + I) / (S + D + I + C):
 
     S aligned words differ, D words of the reference and I of the hypothesis have no counterpart,
     and C are equal. Words are those of `str.split()`, lower-cased, as SentEval's sentences are in
-    OssCSE. Of several shortest alignments, the one is taken that prefers, from the end of both
+    OssCSE. Among several shortest alignments, the one is taken that prefers, from the end of both
     texts, matches and substitutions to insertions, and these to deletions. Source: Morris et al.
     (Interspeech 2004); OssCSE, Eq. 1.
 
@@ -54,22 +55,24 @@ def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np
     rates = np.zeros(len(references))
     for i, pair in enumerate(zip(references, hypotheses, strict=True)):
         a, b = edit_units(pair)
-        most, fewest = (
-            Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + sign)) for sign in (-1, 1)
-        )
+        # A substitution costs slightly less, or slightly more, than the other edits. So the first
+        # distance counts the most substitutions of a shortest alignment, the second the fewest.
+        most = Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR - 1))
+        fewest = Levenshtein.distance(a, b, weights=(_ERROR, _ERROR, _ERROR + 1))
         errors, substitutions = divmod(fewest, _ERROR)
         if errors:
             if most + substitutions != errors * _ERROR:
                 substitutions = _substitutions(a, b)
-            correct = (
-                len(a) + len(b) - errors - substitutions
-            ) // 2  # as S + D + C and S + I + C are the lengths
+            # S + D + C and S + I + C are the two lengths.
+            correct = (len(a) + len(b) - errors - substitutions) // 2
             rates[i] = errors / (errors + correct)
     return rates
 
 
 def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
-    """Return the number of shared words divided by the longer length (DebCSE, Tables 1 and 4); 1 for two empty texts.
+    """Return the share of common words in the longer text (DebCSE, Tables 1 and 4).
+
+    Two empty texts have the overlap 1.
 
     A word that occurs twice in both texts counts twice, so the overlap of a text with itself is 1.
 
@@ -126,32 +129,42 @@ def consistency_opposition(
             median_score=float("nan"),
             median_error_rate=float("nan"),
         )
-    middle, middle_rate = float(np.median(score)), float(np.median(rate))
-    consistent = ((score > middle) & (rate < middle_rate)) | (
-        (score < middle) & (rate > middle_rate)
-    )
+    middle = float(np.median(score))
+    middle_rate = float(np.median(rate))
+    above_but_alike = (score > middle) & (rate < middle_rate)
+    below_but_different = (score < middle) & (rate > middle_rate)
+    consistent = above_but_alike | below_but_different
     return Split(consistent=consistent, median_score=middle, median_error_rate=middle_rate)
 
 
 def edit_units(texts: Sequence[str]) -> list[str]:
-    """Return texts with one character for each lower-cased word, as rapidfuzz compares strings fastest."""
+    """Return texts with one character for each lower-cased word.
+
+    rapidfuzz compares strings fastest.
+    """
     characters: defaultdict[str, str] = defaultdict(map(chr, count()).__next__)
     return ["".join([characters[word] for word in text.lower().split()]) for text in texts]
 
 
 def _substitutions(a: str, b: str) -> int:
-    """Return the number of substitutions in the alignment that is preferred, by the whole matrix of distances."""
+    """Return the number of substitutions in the preferred alignment, by the matrix of distances."""
     matrix = [list(range(len(b) + 1))]
     for i, one in enumerate(a):
         row = [i + 1]
         for j, other in enumerate(b):
-            row.append(min(matrix[i][j] + (one != other), row[j] + 1, matrix[i][j + 1] + 1))
+            diagonal = matrix[i][j] + (one != other)
+            row.append(min(diagonal, row[j] + 1, matrix[i][j + 1] + 1))
         matrix.append(row)
-    i, j, count = len(a), len(b), 0
+    # Walk back from the end of both texts, in the order of preference.
+    i = len(a)
+    j = len(b)
+    count = 0
     while i and j:
         differ = a[i - 1] != b[j - 1]
         if matrix[i][j] == matrix[i - 1][j - 1] + differ:
-            i, j, count = i - 1, j - 1, count + differ
+            i -= 1
+            j -= 1
+            count += differ
         elif matrix[i][j] == matrix[i][j - 1] + 1:
             j -= 1
         else:
@@ -160,7 +173,7 @@ def _substitutions(a: str, b: str) -> int:
 
 
 def _check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None:
-    """Raise an error for single texts, which would be compared letter by letter, and for lists of different lengths."""
+    """Refuse single texts, which would be compared by letter, and lists of different lengths."""
     if isinstance(references, str) or isinstance(hypotheses, str):
         raise OpencseError(
             "expected two lists of texts, not a single text", "Put each text into a list."

@@ -1,4 +1,7 @@
-"""Words that a masked language model finds likely: inserted, substituted (OssCSE §3.2), or by word class (SAN §3.1)."""
+"""Words that a masked language model finds likely: inserted, substituted, or by word class.
+
+Sources: OssCSE §3.2 (insertion, substitution), SAN §3.1 (by word class).
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ from opencse.text.views.registry import (
     with_error_rate,
 )
 
-_SENTENCES = 64  # in one forward pass, at most
-_TOKENS = (
-    512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB
-)
+# Sentences in one forward pass, at most.
+_SENTENCES = 64
+# Tokens in one forward pass: enough for full speed; their scores over the vocabulary take 60 MB.
+_TOKENS = 512
 
 
 class WordPredictor:
@@ -98,18 +101,16 @@ class WordPredictor:
         import torch
 
         order = sorted(range(len(ids)), key=lambda i: (len(ids[i]), i))
-        groups = itertools.groupby(order, key=lambda i: len(ids[i]))
-        # The scores of a batch over the vocabulary fit in memory.
-        for batch in (
-            b
-            for n, group in groups
-            for b in chunks(group, max(1, min(_SENTENCES, _TOKENS // max(n, 1))))
-        ):
+        batches = []
+        for length, group in itertools.groupby(order, key=lambda i: len(ids[i])):
+            # The scores of a batch over the vocabulary have to fit in memory.
+            most = max(1, min(_SENTENCES, _TOKENS // max(length, 1)))
+            batches += list(chunks(group, most))
+        for batch in batches:
             tokens = torch.tensor([ids[i] for i in batch], device=self.device)
             offsets = np.arange(len(batch)) * tokens.shape[1]
-            wanted = np.concatenate(
-                [where[i] + offset for i, offset in zip(batch, offsets, strict=True)]
-            )
+            positions = [where[i] + offset for i, offset in zip(batch, offsets, strict=True)]
+            wanted = np.concatenate(positions)
             self._wanted = torch.from_numpy(wanted).to(self.device)
             with torch.inference_mode():
                 logits = self.model(input_ids=tokens).logits
@@ -154,52 +155,69 @@ class _LikelyWords(View):
     ) -> list[ViewText]:
         """Put masks at random places of each row's text, and fill each with the most likely word."""
         insert = isinstance(self, Insertion)
+        tokenizer = predictor.tokenizer
+        mask = tokenizer.mask_token_id
         encoded = predictor.encode([row.text for row in rows], room=self.share[1])
-        places = [
-            self._places(row, encoded, i, predictor.max_length, row_random(seed, self.kind, row))
-            for i, row in enumerate(rows)
-        ]
-        results: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
+        places = []
+        for i, row in enumerate(rows):
+            rng = row_random(seed, self.kind, row)
+            places.append(self._places(row, encoded, i, predictor.max_length, rng))
         live = [i for i, chosen in enumerate(places) if chosen]
-        masked, where = [], []
+
+        masked = []
+        where = []
         for i in live:
-            ids, mask = np.array(encoded["input_ids"][i]), predictor.tokenizer.mask_token_id
+            ids = np.array(encoded["input_ids"][i])
+            positions = np.array(places[i])
             if insert:
                 ids = np.insert(ids, places[i], mask)
+                # Each mask moves the later ones to the right.
+                positions = positions + np.arange(len(places[i]))
             else:
                 ids[places[i]] = mask
             masked.append(ids.tolist())
-            where.append(np.array(places[i]) + insert * np.arange(len(places[i])))
+            where.append(positions)
+
+        results: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
         for k, scores in predictor.scores(masked, where):
             i = live[k]
-            ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
+            original = encoded["input_ids"][i]
+            offsets = encoded["offset_mapping"][i]
             edits: list[Edit] = []
             previous = None
             for place, logits in zip(places[i], scores, strict=True):
-                previous = word = _most_likely(predictor.tokenizer, logits, ids[place], previous)
+                word = _most_likely(tokenizer, logits, original[place], previous)
+                previous = word
                 start, end = offsets[place]
-                edits.append((start, start, word + " ") if insert else (start, end, word))
-            results[i] = (
-                apply_edits(rows[i].text, edits),
-                f"{len(edits)} {'inserted' if insert else 'replaced'}",
-            )
+                if insert:
+                    edits.append((start, start, word + " "))
+                else:
+                    edits.append((start, end, word))
+            rule = f"{len(edits)} {'inserted' if insert else 'replaced'}"
+            results[i] = (apply_edits(rows[i].text, edits), rule)
         return with_error_rate(rows, results)
 
     def _places(
         self, row: SourceRow, encoded: Any, index: int, longest: int, rng: random.Random
     ) -> list[int]:
-        """Return the places of random words that are a single piece with a letter, so that a whole word is replaced."""
-        words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
-        single = [
-            k
-            for k, word in enumerate(words)
-            if word is not None
-            and words.count(word) == 1
-            and any(c.isalpha() for c in row.text[slice(*offsets[k])])
-            and (offsets[k][0] == 0 or row.text[offsets[k][0] - 1].isspace())
-        ]
+        """Return the positions of random words that are a single piece with a letter.
+
+        Only those are replaced or preceded as a complete word.
+        """
+        words = encoded.word_ids(index)
+        offsets = encoded["offset_mapping"][index]
+        single = []
+        for k, word in enumerate(words):
+            if word is None or words.count(word) > 1:
+                continue
+            start, end = offsets[k]
+            has_letter = any(c.isalpha() for c in row.text[start:end])
+            after_space = start == 0 or row.text[start - 1].isspace()
+            if has_letter and after_space:
+                single.append(k)
         wanted = max(1, math.floor(len(row.text.split()) * rng.uniform(*self.share)))
-        return sorted(rng.sample(single, max(0, min(wanted, len(single), longest - len(words)))))
+        count = max(0, min(wanted, len(single), longest - len(words)))
+        return sorted(rng.sample(single, count))
 
 
 class Insertion(_LikelyWords):
@@ -252,7 +270,8 @@ SAN_SCORES: dict[str, float] = {
     "SCONJ": 5, "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
 }  # fmt: skip
 """Importance of each part of speech for the meaning (SAN Table 2)."""
-_MAX_CHARACTERS = 300  # to which a sentence is cut first, as published
+# Sentences are first truncated to this length, as published.
+_MAX_CHARACTERS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +340,8 @@ class Substituter:
     """An opened `Substitution`."""
 
     def __init__(self, spec: Substitution, seed: int) -> None:
-        self.spec, self._seed = spec, seed
+        self.spec = spec
+        self._seed = seed
         self._predictor = WordPredictor(spec.model, precision=spec.precision)
         parser = load_parser(spec.syntax)
         tags = static_lexicon(self._predictor.tokenizer, parser)
@@ -332,55 +352,61 @@ class Substituter:
     def __call__(self, rows: Sequence[SourceRow]) -> list[ViewText]:
         """Substitute words in each row's text."""
         spec = self.spec
-        sources = [row.text.strip()[:_MAX_CHARACTERS] for row in rows]
-        sources = [
-            f"{text}." if text and text[-1] not in string.punctuation else text for text in sources
-        ]
+        sources = [_with_final_mark(row.text.strip()[:_MAX_CHARACTERS]) for row in rows]
         texts = list(sources)
-        rngs = [
-            np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row)))
-            for row in rows
-        ]
+        rngs = []
+        for row in rows:
+            bits = np.random.Philox(row_seed(self._seed, spec.kind, row))
+            rngs.append(np.random.Generator(bits))
         live = [i for i, text in enumerate(texts) if text.strip()]
         for _ in range(spec.iterations):
-            for i, text in zip(
-                live, self.cycle([texts[i] for i in live], [rngs[i] for i in live]), strict=True
-            ):
+            changed = self.cycle([texts[i] for i in live], [rngs[i] for i in live])
+            for i, text in zip(live, changed, strict=True):
                 texts[i] = text
+
         unchanged = lexical_overlap(sources, texts) == 1.0
-        results: list[tuple[str | None, str]] = []
+        results = []
         for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
-            rejected = spec.short_filter and not passes_filter(text)
-            if rejected or (spec.drop_unchanged and same):
-                fallback, rule = (
-                    row.views.get(spec.fallback),
-                    "rejected" if rejected else "unchanged",
-                )
-                results.append((fallback, rule if fallback is None else f"{rule}, {spec.fallback}"))
-            else:
-                results.append((text, "substituted"))
+            results.append(self._accepted(row, text, same))
         views = with_error_rate(rows, results)
-        overlap = lexical_overlap(
-            [row.text for row in rows], [view.text or "" for view in views]
-        ).tolist()
-        return [
-            replace(view, scores={**view.scores, "overlap": share if view.text else None})
-            for view, share in zip(views, overlap, strict=True)
-        ]
+
+        view_texts = [view.text or "" for view in views]
+        overlaps = lexical_overlap([row.text for row in rows], view_texts).tolist()
+        scored = []
+        for view, overlap in zip(views, overlaps, strict=True):
+            share = overlap if view.text else None
+            scored.append(replace(view, scores={**view.scores, "overlap": share}))
+        return scored
+
+    def _accepted(self, row: SourceRow, text: str, unchanged: bool) -> tuple[str | None, str]:
+        """Return an output and its rule; the fallback column instead if the output is rejected."""
+        spec = self.spec
+        if spec.short_filter and not passes_filter(text):
+            rule = "rejected"
+        elif spec.drop_unchanged and unchanged:
+            rule = "unchanged"
+        else:
+            return text, "substituted"
+        fallback = row.views.get(spec.fallback)
+        if fallback is None:
+            return None, rule
+        return fallback, f"{rule}, {spec.fallback}"
 
     def cycle(self, texts: Sequence[str], rngs: Sequence[np.random.Generator]) -> list[str]:
         """Mask and predict n texts once, each by the generator of its row.
 
-        Predicted are the tokens at all positions, the masked ones and the others, as published.
+        All positions are predicted, masked or not, as published.
         """
-        encoded, tokenizer = self._predictor.encode(texts), self._predictor.tokenizer
+        tokenizer = self._predictor.tokenizer
+        special = self._predictor.special
+        encoded = self._predictor.encode(texts)
         ids = [np.asarray(row) for row in encoded["input_ids"]]
-        probability = self.mask_probabilities(encoded)
-        inputs = [
-            np.where(rng.random(len(row)) < p, tokenizer.mask_token_id, row).tolist()
-            for row, p, rng in zip(ids, probability, rngs, strict=True)
-        ]
-        where = [np.flatnonzero(~np.isin(row, self._predictor.special)) for row in ids]
+        probabilities = self.mask_probabilities(encoded)
+        inputs = []
+        for row, probability, rng in zip(ids, probabilities, rngs, strict=True):
+            masked = rng.random(len(row)) < probability
+            inputs.append(np.where(masked, tokenizer.mask_token_id, row).tolist())
+        where = [np.flatnonzero(~np.isin(row, special)) for row in ids]
         for i, scores in self._predictor.scores(inputs, where):
             ids[i][where[i]] = scores.argmax(-1)
         options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": True}
@@ -392,27 +418,41 @@ class Substituter:
         The tags are those of the vocabulary's entries, and X for pieces that continue a word, as
         published.
         """
+        continued = SAN_SCORES["X"] / self.spec.divisor
         out = []
         for i, ids in enumerate(encoded["input_ids"]):
             words = encoded.word_ids(i)
-            inner = [
-                k > 0 and word is not None and word == words[k - 1] for k, word in enumerate(words)
-            ]
-            p = np.where(inner, SAN_SCORES["X"] / self.spec.divisor, self._of_id[np.asarray(ids)])
+            inner = []
+            for k, word in enumerate(words):
+                inner.append(k > 0 and word is not None and word == words[k - 1])
+            p = np.where(inner, continued, self._of_id[np.asarray(ids)])
             out.append(np.where(np.isin(ids, self._predictor.special), 0.0, p))
         return out
 
 
+def _with_final_mark(text: str) -> str:
+    """Add a full stop to a text that ends without punctuation."""
+    if text and text[-1] not in string.punctuation:
+        return f"{text}."
+    return text
+
+
 def passes_filter(text: str) -> bool:
-    """Return whether an output passes SAN's published filter: short outputs are often mostly punctuation."""
-    marks, spaces = sum(c in string.punctuation for c in text), text.count(" ")
-    return bool(text.strip()) and (
-        len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3
-    )
+    """Return whether an output passes SAN's published filter of mostly punctuation.
+
+    Only outputs of at most 50 characters are filtered.
+    """
+    if not text.strip():
+        return False
+    marks = sum(c in string.punctuation for c in text)
+    spaces = text.count(" ")
+    if len(text) > 50 or marks + spaces == 0:
+        return True
+    return marks / (marks + spaces) < 0.3
 
 
 def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
-    """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
+    """Return a coarse tag for each id of a tokenizer; each entry is tagged as its own sentence.
 
     Pieces that continue a word get X, as published, and so do entries that spell no word; special
     tokens get "". The result is cached by vocabulary and parser.
@@ -426,29 +466,30 @@ def static_lexicon(tokenizer: Any, parser: SpacyParser) -> list[str]:
     special = set(tokenizer.all_special_ids)
     folder = store_folder("tokens", ["tags", parser.digest, sorted(special), entries])
     if not is_whole(folder):
-        words = [
-            "" if index in special else _word(tokenizer, entry)
-            for index, entry in enumerate(entries)
-        ]
+        words = []
+        for index, entry in enumerate(entries):
+            words.append("" if index in special else _word(tokenizer, entry))
         spelled = [word for word in words if word]
-        tag_of = {
-            word: tokens[0].pos
-            for word, tokens in zip(spelled, parser.parse(spelled), strict=True)
-            if tokens
-        }
-        tags = [
-            "" if index in special else tag_of.get(word) or "X" for index, word in enumerate(words)
-        ]
+        tag_of = {}
+        for word, tokens in zip(spelled, parser.parse(spelled), strict=True):
+            if tokens:
+                tag_of[word] = tokens[0].pos
+        tags = []
+        for index, word in enumerate(words):
+            tags.append("" if index in special else tag_of.get(word) or "X")
         with new_store(folder, {"tags": np.uint8}) as writer:
             writer.add([tag.encode() for tag in tags])
     return Store(folder).texts("tags", np.arange(size))
 
 
 def _word(tokenizer: Any, entry: str) -> str:
-    """Return the word that a vocabulary entry spells, "" for a piece that continues a word; bytes are decoded."""
+    """Return the word that a vocabulary entry spells; "" for a piece that continues a word."""
     if entry.startswith("##"):
         return ""
     word = entry.lstrip("Ġ▁").replace("</w>", "").strip()
+    if word.startswith("[unused"):
+        return ""
+    # Byte-level entries spell characters beyond ASCII, and inner spaces, in an encoding of bytes.
     if word and ("Ġ" in entry or not word.isascii()):
         return tokenizer.convert_tokens_to_string([entry]).strip()
-    return "" if word.startswith("[unused") else word
+    return word

@@ -1,4 +1,7 @@
-"""Paraphrases chosen by match error rate among candidates of a table or back-translations (OssCSE §4; DebCSE §4.2)."""
+"""Paraphrases chosen by match error rate among the candidates of a table or of back-translation.
+
+Sources: OssCSE §4, DebCSE §4.2.
+"""
 
 from __future__ import annotations
 
@@ -55,49 +58,51 @@ class ChosenCandidate(View):
                 f"window must be a range within [0, 1], not {list(self.window)} (OssCSE: [0.15, 0.6])"
             )
 
-    def candidates(self, seed: int) -> OpenedView:
-        """Load what has or makes the candidates, and return what maps rows to lists of them."""
+    def candidates(self, seed: int) -> Constructor:
+        """Load the source of the candidates; it maps rows to lists of them."""
         raise NotImplementedError
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
-        """Load what has or makes the candidates."""
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+        """Load the source of the candidates."""
         source = self.candidates(seed)
         return OpenedView(
             build=partial(self._choose, source=source, seed=seed), digest=source.digest
         )
 
-    def _choose(self, rows: Sequence[SourceRow], source: OpenedView, seed: int) -> list[ViewText]:
-        pools, (low, high) = source(rows), self.window
-        flat = [
-            (i, candidate)
-            for i, pool in enumerate(pools)
-            for candidate in distinct_candidates(rows[i].text, pool)
-        ]
-        rates = match_error_rate([rows[i].text for i, _ in flat], [text for _, (text, _) in flat])
+    def _choose(self, rows: Sequence[SourceRow], source: Constructor, seed: int) -> list[BuiltView]:
+        """Choose one of each row's candidates in the window."""
+        pools = source(rows)
+        low, high = self.window
+        owners = []
+        candidates = []
+        for i, pool in enumerate(pools):
+            for candidate in distinct_candidates(rows[i].text, pool):
+                owners.append(i)
+                candidates.append(candidate)
+        rates = match_error_rate([rows[i].text for i in owners], [text for text, _ in candidates])
         fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
-        for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
+        for i, candidate, rate in zip(owners, candidates, rates.tolist(), strict=True):
             if low <= rate <= high:
                 fitting[i].append((rate, candidate))
+
         views = []
         for row, pool, left in zip(rows, pools, fitting, strict=True):
-            mer, text, rule = None, None, "none in window" if pool else "no candidate"
-            if left:
-                random_one = self.pick == "random"
-                mer, one = (
-                    row_random(seed, self.kind, row).choice(left)
-                    if random_one
-                    else max(left, key=itemgetter(0))
-                )
-                text, rule = one
-            views.append(
-                ViewText(text=text, rule=rule, scores={"mer": mer, "candidates": len(pool)})
-            )
+            mer: float | None = None
+            text: str | None = None
+            rule = "none in window" if pool else "no candidate"
+            if left and self.pick == "random":
+                mer, (text, rule) = row_random(seed, self.kind, row).choice(left)
+            elif left:
+                mer, (text, rule) = max(left, key=itemgetter(0))
+            scores = {"mer": mer, "candidates": len(pool)}
+            views.append(BuiltView(text=text, rule=rule, scores=scores))
         return views
 
 
 def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates without copies of the text or duplicates; case and white space are ignored."""
-    seen, out = {" ".join(text.lower().split())}, []
+    seen = {" ".join(text.lower().split())}
+    out = []
     for candidate in candidates:
         key = " ".join(candidate[0].lower().split())
         if key and key not in seen:
@@ -135,10 +140,10 @@ class CandidateTable(ChosenCandidate):
     label_columns: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Check that a table is named.
+        """Check that the recipe names a table.
 
         Raises:
-            OpencseError: None is.
+            OpencseError: It names none.
         """
         if not self.path:
             raise OpencseError(
@@ -155,31 +160,39 @@ class CandidateTable(ChosenCandidate):
                 "It must end in .parquet, .csv, .tsv or .jsonl.",
             )
         table: dict[str, list[Candidate]] = {}
-        for _, _, cells in column_rows(
-            path, (self.text_column, self.candidate_column, *self.label_columns)
-        ):
+        columns = (self.text_column, self.candidate_column, *self.label_columns)
+        for _, _, cells in column_rows(path, columns):
             text, value, *labels = cells
+            if text is None:
+                continue
+            label = "/".join(map(str, labels)) or "chosen"
+            known = table.setdefault(str(text).strip(), [])
             for candidate in value if isinstance(value, list) else [value]:
-                if text is not None and candidate is not None:
-                    label = "/".join(map(str, labels)) or "chosen"
-                    table.setdefault(str(text).strip(), []).append((str(candidate), label))
+                if candidate is not None:
+                    known.append((str(candidate), label))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        return OpenedView(
-            build=lambda rows: [table.get(row.text.strip(), []) for row in rows], digest=digest
-        )
+
+        def look_up(rows: Sequence[SourceRow]) -> list[list[Candidate]]:
+            return [table.get(row.text.strip(), []) for row in rows]
+
+        return Constructor(build=look_up, digest=digest)
 
 
 FREQUENT = (ASSETS / "lexicon" / "frequent.txt").read_text(encoding="utf-8").split()
 """A hundred frequent English words, for the noise that DebCSE inserts before translation."""
 
-_BATCH = 32  # sentences in one forward pass
+# Sentences in one forward pass.
+_BATCH = 32
 _MAX_NEW_TOKENS = 256
-_MAX_CHARACTERS = 1000  # longer sentences give null, because translation models drop text beyond their maximum length
+# Longer sentences give null, because translation models drop text beyond their maximum length.
+_MAX_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackTranslation(ChosenCandidate):
-    """Translate to each pivot language and back, and choose among the results; sentences that are too long give null.
+    """Translate to each pivot language and back, and choose among the results.
+
+    Sentences of more than 1,000 characters give null.
 
     Attributes:
         models: For each pivot, the model to the pivot language and the model back: Marian or FSMT,
@@ -210,57 +223,58 @@ class BackTranslation(ChosenCandidate):
         super().__post_init__()
         if not self.models or any(len(pair) != 2 for pair in self.models):
             raise ValueError(
-                'models must list pairs of models, to the pivot language and back, such as [["en-de", "de-en"]]'
+                "models must list pairs of models, to the pivot language and back, such as "
+                '[["en-de", "de-en"]]'
             )
-        if (
-            self.beams < 1
-            or self.variants < 1
-            or not 0 <= self.noise_words[0] <= self.noise_words[1]
-        ):
+        low, high = self.noise_words
+        if self.beams < 1 or self.variants < 1 or not 0 <= low <= high:
             raise ValueError("beams and variants must be at least 1, and noise_words a range")
 
     def check(self) -> None:
-        """Check that the translation models are on this machine: none is fetched unasked.
+        """Check that the translation models are on this machine: none is downloaded unasked.
 
         Raises:
-            OpencseError: One of them is not.
+            OpencseError: One of them is missing.
         """
-        for name in (name for pair in self.models for name in pair):
-            if not on_this_machine(resolve(name)):
-                raise OpencseError(
-                    f"back-translation needs the model {name}, which is not on this machine",
-                    f"Bring paraphrases of your own (--paraphrases TABLE), or fetch it with `hf download {name}`.",
-                )
+        for pair in self.models:
+            for name in pair:
+                if not on_this_machine(resolve(name)):
+                    raise OpencseError(
+                        f"back-translation needs the model {name}, which is not on this machine",
+                        "Bring your own paraphrases (--paraphrases TABLE), or fetch it with "
+                        f"`hf download {name}`.",
+                    )
 
     def candidates(self, seed: int) -> OpenedView:
         """Load the translation models."""
         from opencse.foundation.tensors import tensors_hash
 
         self.check()
-        pairs = [
-            (Translator(forward, self.beams), Translator(back, self.beams))
-            for forward, back in self.models
-        ]
-        digest = bundle_digest(
-            *(tensors_hash(translator.model.state_dict()) for pair in pairs for translator in pair)
-        )
-        return OpenedView(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
+        pairs = []
+        hashes = []
+        for forward, back in self.models:
+            pair = (Translator(forward, self.beams), Translator(back, self.beams))
+            pairs.append(pair)
+            for translator in pair:
+                hashes.append(tensors_hash(translator.model.state_dict()))
+        digest = bundle_digest(*hashes)
+        return Constructor(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
 
     def _translated(
         self, rows: Sequence[SourceRow], pairs: Sequence[tuple[Translator, Translator]], seed: int
     ) -> list[list[Candidate]]:
         """Translate each row's text to every pivot and back, in every variant."""
         pools: list[list[Candidate]] = [[] for _ in rows]
-        live = [
-            i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= _MAX_CHARACTERS
-        ]
+        live = []
+        for i, row in enumerate(rows):
+            if row.text.strip() and len(row.text) <= _MAX_CHARACTERS:
+                live.append(i)
         for pivot, (forward, back) in enumerate(pairs):
             for variant in range(self.variants):
-                rngs = [row_random(seed, f"noise.{pivot}.{variant}", rows[i]) for i in live]
-                sources = [
-                    self.noisy(rows[i].text, forward.unknown, rng)
-                    for i, rng in zip(live, rngs, strict=True)
-                ]
+                sources = []
+                for i in live:
+                    rng = row_random(seed, f"noise.{pivot}.{variant}", rows[i])
+                    sources.append(self.noisy(rows[i].text, forward.unknown, rng))
                 for i, text in zip(live, back(forward(sources)), strict=True):
                     pools[i].append((text, self.models[pivot][0]))
         return pools
@@ -271,17 +285,20 @@ class BackTranslation(ChosenCandidate):
             return text
         count = rng.randint(*self.noise_words)
         if rng.choice(("insert", "mask")) == "insert":
-            for word in [rng.choice(FREQUENT) for _ in range(count)]:
+            # All words are drawn before the first place: the order of the draws is part of a seed.
+            words = [rng.choice(FREQUENT) for _ in range(count)]
+            for word in words:
                 starts = [match.start() for match in re.finditer(r"\S+", text)]
                 place = rng.choice([*starts, len(text)])
-                text = (
-                    f"{text[:place]}{word} {text[place:]}"
-                    if place < len(text)
-                    else f"{text} {word}"
-                )
+                if place < len(text):
+                    text = f"{text[:place]}{word} {text[place:]}"
+                else:
+                    text = f"{text} {word}"
             return text
         spans = [match.span() for match in re.finditer(r"\S+", text)]
-        for start, end in sorted(rng.sample(spans, min(count, len(spans))), reverse=True):
+        chosen = rng.sample(spans, min(count, len(spans)))
+        # From the end, so that earlier offsets stay valid.
+        for start, end in sorted(chosen, reverse=True):
             text = text[:start] + mask + text[end:]
         return text
 
@@ -311,9 +328,8 @@ class Translator:
             self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(
                 folder, use_safetensors=True, **options
             )
-        self.model.generation_config.max_length = (
-            None  # else it is announced that max_new_tokens has precedence
-        )
+        # Otherwise transformers warns that max_new_tokens takes precedence.
+        self.model.generation_config.max_length = None
         self._beams = beams
         self.model.to(choose_device()).eval()
         self.unknown: str = self.tokenizer.unk_token or "[MASK]"
@@ -323,7 +339,9 @@ class Translator:
         import torch
 
         out = [""] * len(texts)
-        lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
+        lengths = []
+        if texts:
+            lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]]
         order = sorted(range(len(texts)), key=lambda i: (lengths[i], i))
         for batch in chunks(order, _BATCH):
             encoded = self.tokenizer(
@@ -337,8 +355,7 @@ class Translator:
                     num_beams=self._beams,
                     do_sample=False,
                 )
-            for i, text in zip(
-                batch, self.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True
-            ):
+            translated = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
+            for i, text in zip(batch, translated, strict=True):
                 out[i] = text.strip()
         return out
