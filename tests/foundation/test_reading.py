@@ -264,7 +264,7 @@ def test_a_row_of_several_lines_is_said(tmp_path, capsys) -> None:
     assert list(read_table(path))[1][1] == {"text": "b\nc\nd\n".strip()}
     said = [line for line in capsys.readouterr().err.splitlines() if "are one row" in line]
     assert len(said) == 1
-    assert "t.csv: lines 3 to 5 are one row, by the quotation marks" in said[0]
+    assert "t.csv: lines 3 to 5 are one row because of their quotation marks" in said[0]
 
 
 def test_a_cell_of_any_length_below_a_line_s_limit_is_read(tmp_path) -> None:
