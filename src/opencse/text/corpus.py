@@ -41,9 +41,9 @@ Row = tuple[str | None, ...]
 
 
 class Corpus:
-    """A corpus that has been opened: the path, the name and the columns are known, and the format can be read.
+    """An opened corpus: path, name and columns are known, and the format can be read.
 
-    Its files are expected not to change as long as the object is used.
+    Its files must not change while the object is used.
 
     Args:
         path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, or a
@@ -71,9 +71,9 @@ class Corpus:
         if kind not in ("folder", ".txt", ".parquet", *TABLES):
             raise unknown_format(self.path)
         self.columns = tuple(table_columns(self.path))
-        self.format = kind + (
-            ".gz" if kind != "folder" and self.path.suffix.lower() == ".gz" else ""
-        )
+        self.format = kind
+        if kind != "folder" and self.path.suffix.lower() == ".gz":
+            self.format += ".gz"
 
     def texts(self, column: str = "text") -> Iterator[str]:
         """Yield the non-blank sentences, in order, without reading the corpus into memory."""
@@ -83,21 +83,21 @@ class Corpus:
 
     def first_texts(self, count: int, column: str = "text") -> list[str]:
         """Return the first `count` sentences; none if there is no such column."""
-        return list(islice(self.texts(column), count)) if column in self.columns else []
+        if column not in self.columns:
+            return []
+        return list(islice(self.texts(column), count))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
-        """Yield the named columns of every row, in order; a cell is None if it is null, empty or blank.
+        """Yield the named columns of every row, in order; null, empty and blank cells are None.
 
         Raises:
             OpencseError: There is no such column, a cell holds no text, or the file is damaged.
         """
         for file, number, cells in column_rows(self.path, columns):
-            yield tuple(
-                [
-                    _cell(cell, file, number, column)
-                    for cell, column in zip(cells, columns, strict=True)
-                ]
-            )
+            row = []
+            for cell, column in zip(cells, columns, strict=True):
+                row.append(_cell(cell, file, number, column))
+            yield tuple(row)
 
     @cached_property
     def content_hash(self) -> str:
@@ -106,7 +106,7 @@ class Corpus:
 
 
 def demo_path(name: str | Path, file: str) -> Path:
-    """Return a path: for `demo`, that of a file of the package's own texts, unless another file has this name.
+    """Return the path of a text; `demo` is a file of the package unless a file has this name.
 
     Args:
         name: A path, or `"demo"`.
@@ -119,17 +119,19 @@ def demo_path(name: str | Path, file: str) -> Path:
         raise OpencseError(
             "the path is empty", "Name a file or a folder; `.` is the current folder."
         )
-    return (
-        ASSETS / "demo" / file if str(name) == "demo" and not os.path.exists(name) else Path(name)
-    )
+    if str(name) == "demo" and not os.path.exists(name):
+        return ASSETS / "demo" / file
+    return Path(name)
 
 
 def content_hash(path: str | Path) -> str:
-    """Return the hexadecimal BLAKE2b hash of a file's bytes, or of the names and bytes of all files below a folder."""
+    """Return the BLAKE2b hash of a file's bytes, or of the names and bytes below a folder."""
     path = existing_path(path)
     digest = hashlib.blake2b(digest_size=16)
     with translate_errors(path, "cannot be read", "Check the file."):
-        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        files = [path]
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.is_file())
         for file in files:
             if path.is_dir():
                 digest.update(os.fsencode(file.relative_to(path).as_posix()) + b"\0")
@@ -140,7 +142,9 @@ def content_hash(path: str | Path) -> str:
 
 
 def text_column(columns: Sequence[str], source: str | Path, wanted: str | None = None) -> str:
-    """Return the column that holds the text: the wanted one, else the first of `TEXT_COLUMNS`, else the only one.
+    """Return the column that holds the text.
+
+    It is the wanted one, otherwise the first of `TEXT_COLUMNS`, otherwise the only column.
 
     Args:
         columns: The columns of the table.
@@ -155,6 +159,7 @@ def text_column(columns: Sequence[str], source: str | Path, wanted: str | None =
         if wanted not in columns:
             raise OpencseError(f"{source}: no column '{wanted}'", f"It has: {known}.")
         return wanted
+    # Of columns that differ only in case, the first wins.
     by_name = {column.lower(): column for column in reversed(columns)}
     for name in TEXT_COLUMNS:
         if name in by_name:
@@ -167,7 +172,7 @@ def text_column(columns: Sequence[str], source: str | Path, wanted: str | None =
 
 
 def query_column(columns: Sequence[str], source: str | Path) -> str:
-    """Return the column that holds searches: the first of `QUERY_COLUMNS`, or else that of text.
+    """Return the column that holds searches: the first of `QUERY_COLUMNS`, or that of the text.
 
     Args:
         columns: The columns of the table.
@@ -176,9 +181,10 @@ def query_column(columns: Sequence[str], source: str | Path) -> str:
     Raises:
         OpencseError: None of several columns has a known name.
     """
-    return next((name for name in QUERY_COLUMNS if name in columns), None) or text_column(
-        columns, source
-    )
+    for name in QUERY_COLUMNS:
+        if name in columns:
+            return name
+    return text_column(columns, source)
 
 
 def _cell(value: object, path: Path, number: int, column: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Languages: which one some texts are in, the packs of grammar rules, and the pack that fits the texts.
+"""Languages: which one the texts are in, the packs of grammar rules, and the pack that fits.
 
 English comes with opencse. Any other pack is a `LanguagePack` that an installed package names in
 its entry points:
@@ -26,7 +26,7 @@ from opencse.text.syntax import BUNDLED, Token
 from opencse.text.views.registry import VIEWS, OpenedView, View, ViewText
 
 ENOUGH_TEXTS = 500
-"""Sentences of a corpus by which its language is recognised."""
+"""Number of a corpus's sentences from which its language is recognized."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +45,14 @@ class LanguagePack:
         leaves_open: By kind of view, what the unchanged beginning of a sentence must not contain if
             `opencse check` takes the view for a contradiction: after "if" and "may", both versions
             can be true.
-        unfit: By kind of view, what the whole sentence must not contain for that, or for a view
-            that says the same.
+        unfit: By kind of view, what the sentence must not contain if `opencse check` takes the view
+            for a contradiction, or for a paraphrase.
         opposites_reworded: Whether `opencse check` takes an opposite for a contradiction only if
             the opposite can also be negated; the word is then the predicate, in its usual sense.
         opposed_words: Returns the words of a text that have an opposite, with the opposites:
             sentences are sampled evenly over them (`opencse.recipes.rows.sentence_sample`).
-        statement: Returns a text if such a word is its predicate, or a sentence made of it in which
-            it is; None if there is none.
+        statement: Returns a text if such a word is its predicate, or a sentence made from the text
+            in which it is; None if there is none.
     """
 
     code: str
@@ -66,8 +66,8 @@ class LanguagePack:
     opposed_words: Callable[[str], Mapping[str, str]] = lambda text: {}
     statement: Callable[[str, Sequence[Token], str], str | None] = lambda text, tokens, word: text
 
-    def localised(self, spec: View) -> View:
-        """Return the view that builds the same kind of view in this language, with the same options.
+    def localised(self, spec: ConstructorSpec) -> ConstructorSpec:
+        """Return the specification that builds the same view in this language, with its options.
 
         Views that need no grammar stay as they are.
         """
@@ -76,11 +76,13 @@ class LanguagePack:
         rule = self.rules.get(spec.kind)
         if rule is None:
             return NoRule(of=spec.of, parts=spec.parts)
-        if isinstance(spec, rule):  # `opencse check` has narrower forms of the English kinds
+        if isinstance(spec, rule):
+            # `opencse check` has narrower forms of the English kinds, which are kept.
             rule = type(spec)
-        return rule(
-            **{**vars(spec), "syntax": self.syntax if spec.syntax == BUNDLED else spec.syntax}
-        )
+        options = dict(vars(spec))
+        if spec.syntax == BUNDLED:
+            options["syntax"] = self.syntax
+        return rule(**options)
 
     def localise(self, specs: Mapping[str, View]) -> dict[str, View]:
         """Return the views of a recipe's `[build]` for this language."""
@@ -102,14 +104,15 @@ class NoRule(View):
 
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the columns of the kind that it stands for."""
-        return tuple(f"{name}_{part}" for part in self.parts) or (name,)
+        if not self.parts:
+            return (name,)
+        return tuple(f"{name}_{part}" for part in self.parts)
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
-        """Return the view; there is nothing to load."""
-        empty = ViewText(text=None, rule="no rule in this language", scores={"mer": None})
-        return OpenedView(
-            build=lambda rows: [[empty] * len(self.parts) if self.parts else empty for _ in rows]
-        )
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+        """Return the constructor; there is nothing to load."""
+        empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
+        view = [empty] * len(self.parts) if self.parts else empty
+        return Constructor(build=lambda rows: [view for _ in rows])
 
 
 ENGLISH = LanguagePack(
@@ -129,7 +132,7 @@ AUTO = "auto"
 """The setting that leaves the choice of the language to the texts."""
 
 _PACKAGES = {"de": "opencse-german"}
-"""The packages of this project's own packs, which are installed separately, by code."""
+"""This project's own packs, by code; they are installed separately."""
 
 
 @cache
@@ -148,7 +151,7 @@ def language_packs() -> Mapping[str, LanguagePack]:
 
 @dataclass(frozen=True)
 class ChosenLanguage:
-    """The rules that are used for some texts.
+    """The rules that are used for the texts.
 
     Attributes:
         pack: The rules.
@@ -160,8 +163,8 @@ class ChosenLanguage:
     found: str | None
     asked: bool
 
-    def line(self, specs: Mapping[str, View]) -> str:
-        """Return one line about the language of the texts and the views that are left out for it.
+    def line(self, specs: Mapping[str, ConstructorSpec]) -> str:
+        """Return one line about the language of the texts and the views that it leaves out.
 
         Args:
             specs: The views that are built, by name. The line is empty if none of them needs
@@ -169,31 +172,34 @@ class ChosenLanguage:
         """
         if not any(isinstance(spec, GrammarView) for spec in specs.values()):
             return ""
-        looks = (
-            f"the texts look {LANGUAGES[self.found]}"
-            if self.found
-            else "the texts look like no known language"
-        )
         if self.asked:
             looks = f"the language is set to {self.pack.name}"
+        elif self.found:
+            looks = f"the texts look {LANGUAGES[self.found]}"
+        else:
+            looks = "the texts look like no known language"
+        package = _PACKAGES.get(self.pack.code)
         if self.pack.code in language_packs():
             line = f"{looks}: sentences are rewritten by rules for {self.pack.name}"
-        elif package := _PACKAGES.get(self.pack.code):
+        elif package:
             source = f"`pip install {package}`, or packs/{package} in the repository of opencse"
             line = f"{looks}, whose rules are not installed ({source}): only numbers are changed"
         else:
             line = f"{looks}, for which there are no rules: only numbers are changed"
-        lacking = [
-            name for name, spec in self.pack.localise(specs).items() if isinstance(spec, NoRule)
-        ]
-        return f"{line}; left out: {', '.join(lacking)}" if lacking else line
+        lacking = []
+        for name, spec in self.pack.localise(specs).items():
+            if isinstance(spec, NoRule):
+                lacking.append(name)
+        if lacking:
+            line += f"; left out: {', '.join(lacking)}"
+        return line
 
 
 def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
     """Return the rules for some texts.
 
     Texts in a language without a pack get a rule for numbers only. Texts in no known language
-    (lists, tables, product names) get the rules for English.
+    (lists, tables, product names) get the English rules.
 
     Args:
         language: Code of a language, or `AUTO`.
@@ -203,7 +209,9 @@ def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
         OpencseError: The language is unknown.
     """
     likely = likely_language(texts)
-    code = (likely or ENGLISH.code) if language == AUTO else language
+    code = language
+    if language == AUTO:
+        code = likely or ENGLISH.code
     pack = language_packs().get(code)
     if pack is None:
         if code not in LANGUAGES:

@@ -1,4 +1,4 @@
-"""Grammar of sentences: a spaCy pipeline yields tokens with tags, lemmas and dependencies; and edits by offsets."""
+"""Grammar of sentences from a spaCy pipeline, and edits by character offsets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ BUNDLED = "syntax"
 """Name of the pipeline that ships with the library."""
 
 _BLANK = "blank:"
-_KEPT = 4096  # sentences, some tens of megabytes
-_BATCH = 256  # texts that are parsed together
-_MAX_CHARACTERS = 1_000_000  # spaCy's own limit for one text
+# Sentences whose parses are kept, some tens of megabytes.
+_KEPT = 4096
+# Texts that are parsed together.
+_BATCH = 256
+# spaCy's own limit for one text.
+_MAX_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class SpacyParser:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes of the pipeline, which is recorded with everything that is built with it."""
+        """SHA-256 of the pipeline's bytes, recorded with everything that is built with it."""
         return hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()
 
     def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
@@ -82,15 +85,16 @@ class SpacyParser:
 
 
 load_parser = lru_cache(maxsize=2)(SpacyParser)
-"""Opens a pipeline by its name: views over the same rows share it, and its most recent parses."""
+"""Opens a pipeline by its name. Views of the same rows share it and its most recent parses."""
 
 
 def _pipeline(name: str) -> Any:
     import spacy
 
     if name.startswith(_BLANK):
+        code = name.removeprefix(_BLANK)
         try:
-            return spacy.blank(code := name.removeprefix(_BLANK))
+            return spacy.blank(code)
         except ImportError as error:
             raise OpencseError(
                 f"spaCy knows no language {code!r}", "Use a code such as 'de'."
@@ -106,7 +110,8 @@ def _pipeline(name: str) -> Any:
             f"no spaCy pipeline {name!r}",
             f"Install it (python -m spacy download {name}), or use {BUNDLED!r}.",
         ) from error
-    if lacking := [part for part in ("tagger", "parser") if part not in nlp.pipe_names]:
+    lacking = [part for part in ("tagger", "parser") if part not in nlp.pipe_names]
+    if lacking:
         raise OpencseError(
             f"the spaCy pipeline {name!r} has no {' and no '.join(lacking)}", f"Use {BUNDLED!r}."
         )
@@ -114,16 +119,13 @@ def _pipeline(name: str) -> Any:
 
 
 def _final_mark_apart(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """Return tokens whose last one is the final mark: a blank pipeline takes "2021." for an ordinal."""
+    """Split the full stop off the last token: a blank pipeline takes "2021." for an ordinal."""
     if not tokens or len(tokens[-1].text) < 2 or not tokens[-1].text.endswith("."):
         return tokens
     last = tokens[-1]
     word = replace(last, text=last.text[:-1], end=last.end - 1)
-    return (
-        *tokens[:-1],
-        word,
-        replace(last, text=".", start=last.end - 1, lemma=".", head=len(tokens)),
-    )
+    stop = replace(last, text=".", start=last.end - 1, lemma=".", head=len(tokens))
+    return (*tokens[:-1], word, stop)
 
 
 def _tokens(doc: Any) -> Iterator[Token]:
@@ -152,22 +154,29 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     Raises:
         ValueError: Two edits overlap.
     """
-    pieces, place = [], 0
+    pieces = []
+    place = 0
     for start, end, new in sorted(edits):
         if start < place:
             raise ValueError(f"edits overlap at character {start}")
-        pieces += [text[place:start], new]
+        pieces.append(text[place:start])
+        pieces.append(new)
         place = end
-    return "".join([*pieces, text[place:]])
+    pieces.append(text[place:])
+    return "".join(pieces)
 
 
 def match_case(word: str, model: str) -> str:
     """Return a word in the case of another: all capitals, a first capital, or unchanged."""
     if len(model) > 1 and model.isupper():
         return word.upper()
-    return word[:1].upper() + word[1:] if model[:1].isupper() else word
+    if model[:1].isupper():
+        return word[:1].upper() + word[1:]
+    return word
 
 
 def decapitalise(word: str) -> str:
-    """Return a word that opened a sentence without its capital; acronyms and "I'…" keep theirs."""
-    return word if word.isupper() or word.startswith("I'") else word[:1].lower() + word[1:]
+    """Return the first word of a sentence without its capital; acronyms and "I'…" keep theirs."""
+    if word.isupper() or word.startswith("I'"):
+        return word
+    return word[:1].lower() + word[1:]

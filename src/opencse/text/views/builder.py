@@ -1,11 +1,11 @@
-"""The builder: runs views over a corpus and writes Parquet files that an interruption cannot damage."""
+"""The builder: builds views of a corpus into Parquet files that an interruption cannot damage."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
 
 
-PART_ROWS, _PARTS = 16 * UNIT, 64
-"""Maximum number of rows per file, and the number of files from which on they have as many."""
+PART_ROWS = 16 * UNIT
+"""Maximum number of rows per file."""
+_PARTS = 64
+"""Corpora of fewer files than this get smaller files, so that workers share the work."""
 
 
 def build_views(
@@ -83,7 +85,8 @@ def build_views(
     out_dir = Path(out_dir)
     with locked(out_dir):
         check_seed(seed)
-        specs = _with_precision({name: specs[name] for name in build_order(specs)})
+        ordered = {name: specs[name] for name in build_order(specs)}
+        specs = _with_precision(ordered)
         digest, rows = texts_hash(corpus.texts())
         if rows == 0:
             raise OpencseError(
@@ -91,45 +94,78 @@ def build_views(
                 "Give a corpus with at least one line that is not blank.",
             )
         sentences = open_sentence_store(corpus.texts(), digest)
-        unit = max((spec.unit for spec in specs.values()), default=UNIT)
-        part_rows = unit * max(1, min(PART_ROWS, rows // _PARTS) // unit)
-        engine = engine or Local()
-        if isinstance(engine, Local):  # no more processes than files
-            engine = Local(processes=min(-(-rows // part_rows), engine.workers))
+        part_rows = _rows_per_file(specs, rows)
+        engine = _engine_for(engine, files=-(-rows // part_rows))
         builder = _PartBuilder(specs, sentences, seed, part_rows, out_dir.absolute())
         if any(spec.needs_corpus for spec in specs.values()):
             opened = {model.name: model for model in models}
             with timed("mining"):
-                builder.prepared = {
-                    name: spec.prepare(sentences, engine, opened) for name, spec in specs.items()
-                }
-        header = {"texts_sha256": digest, "rows": rows, "seed": seed, "rows_per_part": part_rows}
-        columns = {
-            name: _parameters(specs[name]) | {"weights_sha256": weights}
-            for name, weights in builder.open()
+                for name, spec in specs.items():
+                    builder.prepared[name] = spec.prepare(sentences, engine, opened)
+
+        columns = {}
+        for name, weights in builder.open():
+            columns[name] = _parameters(specs[name]) | {"weights_sha256": weights}
+        header = {
+            "texts_sha256": digest,
+            "rows": rows,
+            "seed": seed,
+            "rows_per_part": part_rows,
+            "columns": columns,
         }
-        missing = builder.missing(header | {"columns": columns}, resume=resume)
-        if engine.workers > 1:
-            builder.opened = {}  # each process opens its own
-        done, count = rows - sum(len(builder.rows_of(part)) for part in missing), None
-        if not engine.remote:
-            # Local workers share memory, in which each file has a place of its own, so none waits
-            # for another.
-            built = builder.built = multiprocessing.get_context("spawn").RawArray(
-                "d", len(builder.paths)
-            )
-            count = lambda: done + round(sum(built))  # noqa: E731
-        phase = Phase(
-            "building", total=rows, unit="sentences", initial=done, show=bool(missing), count=count
-        )
-        with timed("parsing and rewriting"), phase:
-            for _, written in engine.map(builder, missing):
-                phase.update(written)
+        missing = builder.missing(header, resume=resume)
+        _build_files(builder, engine, missing, rows)
     return Corpus(out_dir, corpus.name)
 
 
-def _with_precision(specs: Mapping[str, View]) -> dict[str, View]:
-    """Return the views with this machine's precision for "auto", so that all workers use the same."""
+def _rows_per_file(specs: Mapping[str, ConstructorSpec], rows: int) -> int:
+    """Return the number of rows per file, a multiple of the rows that are built together."""
+    unit = max((spec.unit for spec in specs.values()), default=UNIT)
+    wanted = min(PART_ROWS, rows // _PARTS)
+    return unit * max(1, wanted // unit)
+
+
+def _engine_for(engine: Engine | None, files: int) -> Engine:
+    """Return the engine; on this machine it starts no more processes than there are files."""
+    if engine is None:
+        engine = Local()
+    if isinstance(engine, Local):
+        return Local(processes=min(files, engine.workers))
+    return engine
+
+
+def _build_files(builder: _PartBuilder, engine: Engine, missing: Sequence[int], rows: int) -> None:
+    """Build the missing files of a corpus of `rows` rows, and show the progress."""
+    done = rows - sum(len(builder.rows_of(part)) for part in missing)
+    if engine.workers > 1:
+        # Each process opens its own.
+        builder.constructors = {}
+    count: Callable[[], int] | None = None
+    if not engine.remote:
+        # Local workers share memory, in which each file has a place, so no worker waits for
+        # another.
+        context = multiprocessing.get_context("spawn")
+        built = context.RawArray("d", len(builder.paths))
+        builder.built = built
+
+        def rows_built() -> int:
+            return done + round(sum(built))
+
+        count = rows_built
+
+    phase = Phase(
+        "building", total=rows, unit="sentences", initial=done, show=bool(missing), count=count
+    )
+    with timed("parsing and rewriting"), phase:
+        for _, written in engine.map(builder, missing):
+            phase.update(written)
+
+
+def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
+    """Return the specifications with this machine's precision for "auto".
+
+    It is fixed here, so that all workers use the same.
+    """
     from opencse.encoder.backbone import Backbone
     from opencse.encoder.device import choose_device, resolve_precision
 
@@ -137,7 +173,8 @@ def _with_precision(specs: Mapping[str, View]) -> dict[str, View]:
     for name, spec in specs.items():
         if getattr(spec, "precision", None) == "auto":
             config = Backbone(spec.model).config  # type: ignore[attr-defined]
-            out[name] = replace(spec, precision=resolve_precision("auto", config, choose_device()))  # type: ignore[call-arg]
+            precision = resolve_precision("auto", config, choose_device())
+            out[name] = replace(spec, precision=precision)  # type: ignore[call-arg]
     return out
 
 
@@ -146,9 +183,9 @@ class _PartBuilder:
 
     Attributes:
         paths: The files.
-        prepared: What the views prepared, by name.
-        built: Number of rows built of each file, if they are counted; one with half of its columns
-            counts half.
+        prepared: What the specifications prepared, by name.
+        built: Number of rows built of each file, if they are counted; a row with half of its
+            columns counts half.
     """
 
     built: Any = None
@@ -161,28 +198,34 @@ class _PartBuilder:
         part_rows: int,
         folder: Path,
     ) -> None:
-        self.specs, self.sentences, self.prepared = dict(specs), sentences, dict[str, Any]()
-        self._seed, self._part_rows, self._folder = seed, part_rows, folder
+        self.specs = dict(specs)
+        self.sentences = sentences
+        self.prepared: dict[str, Any] = {}
+        self._seed = seed
+        self._part_rows = part_rows
+        self._folder = folder
         self._header: dict[str, Any] = {}
         self.opened: dict[str, OpenedView] = {}
         count = -(-len(sentences) // part_rows)
         self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "opened": {}}
+        # Constructors hold models, which each process opens itself.
+        return {**self.__dict__, "constructors": {}}
 
     def open(self) -> list[tuple[str, str]]:
-        """Open the views, and return their names with the hashes of their weights."""
-        if not self.opened:
-            self.opened = {
-                name: spec.open(seed=self._seed, prepared=self.prepared.get(name))
-                for name, spec in self.specs.items()
-            }
-        return [(name, opened.digest) for name, opened in self.opened.items()]
+        """Open the constructors, and return their names with the hashes of their weights."""
+        if not self.constructors:
+            for name, spec in self.specs.items():
+                prepared = self.prepared.get(name)
+                self.constructors[name] = spec.open(seed=self._seed, prepared=prepared)
+        return [(name, constructor.digest) for name, constructor in self.constructors.items()]
 
     def rows_of(self, part: int) -> range:
         """Return the numbers of the rows of one file."""
-        return range(part * self._part_rows, min((part + 1) * self._part_rows, len(self.sentences)))
+        start = part * self._part_rows
+        stop = min(start + self._part_rows, len(self.sentences))
+        return range(start, stop)
 
     def missing(self, header: Mapping[str, Any], *, resume: bool) -> list[int]:
         """Return the numbers of the files to build, and remove leftovers of a killed build.
@@ -194,9 +237,9 @@ class _PartBuilder:
         Raises:
             OpencseError: There are finished files with another header.
         """
-        self._header = json.loads(
-            json.dumps({"format": 1, "tool": f"opencse {__version__}", **header})
-        )
+        full_header = {"format": 1, "tool": f"opencse {__version__}", **header}
+        # As it is read back: JSON turns tuples into lists.
+        self._header = json.loads(json.dumps(full_header))
         make_folder(self._folder)
         for leftover in self._folder.glob(".part-*.tmp"):
             leftover.unlink(missing_ok=True)
@@ -204,16 +247,19 @@ class _PartBuilder:
             if not resume:
                 _refuse_foreign_part(path)
                 path.unlink()
-            elif (written := read_header(path)) != self._header:
+                continue
+            written = read_header(path)
+            if written != self._header:
+                differing = [key for key in self._header if written.get(key) != self._header[key]]
                 raise OpencseError(
                     f"{self._folder} holds views that were built with other settings "
-                    f"({', '.join(key for key in self._header if written.get(key) != self._header[key])} differ)",
+                    f"({', '.join(differing)} differ)",
                     "Build into another folder, or add --overwrite to replace them.",
                 )
         return [i for i, path in enumerate(self.paths) if not path.is_file()]
 
     def __call__(self, part: int) -> int:
-        """Build and write one file, whole or not at all, and return the number of its rows."""
+        """Build and write one file, and return the number of its rows."""
         import pyarrow.parquet as pq
 
         numbers = self.rows_of(part)
@@ -230,22 +276,14 @@ class _PartBuilder:
                 chunk = rows[start : start + spec.unit]
                 views += _views(opened, chunk, spec)
                 if self.built is not None:
-                    self.built[part] += len(chunk) / len(self.opened)
-            for column, its_views in zip(spec.columns(name), zip(*views, strict=True), strict=True):
-                built = [view.text for view in its_views]
-                rows = [
-                    replace(row, views={**row.views, column: text})
-                    for row, text in zip(rows, built, strict=True)
-                ]
-                cells[pa.field(column, pa.string())] = built
-                cells[pa.field(f"{column}.rule", pa.string(), nullable=False)] = [
-                    view.rule for view in its_views
-                ]
-                for score, kind in spec.scores.items():
-                    cells[pa.field(f"{column}.{score}", _TYPES[kind])] = [
-                        view.scores.get(score) for view in its_views
-                    ]
-        schema = pa.schema([*cells], metadata={VIEWS_HEADER: json.dumps(self._header).encode()})
+                    self.built[part] += len(chunk) / len(self.constructors)
+            for k, column in enumerate(spec.columns(name)):
+                column_views = [row_views[k] for row_views in views]
+                cells |= _cells(column, column_views, spec)
+                for i, view in enumerate(column_views):
+                    # Later columns may start from this one.
+                    rows[i] = replace(rows[i], views={**rows[i].views, column: view.text})
+        schema = pa.schema(list(cells), metadata={VIEWS_HEADER: json.dumps(self._header).encode()})
         with replaced(self.paths[part]) as temporary:
             table = pa.table({field.name: values for field, values in cells.items()}, schema=schema)
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
@@ -253,7 +291,7 @@ class _PartBuilder:
 
 
 def _refuse_foreign_part(path: Path) -> None:
-    """Refuse to remove a whole Parquet file that opencse did not write; other tools name parts alike.
+    """Refuse to remove a Parquet file that opencse did not write; other tools name parts alike.
 
     Raises:
         OpencseError: The file is one.
@@ -269,24 +307,48 @@ def _refuse_foreign_part(path: Path) -> None:
         )
 
 
-def _views(opened: OpenedView, rows: Sequence[SourceRow], spec: View) -> list[list[ViewText]]:
-    """Return the views of some rows, one for each column; rows where the column `spec.of` is null get none."""
-    sources = rows
+def _cells(
+    column: str, views: Sequence[BuiltView], spec: ConstructorSpec
+) -> dict[pa.Field, Sequence[Any]]:
+    """Return the values of a built column, of its rules and of its scores, by field."""
+    rule = pa.field(f"{column}.rule", pa.string(), nullable=False)
+    cells: dict[pa.Field, Sequence[Any]] = {
+        pa.field(column, pa.string()): [view.text for view in views],
+        rule: [view.rule for view in views],
+    }
+    for score, kind in spec.scores.items():
+        field = pa.field(f"{column}.{score}", _TYPES[kind])
+        cells[field] = [view.scores.get(score) for view in views]
+    return cells
+
+
+def _views(
+    constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec
+) -> list[list[BuiltView]]:
+    """Return the views of some rows, one for each column.
+
+    Rows whose column `spec.of` is null get none.
+    """
+    sources = list(rows)
     if spec.of != "text":
-        sources = [
-            replace(row, text=text) for row in rows if (text := row.views[spec.of]) is not None
-        ]
-    built = dict(zip((row.id for row in sources), opened(sources), strict=True))
-    missing = ViewText(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
-    views = [built.get(row.id, [missing] * len(spec.columns(""))) for row in rows]
-    return [view if isinstance(view, list) else [view] for view in views]
+        sources = []
+        for row in rows:
+            text = row.views[spec.of]
+            if text is not None:
+                sources.append(replace(row, text=text))
+    built = {}
+    for row, view in zip(sources, constructor(sources), strict=True):
+        built[row.id] = view if isinstance(view, list) else [view]
+    missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
+    none = [missing] * len(spec.columns(""))
+    return [built.get(row.id, none) for row in rows]
 
 
 _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
-def build_order(specs: Mapping[str, View]) -> list[str]:
-    """Return the names of the views in build order: each comes after the columns that it needs.
+def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
+    """Return the names of the specifications in build order, each after the columns it needs.
 
     Raises:
         OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns
@@ -304,9 +366,10 @@ def build_order(specs: Mapping[str, View]) -> list[str]:
     order: list[str] = []
     while len(order) < len(specs):
         built = {column for name in order for column in specs[name].columns(name)}
-        ready = [
-            name for name in specs if name not in order and built.issuperset(specs[name].sources)
-        ]
+        ready = []
+        for name in specs:
+            if name not in order and built.issuperset(specs[name].sources):
+                ready.append(name)
         if not ready:
             name = next(name for name in specs if name not in order)
             lacking = [need for need in specs[name].sources if need not in built]
@@ -336,13 +399,15 @@ def column_makers(specs: Mapping[str, View]) -> dict[str, str]:
     return out
 
 
-def _parameters(spec: View) -> dict[str, Any]:
-    """Return the kind and the options, including those of a nested view."""
-    values = ((field.name, getattr(spec, field.name)) for field in dataclasses.fields(spec))
-    return {
-        "kind": spec.kind,
-        **{k: _parameters(v) if isinstance(v, View) else v for k, v in values},
-    }
+def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
+    """Return the kind and the options, including those of a nested specification."""
+    parameters: dict[str, Any] = {"kind": spec.kind}
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if isinstance(value, ConstructorSpec):
+            value = _parameters(value)
+        parameters[field.name] = value
+    return parameters
 
 
 def read_header(path: str | Path) -> dict[str, Any]:

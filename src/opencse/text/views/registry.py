@@ -65,14 +65,16 @@ _CLASSES = {
 VIEWS: MutableMapping[str, type[View]] = Kinds(_CLASSES)
 """The class of each kind of view, by its name in a recipe."""
 
-_PLACES = {name: module for module, name in (place.split(":") for place in _CLASSES.values())}
-_PLACES["build_views"] = "opencse.text.views.builder"
+_PLACES = {"build_views": "opencse.text.views.builder"}
+for _place in _CLASSES.values():
+    _module, _name = _place.split(":")
+    _PLACES[_name] = _module
 
 __all__ = ["VIEWS", "ViewText", "OpenedView", "View", "SourceRow", *_PLACES]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the class of a kind, or the builder, when it is first used."""
+    """Import the class of a kind, or the builder, on first use."""
     if name not in _PLACES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(importlib.import_module(_PLACES[name]), name)
@@ -80,7 +82,7 @@ def __getattr__(name: str) -> Any:
 
 Score = float | int | str | None
 UNIT = 512
-"""Rows that are built together: batches form within them, so the output is independent of the number of workers."""
+"""Rows that are built together. Batches form within them, whatever the number of workers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +162,9 @@ class View:
     @property
     def sources(self) -> tuple[str, ...]:
         """All columns that must be built first."""
-        return self.needs if self.of == "text" else (self.of, *self.needs)
+        if self.of == "text":
+            return self.needs
+        return (self.of, *self.needs)
 
     @property
     def needs_corpus(self) -> bool:
@@ -172,19 +176,22 @@ class View:
         return (name,)
 
     def check(self) -> None:
-        """Check that the models which it needs are on this machine, without loading them; by default it needs none.
+        """Check that the models it needs are on this machine, without loading them.
 
         Raises:
             OpencseError: One is missing; the message says what to do.
         """
         for name in self.__dataclass_fields__:
-            if isinstance(nested := getattr(self, name), View):
+            nested = getattr(self, name)
+            if isinstance(nested, ConstructorSpec):
                 nested.check()
 
     def prepare(
         self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
     ) -> Any:
-        """Do the work that needs the whole corpus, once, before any row is built; by default there is none.
+        """Do the work that needs the complete corpus, once, before any row is built.
+
+        Most kinds need no such work.
 
         Args:
             sentences: All sentences, by number.
@@ -192,7 +199,7 @@ class View:
             models: Models that are open already, by name.
 
         Returns:
-            What `open` receives in each process: small and picklable.
+            The argument of `open` in each process: small and picklable.
         """
         return None
 
@@ -206,24 +213,31 @@ class View:
         raise NotImplementedError
 
     def preview(self, *texts: str, seed: int = 0) -> list[Any]:
-        """Return the views of some sentences, to try a kind: for each a text or None, or a list of one per column.
+        """Return the views of some sentences, to try a kind.
 
         The sentences are the corpus of kinds that need one.
+
+        Returns:
+            For each sentence a text or None, or a list of one per column.
         """
         prepared = None
         if self.needs_corpus:
-            sentences = open_sentence_store(texts, texts_hash(texts)[0])
+            digest, _ = texts_hash(texts)
+            sentences = open_sentence_store(texts, digest)
             prepared = self.prepare(sentences, Local(processes=1), {})
-        views = self.open(seed=seed, prepared=prepared)(
-            [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
-        )
-        return [
-            [part.text for part in view] if isinstance(view, list) else view.text for view in views
-        ]
+        opened = self.open(seed=seed, prepared=prepared)
+        rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
+        shown: list[Any] = []
+        for view in opened(rows):
+            if isinstance(view, list):
+                shown.append([part.text for part in view])
+            else:
+                shown.append(view.text)
+        return shown
 
 
 def row_seed(seed: int, kind: str, row: SourceRow) -> int:
-    """Return the 64-bit seed of one row; it depends on the row's number, not on the draws of other rows."""
+    """Return the 64-bit seed of one row, which depends on its number, not on other rows' draws."""
     digest = hashlib.blake2b(f"{seed}\0{kind}\0{row.id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
@@ -240,23 +254,35 @@ def bundle_digest(*parts: str | bytes) -> str:
 
 def with_error_rate(
     rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]
-) -> list[ViewText]:
-    """Return views of n rows with their match error rate as the score `mer`, from pairs of text (or None) and rule."""
-    done = [i for i, (text, _) in enumerate(results) if text is not None]
-    rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done])
-    rate = dict(zip(done, rates.tolist(), strict=True))
-    return [
-        ViewText(text=text, rule=rule, scores={"mer": rate.get(i)})
-        for i, (text, rule) in enumerate(results)
-    ]
+) -> list[BuiltView]:
+    """Return views of n rows with their match error rate as the score `mer`.
+
+    Args:
+        rows: The rows.
+        results: For each row a text, or None, and the rule.
+    """
+    done = []
+    references = []
+    hypotheses = []
+    for i, (text, _) in enumerate(results):
+        if text is not None:
+            done.append(i)
+            references.append(rows[i].text)
+            hypotheses.append(text)
+    rates = match_error_rate(references, hypotheses)
+    rate_of = dict(zip(done, rates.tolist(), strict=True))
+    views = []
+    for i, (text, rule) in enumerate(results):
+        views.append(BuiltView(text=text, rule=rule, scores={"mer": rate_of.get(i)}))
+    return views
 
 
 @dataclass(frozen=True)
 class SentenceStore:
-    """All texts of a corpus with the numbers that the builder gives to rows, memory-mapped; pickling sends a path.
+    """All texts of a corpus by the builder's row numbers, memory-mapped; pickled as a path.
 
     Attributes:
-        store: The texts, and a 64-bit key of each that ignores case and white space, to recognise
+        store: The texts, and for each a 64-bit key that ignores case and white space, to recognize
             duplicates.
         texts_hash: Hash of the texts.
     """
@@ -283,9 +309,11 @@ class SentenceStore:
 
 def texts_hash(texts: Iterable[str | bytes]) -> tuple[str, int]:
     """Return a SHA-256 of the texts in order, and their number."""
-    joined, count = hashlib.sha256(), 0
+    joined = hashlib.sha256()
+    count = 0
     for text in texts:
         data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        # The length keeps ("ab", "c") and ("a", "bc") apart.
         joined.update(len(data).to_bytes(8, "little") + data)
         count += 1
     return joined.hexdigest(), count
@@ -305,10 +333,11 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
     if not is_whole(folder):
         with new_store(folder, {"texts": np.uint8, "keys": np.uint64}) as writer:
             for chunk in chunks(texts, 8192):
-                same = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in chunk)
-                keys = b"".join(hashlib.blake2b(key, digest_size=8).digest() for key in same)
-                writer.add(
-                    [text.encode("utf-8", "replace") for text in chunk],
-                    np.frombuffer(keys, dtype="<u8"),
-                )
+                texts_as_bytes = []
+                keys = b""
+                for text in chunk:
+                    texts_as_bytes.append(text.encode("utf-8", "replace"))
+                    folded = " ".join(text.lower().split()).encode("utf-8", "replace")
+                    keys += hashlib.blake2b(folded, digest_size=8).digest()
+                writer.add(texts_as_bytes, np.frombuffer(keys, dtype="<u8"))
     return SentenceStore(Store(folder), texts_hash)
