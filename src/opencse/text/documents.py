@@ -1,4 +1,4 @@
-"""Documents as passages of sentences: Markdown, HTML, PDF, DOCX, plain text, tables, and folders of them."""
+"""Documents as passages of sentences: Markdown, HTML, PDF, DOCX, plain text, tables, folders."""
 
 from __future__ import annotations
 
@@ -43,15 +43,22 @@ LANGUAGES = {
     "sv": "Swedish",
     "tr": "Turkish",
 }
-"""The languages that are recognised, by code."""
+"""The languages that are recognized, by code."""
 
-_SAMPLE = 200  # paragraphs by which the language of a document is recognised
-_JUDGED = 1000  # lines or cells by which is judged whether each is a sentence
-_LONG = 40  # words above which a line of plain text or a cell is a paragraph
-_MARGIN = 40  # characters of a line, above which it may have been wrapped
-_FULL = 0.7  # share of the lines of a wrapped paragraph that the next word would have made too long
-_LONGEST_BLOCK = 1_000_000  # characters of lines without a blank one that may form a paragraph
-_MIN_SHARE = 0.15  # of stop words; a text with fewer is in another language, or is no prose
+# Paragraphs by which the language of a document is recognized.
+_SAMPLE = 200
+# Lines or cells by which opencse judges whether each is one sentence.
+_JUDGED = 1000
+# A longer line of plain text or cell, in words, is a paragraph.
+_LONG = 40
+# Lines that are wrapped have more characters.
+_MARGIN = 40
+# Share of the lines of a wrapped paragraph that the next word would have made too long.
+_FULL = 0.7
+# Characters of lines without a blank one that may form a paragraph.
+_LONGEST_BLOCK = 1_000_000
+# A text with a smaller share of stop words is in another language, or is not prose.
+_MIN_SHARE = 0.15
 _LETTERS = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)?")
 _END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 # Scripts without spaces between words: kana, Han, Thai, Lao, Burmese and Khmer.
@@ -108,9 +115,9 @@ class Documents:
         """Yield the passages of all files, in order.
 
         Running text is split into sentences, and the sentences of a document are joined to passages
-        of up to `words` words. Where nearly every line of plain text is one sentence
-        (`are_sentences`), each line is a passage. So is each cell of a table, or several if it is
-        longer.
+        of up to `words` words. If nearly every line of plain text is one sentence
+        (`are_sentences`), each line is a passage. So is each cell of a table; longer cells are
+        several.
 
         Args:
             column: Column of tables that holds the text; by default the likeliest by its name.
@@ -121,21 +128,32 @@ class Documents:
                 documents.
         """
         if self.path.is_file() and file_extension(self.path) in (*READERS, ".txt"):
-            text_column(("text",), self.path, column)  # an error if it is another
+            # An error if the user named another column.
+            text_column(("text",), self.path, column)
         for source, units, joined in _units(self.path, column):
             rest = iter(units)
             first = list(islice(rest, _JUDGED))
-            if joined or not are_sentences(first):
-                split = split_sentences(chain(first, rest), likely_language(first[:_SAMPLE]))
+            language = likely_language(first[:_SAMPLE])
+            all_units = chain(first, rest)
+            if joined:
+                split = split_sentences(all_units, language)
+                yield from _packed(source, chain.from_iterable(split), words)
+                continue
+            if are_sentences(first):
+                split = _short_or_split(all_units)
             else:
-                split = (
-                    [" ".join(unit.split())]
-                    if count_words(unit) <= _LONG
-                    else next(split_sentences([unit], likely_language([unit])), [])
-                    for unit in chain(first, rest)
-                )
-            for sentences in [chain.from_iterable(split)] if joined else split:
+                split = split_sentences(all_units, language)
+            for sentences in split:
                 yield from _packed(source, sentences, words)
+
+
+def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
+    """Yield each line or cell as one sentence; split only those of more than `_LONG` words."""
+    for unit in units:
+        if count_words(unit) <= _LONG:
+            yield [" ".join(unit.split())]
+        else:
+            yield next(split_sentences([unit], likely_language([unit])), [])
 
 
 def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterator[list[str]]:
@@ -148,60 +166,37 @@ def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterat
     """
     spaced = (_FULL_STOP.sub(r"\1 ", " ".join(text.split())) for text in texts)
     for doc in _splitter(language or "en").pipe(spaced):
-        yield [sentence.text.strip() for sentence in doc.sents if sentence.text.strip()]
+        stripped = [sentence.text.strip() for sentence in doc.sents]
+        yield [sentence for sentence in stripped if sentence]
 
 
 def count_words(text: str) -> int:
-    """Return the number of words; in scripts without spaces between them, two characters count as one."""
+    """Return the number of words; in scripts without spaces, two characters count as one word."""
     return len(text.split()) + len(_SPACELESS.findall(text)) // 2
 
 
 def are_sentences(texts: Sequence[str]) -> bool:
     """Return whether nine of ten texts are one sentence each."""
-    several = sum(
-        len(sentences) > 1 for sentences in split_sentences(texts, likely_language(texts[:_SAMPLE]))
-    )
+    several = 0
+    for sentences in split_sentences(texts, likely_language(texts[:_SAMPLE])):
+        if len(sentences) > 1:
+            several += 1
     return 10 * several <= len(texts)
 
 
 def _one_sentence_per_line(path: Path) -> bool:
-    """Return whether the lines at the start of a file of plain text are sentences, and none was wrapped."""
+    """Return whether the first lines of a plain text file are sentences, none of them wrapped."""
     lines = [text.strip() for _, text in islice(read_lines(path), _JUDGED)]
     texts = [line for line in lines if line]
     return list(_paragraphs(lines)) == texts and are_sentences(texts)
 
 
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
-    """Yield the name of each file, its paragraphs, lines or cells, and whether they form one running text."""
-    lacking = [
-        kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None
-    ]
-    readable = [kind for kind in (*READERS, ".txt", *TABLES, ".parquet") if kind not in lacking]
+    """Yield each file's name, its paragraphs, lines or cells, and whether they are running text."""
+    readable = _readable_formats()
     kind = file_extension(path)
     if path.is_dir() and not _is_table_folder(path):
-        all_files = [file for file in sorted(path.rglob("*")) if file.is_file()]
-        links_out = [file for file in all_files if not _is_inside(path, file)]
-        if links_out:
-            note(f"{path}: {len(links_out):,} links that lead out of the folder are not followed")
-            all_files = [file for file in all_files if file not in links_out]
-        files = [
-            file
-            for file in all_files
-            if not any(part.startswith(".") for part in file.relative_to(path).parts)
-        ]
-        documents = [file for file in files if file_extension(file) in readable]
-        others = Counter(file.suffix.lower() for file in files if file not in documents)
-        left_out = ", ".join(
-            f"{others[kind]:,} {kind} files" for kind in (*PACKAGES, *UNREAD) if kind in others
-        )
-        remedy = f"Known: {', '.join(readable)}; the extra `documents` reads .pdf and .docx."
-        if not documents:
-            raise OpencseError(
-                f"{path}: holds no document{left_out and f', but {left_out}'}", remedy
-            )
-        if left_out:
-            note(f"{path}: {left_out} are not read. {remedy}")
-        for file in documents:
+        for file in _documents_in(path, readable):
             yield from _units(file, column)
     elif kind in READERS:
         if kind not in readable:
@@ -218,6 +213,52 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
         yield path.name, table.texts(text_column(table.columns, path, column)), False
 
 
+def _readable_formats() -> list[str]:
+    """Return the extensions that can be read with the installed packages."""
+    readable = []
+    for kind in (*READERS, ".txt", *TABLES, ".parquet"):
+        package = PACKAGES.get(kind)
+        if package is None or importlib.util.find_spec(package) is not None:
+            readable.append(kind)
+    return readable
+
+
+def _documents_in(folder: Path, readable: Sequence[str]) -> list[Path]:
+    """Return the documents of a folder, and report files that are not read.
+
+    Hidden files are left out, and so are links that lead out of the folder.
+    """
+    documents = []
+    links_out = 0
+    others: Counter[str] = Counter()
+    for file in sorted(folder.rglob("*")):
+        if not file.is_file():
+            continue
+        if not _is_inside(folder, file):
+            links_out += 1
+            continue
+        if any(part.startswith(".") for part in file.relative_to(folder).parts):
+            continue
+        if file_extension(file) in readable:
+            documents.append(file)
+        else:
+            others[file.suffix.lower()] += 1
+    if links_out:
+        note(f"{folder}: {links_out:,} links that lead out of the folder are not followed")
+    counts = []
+    for kind in (*PACKAGES, *UNREAD):
+        if kind in others:
+            counts.append(f"{others[kind]:,} {kind} files")
+    left_out = ", ".join(counts)
+    remedy = f"Known: {', '.join(readable)}; the extra `documents` reads .pdf and .docx."
+    if not documents:
+        but = f", but {left_out}" if left_out else ""
+        raise OpencseError(f"{folder}: holds no document{but}", remedy)
+    if left_out:
+        note(f"{folder}: {left_out} are not read. {remedy}")
+    return documents
+
+
 def _is_inside(folder: Path, file: Path) -> bool:
     try:
         stay_inside(folder, file.relative_to(folder).as_posix())
@@ -232,9 +273,10 @@ def _is_table_folder(folder: Path) -> bool:
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of plain text; lines that were only wrapped at the margin are joined to a paragraph."""
+    """Yield the lines of plain text; lines wrapped at the margin are joined to a paragraph."""
     block: list[str] = []
     size = 0
+    # The empty line at the end closes the last block.
     for line in chain(lines, [""]):
         if line.strip():
             block.append(line.strip())
@@ -249,15 +291,14 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _are_wrapped(lines: Sequence[str]) -> bool:
-    """Return whether most lines end within a sentence, where the next word would have made them too long."""
+    """Return whether most lines break within a sentence, where the next word would not fit."""
+    count = len(lines) - 1
+    width = max(map(len, lines))
+    if count == 0 or width <= _MARGIN:
+        return False
     open_ends = sum(not _END.search(line) for line in lines[:-1])
-    count, width = len(lines) - 1, max(map(len, lines))
-    return (
-        count > 0
-        and 2 * open_ends > count
-        and sum(full_lines(lines, width)) >= _FULL * count
-        and width > _MARGIN
-    )
+    full = sum(full_lines(lines, width))
+    return 2 * open_ends > count and full >= _FULL * count
 
 
 def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[DocumentPassage]:
@@ -268,7 +309,8 @@ def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[Docum
         length = count_words(sentence)
         if held and size + length > words:
             yield DocumentPassage(source, tuple(held))
-            held, size = [], 0
+            held = []
+            size = 0
         held.append(sentence)
         size += length
     if held:
@@ -286,27 +328,30 @@ def _splitter(language: str) -> Any:
 
 
 def likely_language(texts: Iterable[str]) -> str | None:
-    """Return the code of the language whose stop words (spaCy's lists) make up the largest share of the words.
+    """Return the language whose stop words (spaCy's lists) make up the most of the words.
 
     Args:
         texts: Some sentences; a hundred words are enough.
 
     Returns:
-        One of `LANGUAGES`, or None if no language's stop words make up 15 % of the words.
+        A code of `LANGUAGES`, or None if no language's stop words make up 15 % of the words.
     """
     words = [word.lower() for text in texts for word in _LETTERS.findall(text)]
     if not words:
         return None
-    shares = {
-        code: sum(word in _stop_words(code) for word in words) / len(words) for code in LANGUAGES
-    }
-    code, share = max(shares.items(), key=lambda item: item[1])
-    return code if share >= _MIN_SHARE else None
+    shares = {}
+    for code in LANGUAGES:
+        stop_words = _stop_words(code)
+        shares[code] = sum(word in stop_words for word in words) / len(words)
+    likeliest = max(shares, key=lambda code: shares[code])
+    if shares[likeliest] < _MIN_SHARE:
+        return None
+    return likeliest
 
 
 @cache
 def _stop_words(code: str) -> frozenset[str]:
-    # The file alone: the package around it compiles the rules of a tokenizer, for French in four
-    # seconds.
+    # Only this file is loaded, because importing the package around it compiles the rules of a
+    # tokenizer, which takes four seconds for French.
     file = distribution("spacy").locate_file(f"spacy/lang/{code}/stop_words.py")
     return frozenset(runpy.run_path(str(file))["STOP_WORDS"])

@@ -1,4 +1,4 @@
-"""Text in any form that a user may have, opened as a corpus with a column `text` and one sentence per row."""
+"""Text in any form, opened as a corpus with a column `text` and one sentence per row."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from opencse.text.documents import DocumentPassage, Documents, are_sentences, co
 
 _QUERIES = 200
 _VERSION = 6
-_LEAST = 3  # words below which a sentence of a document is a heading
+# Shorter sentences of a document, in words, are headings.
+_LEAST = 3
 
 
 class UserText:
-    """A user's text, to be opened as a corpus with a column `text` that holds one sentence per row.
+    """A user's text, which opens as a corpus with a column `text` and one sentence per row.
 
     Args:
         given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, or a list
@@ -33,26 +34,26 @@ class UserText:
         column: The column that holds the text; by default the likeliest by its name.
 
     Attributes:
-        columns: Columns that the text has: those of a table, or `text`.
+        columns: Columns of the text: those of a table, or `text`.
     """
 
     def __init__(self, given: Any, column: str | None = None) -> None:
         self._name = _name(given)
-        self._documents, self._column = Documents(_text_file(given)), column
-        self._table = (
-            None if self._documents.are_prose else Corpus(self._documents.path, self._name)
-        )
-        self.columns: tuple[str, ...] = (
-            ("text",) if self._table is None else tuple(self._table.columns)
-        )
+        self._documents = Documents(_text_file(given))
+        self._column = column
+        self._table: Corpus | None = None
+        self.columns: tuple[str, ...] = ("text",)
+        if not self._documents.are_prose:
+            self._table = Corpus(self._documents.path, self._name)
+            self.columns = tuple(self._table.columns)
 
     def corpus(self, needed: Collection[str] = frozenset(), *, split: bool = True) -> Corpus:
         """Return the corpus.
 
         A file of this form is opened as it is. Everything else is converted and kept in the cache:
         documents, plain text and tables are split into sentences unless nine of ten lines or cells
-        are one sentence each, another column is renamed to `text`, sentences that repeat are
-        dropped, and texts in memory are written to a file.
+        are one sentence each, another column is renamed to `text`, repeated sentences are dropped,
+        and texts in memory are written to a file.
 
         Args:
             needed: A table with one of these columns is not split.
@@ -70,33 +71,38 @@ class UserText:
         if self._column is None and wanted != "text":
             reason = "the only one" if len(corpus.columns) == 1 else "the likeliest by its name"
             note_once(
-                f"{corpus.name}: the texts are in the column {wanted!r}, {reason} (--column names another)"
+                f"{corpus.name}: the texts are in the column {wanted!r}, {reason} "
+                "(--column names another)"
             )
-        if any(name.endswith(".rule") for name in corpus.columns):  # `build_views` wrote this
+        if any(name.endswith(".rule") for name in corpus.columns):
+            # `build_views` wrote this.
             return corpus
-        present = set(corpus.columns)
-        columns = (
-            set(needed) & present if split else {name for name in present if _is_text(corpus, name)}
-        )
+        if split:
+            columns = set(needed) & set(corpus.columns)
+        else:
+            columns = {name for name in corpus.columns if _is_text(corpus, name)}
         first = list(islice(corpus.texts(wanted), 1000))
-        if first and not any(letter.isalpha() for text in first for letter in text):
+        if first and not any(_has_letter(text) for text in first):
             raise OpencseError(
                 f"{corpus.name}: no cell of the column {wanted!r} has a letter",
-                "Choose with --column.",
+                "Choose another with --column.",
             )
         if split and not columns and not are_sentences(first):
             return _split(self._documents, wanted, self._name)
-        return _distinct(corpus, [wanted, *sorted(columns - {"text", wanted})])
+        others = sorted(columns - {"text", wanted})
+        return _distinct(corpus, [wanted, *others])
 
     def first_texts(self, count: int) -> list[str]:
         """Return the first `count` passages or cells."""
         if self._table is not None:
-            return self._table.first_texts(
-                count, text_column(self.columns, self._table.path, self._column)
-            )
-        return [
-            passage.text for passage in islice(self._documents.passages(column=self._column), count)
-        ]
+            column = text_column(self.columns, self._table.path, self._column)
+            return self._table.first_texts(count, column)
+        passages = self._documents.passages(column=self._column)
+        return [passage.text for passage in islice(passages, count)]
+
+
+def _has_letter(text: str) -> bool:
+    return any(character.isalpha() for character in text)
 
 
 def collect_passages(
@@ -138,28 +144,26 @@ def collect_queries(given: Any) -> list[str]:
     if not queries:
         raise OpencseError(f"{given} has no query", "Give at least one.")
     listed = list(queries)
-    return (
-        listed
-        if len(listed) <= _QUERIES
-        else [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
-    )
+    if len(listed) <= _QUERIES:
+        return listed
+    return [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
 
 
 def _name(given: Any) -> str:
-    """Return the name of a user's text in reports: the file's name, or the type of an object in memory."""
-    return (
-        Path(given).name
-        if isinstance(given, str | Path)
-        else f"texts in memory ({type(given).__name__})"
-    )
+    """Return the name of a text in reports: the file's name, or the type of an object in memory."""
+    if isinstance(given, str | Path):
+        return Path(given).name
+    return f"texts in memory ({type(given).__name__})"
 
 
 def _split(documents: Documents, column: str | None, name: str) -> Corpus:
-    """Write the distinct sentences of documents to the cache, without headings of one or two words."""
+    """Write the distinct sentences of documents to the cache, without one- or two-word headings."""
 
     def sentences() -> Iterator[str]:
         for passage in documents.passages(column=column):
-            yield from (text for text in passage.sentences if count_words(text) >= _LEAST)
+            for text in passage.sentences:
+                if count_words(text) >= _LEAST:
+                    yield text
 
     key = [content_hash(documents.path), column or ""]
     path = _written("sentences", key, lambda: {"text": dict.fromkeys(sentences())}, documents.path)
@@ -168,25 +172,29 @@ def _split(documents: Documents, column: str | None, name: str) -> Corpus:
 
 
 def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
-    """Return a table with its texts in the column `text` and no row that repeats, written to the cache if need be.
+    """Return a table with its texts in the column `text` and without repeated rows.
+
+    It is written to the cache unless it already has this form.
 
     Args:
         corpus: The table.
-        keys: The columns in which rows that repeat are equal, the first of them that of the text.
+        keys: The columns by which rows are compared, the first of them that of the text.
     """
-    others = (
-        corpus.columns if keys[0] in corpus.columns else ()
-    )  # a field within a field gives rows of its own
-    others = tuple(
-        name for name in others if name not in ("text", *keys) and _is_text(corpus, name)
-    )
+    others: list[str] = []
+    # If the text is a field within a field, it gives more rows than the table has.
+    if keys[0] in corpus.columns:
+        for name in corpus.columns:
+            if name not in ("text", *keys) and _is_text(corpus, name):
+                others.append(name)
+    # 64-bit hashes need less memory than the rows.
     hashes = np.fromiter((hash(row) for row in corpus.rows(keys) if row[0] is not None), np.int64)
     count = len(np.unique(hashes))
     if count == len(hashes) and keys[0] == "text":
         return corpus
     if count < len(hashes):
         note(
-            f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another and are left out"
+            f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another "
+            "and are left out"
         )
         if count == 1:
             raise OpencseError(
@@ -198,18 +206,21 @@ def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
         rows: dict[Row, Row] = {}
         for row in corpus.rows((*keys, *others)):
             if row[0] is not None:
+                # The first of equal rows stays.
                 rows.setdefault(row[: len(keys)], row)
         cells = zip(*rows.values(), strict=True)
         return dict(zip(("text", *keys[1:], *others), cells, strict=True))
 
-    return Corpus(
-        _written("distinct", [corpus.content_hash, *keys], columns, corpus.path), corpus.name
-    )
+    path = _written("distinct", [corpus.content_hash, *keys], columns, corpus.path)
+    return Corpus(path, corpus.name)
 
 
 def _is_text(corpus: Corpus, column: str) -> bool:
     try:
-        return all(True for _ in islice(corpus.rows((column,)), 100))
+        # Reading raises an error at the first cell that holds no text.
+        for _ in islice(corpus.rows((column,)), 100):
+            pass
+        return True
     except OpencseError:
         return False
 
@@ -217,18 +228,17 @@ def _is_text(corpus: Corpus, column: str) -> bool:
 def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
     """Write a table to the cache, unless it is there already."""
     out = cache_place("inputs", f"{source.stem[:40]}-{key_hash([_VERSION, how, *key])}.parquet")
-    if not out.is_file():
-        table = {name: list(cells) for name, cells in columns().items()}
-        if not table or not table["text"]:
-            raise OpencseError(
-                f"{source} has no sentence", "Give documents with at least one sentence."
-            )
-        failed = translate_errors(source, "cannot be written as text", "Check its characters.")
-        with failed, replaced(out) as temporary:
-            pq.write_table(
-                pa.table({name: pa.array(cells, pa.string()) for name, cells in table.items()}),
-                temporary,
-            )
+    if out.is_file():
+        return out
+    lists = {name: list(cells) for name, cells in columns().items()}
+    if not lists or not lists["text"]:
+        raise OpencseError(
+            f"{source} has no sentence", "Give documents with at least one sentence."
+        )
+    failed = translate_errors(source, "cannot be written as text", "Check its characters.")
+    with failed, replaced(out) as temporary:
+        table = {name: pa.array(cells, pa.string()) for name, cells in lists.items()}
+        pq.write_table(pa.table(table), temporary)
     return out
 
 
@@ -238,7 +248,7 @@ def _strings(given: Any) -> list[str]:
     Raises:
         OpencseError: The object is no sequence of strings.
     """
-    remedy = "Give a path or strings: of a table, its column of text."
+    remedy = "Give a path or strings; of a table, give its column of text."
     if isinstance(given, Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
         raise OpencseError(f"texts of the type {type(given).__name__} cannot be read", remedy)
     texts = [text for text in given if text is not None]
