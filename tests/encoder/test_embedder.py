@@ -302,7 +302,7 @@ def test_texts_whose_ends_are_not_read_are_said(model, capfd):
         ["doctor " * 20, "doctor " * 30, *("a dog " * i for i in range(3))]
     )
     assert (
-        "2 of 5 texts reach the limit of 8 tokens: what comes after it is not read"
+        "2 of 5 texts reach the limit of 8 tokens: the text after it is not read"
         in capfd.readouterr().err
     )
     assert not cut_note(np.array([8, *[7] * 9]), 8)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 
-_MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
+# Time for all processes to start; one may wait 2.4 times as long.
+_MEETING = timedelta(minutes=5)
 _LAUNCH = "Start several processes with `torchrun --nproc_per_node 2 -m opencse train …`."
 
 
@@ -28,23 +29,27 @@ def choose_device() -> torch.device:
     """Return the device for training, evaluation, mining and probing.
 
     It is the one of `use_device`, or the choice of accelerate: the accelerator of this process, or
-    the CPU. No state of accelerate is made, which would fix the device for the process.
+    the CPU. It creates no state of accelerate, which would fix the device for the process.
     """
     from accelerate import PartialState
     from accelerate.utils import parse_flag_from_env
 
-    if named := os.environ.get("ACCELERATE_TORCH_DEVICE"):
+    named = os.environ.get("ACCELERATE_TORCH_DEVICE")
+    if named:
         return torch.device(named)
     if parse_flag_from_env("ACCELERATE_USE_CPU"):
         return torch.device("cpu")
+    # An object without __init__ has the default device, but is not the shared state.
     device: torch.device = object.__new__(PartialState).default_device
-    if device.type == "cuda" and int(os.environ.get("LOCAL_RANK", -1)) >= 0:
-        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))  # one process for each GPU
+    local_rank = int(os.environ.get("LOCAL_RANK", -1))
+    if device.type == "cuda" and local_rank >= 0:
+        # One process for each GPU.
+        return torch.device("cuda", local_rank)
     return device
 
 
 def use_device(name: str) -> torch.device:
-    """Make a device the choice of `choose_device`: in this process, in its child processes, and in accelerate.
+    """Make `choose_device` return a device in this process, its child processes and accelerate.
 
     Args:
         name: A device of PyTorch: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`; `auto` changes nothing.
@@ -79,9 +84,9 @@ def use_device(name: str) -> torch.device:
 
 
 def join_processes() -> PartialState:
-    """Meet the other processes that a launcher started, and return accelerate's state of them all.
+    """Wait for the other processes that a launcher started, and return accelerate's state.
 
-    accelerate lets processes on a CPU work together only where it is told to use the CPU.
+    accelerate lets processes on a CPU work together only if it is told to use the CPU.
 
     Raises:
         OpencseError: The launcher, accelerate and PyTorch disagree about the number of processes.
@@ -90,13 +95,15 @@ def join_processes() -> PartialState:
 
     launched = launched_processes()
     state = PartialState(cpu=launched > 1 and choose_device().type == "cpu", timeout=_MEETING)
-    if (joined := world_size()) != launched:
+    joined = world_size()
+    if joined != launched:
         raise OpencseError(
             f"the launcher started {launched} processes, but PyTorch sees {joined}", _LAUNCH
         )
     if launched == 1 and "MASTER_PORT" in os.environ and "WORLD_SIZE" not in os.environ:
         raise OpencseError(
-            "MASTER_PORT is set, as for several processes, but one was started (as `accelerate launch --cpu` does)",
+            "MASTER_PORT is set, as for several processes, but one was started "
+            "(as `accelerate launch --cpu` does)",
             f"{_LAUNCH} For one process, `unset MASTER_PORT`.",
         )
     return state
@@ -115,7 +122,8 @@ def world_size() -> int:
     divided = PartialState._shared_state.get("num_processes", world)
     if divided != world:
         raise OpencseError(
-            f"PyTorch sees {world} processes, but accelerate, which divides the batches among them, {divided}",
+            f"PyTorch sees {world} processes, but accelerate, which divides the batches among "
+            f"them, {divided}",
             "On a CPU, set ACCELERATE_USE_CPU=true, or `use_cpu=True` in the arguments of a trainer.",
         )
     return world
@@ -123,25 +131,30 @@ def world_size() -> int:
 
 ChosenPrecision = Literal["fp32", "bf16"]
 _INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "sve_bf16")
-"""Capabilities of processors, by PyTorch's names, with which bf16 takes half of the time of fp32 or less."""
+"""Processor capabilities, by PyTorch's names, with which bf16 at least halves the time of fp32."""
 _LEAST_WIDTH = 128
-"""Width of hidden states below which bf16 is slower even there: conversions take longer than products."""
+"""With narrower hidden states bf16 is slower even there: conversions outweigh the products."""
 
 NO_AUTOCAST = ("deberta",)
-"""Model types whose attention fails under autocast: it masks numbers of one type by the least one of another."""
+"""Model types whose attention fails under autocast: it masks a type with another's least value."""
 
 
 def bfloat16_copy(module: nn.Module) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a transformer module with its float32 parameters in bfloat16, as a function whose outputs are float32.
+    """Return a transformer module with bfloat16 parameters, as a function with float32 outputs.
 
     The original is never touched: casting it in place would drop the gradient accumulators that
     distributed training hooks into. Pooling and later modules need float32.
     """
     low = copy.deepcopy(module).requires_grad_(False).eval()
-    for parameter in low.parameters():  # not buffers, such as rotary frequencies
+    # Buffers, such as rotary frequencies, stay in float32.
+    for parameter in low.parameters():
         if parameter.dtype == torch.float32:
             parameter.data = parameter.data.to(torch.bfloat16)
-    return lambda features: {name: _to_float32(value) for name, value in low(features).items()}
+
+    def run(features: dict[str, Any]) -> dict[str, Any]:
+        return {name: _to_float32(value) for name, value in low(features).items()}
+
+    return run
 
 
 def _to_float32(value: Any) -> Any:
@@ -162,14 +175,14 @@ def autocast(precision: str, device: torch.device) -> torch.autocast:
 
 
 def same_random_state(device: torch.device) -> AbstractContextManager[None]:
-    """Return a context that leaves the generators of the CPU and of a device, and of no other one, as they were."""
+    """Return a context that restores the random generators of the CPU and of one device."""
     if device.type in ("cpu", "meta"):
         return torch.random.fork_rng(devices=[])
     return torch.random.fork_rng(devices=[device], device_type=device.type)
 
 
 def resolve_precision(requested: str, config: Any, device: str | torch.device) -> Any:
-    """Return the requested precision, or for `auto` the faster one of bf16 and fp32 for a model on a device.
+    """Return the requested precision, or for `auto` the faster one of bf16 and fp32 on a device.
 
     Args:
         requested: A precision, or `auto`.
@@ -179,27 +192,34 @@ def resolve_precision(requested: str, config: Any, device: str | torch.device) -
     if requested != "auto":
         return requested
     device = torch.device(device)
-    fast = device.type != "meta"
     if device.type == "cuda":
         fast = torch.cuda.is_bf16_supported(including_emulation=False)
     elif device.type == "cpu":
-        values = config if isinstance(config, Mapping) else config.to_dict()
-        width = next(
-            (values[name] for name in ("hidden_size", "dim") if name in values), _LEAST_WIDTH
-        )
-        able: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-        fast = width >= _LEAST_WIDTH and any(able.get(name) for name in _INSTRUCTIONS)
+        fast = _cpu_is_faster_in_bf16(config)
+    else:
+        fast = device.type != "meta"
     return "bf16" if fast else "fp32"
+
+
+def _cpu_is_faster_in_bf16(config: Any) -> bool:
+    values = config if isinstance(config, Mapping) else config.to_dict()
+    width = values.get("hidden_size", values.get("dim", _LEAST_WIDTH))
+    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    has_instructions = any(capabilities.get(name) for name in _INSTRUCTIONS)
+    return width >= _LEAST_WIDTH and has_instructions
 
 
 def describe(requested: str, config: Any, device: torch.device) -> str:
     """Return a line with device and precision of a model, the first output of many commands."""
-    threads = torch.get_num_threads()
-    details = {"cpu": f" ({threads} thread{'s' if threads > 1 else ''})"}
-    if device.type == "cuda":
-        details["cuda"] = f" ({torch.cuda.get_device_name(device)})"
+    details = ""
+    if device.type == "cpu":
+        threads = torch.get_num_threads()
+        details = f" ({threads} thread{'s' if threads > 1 else ''})"
+    elif device.type == "cuda":
+        details = f" ({torch.cuda.get_device_name(device)})"
+    precision = resolve_precision(requested, config, device)
     reason = " (the faster one here)" if requested == "auto" else ""
-    return f"on {device}{details.get(device.type, '')}, {resolve_precision(requested, config, device)}{reason}"
+    return f"on {device}{details}, {precision}{reason}"
 
 
 def model_config(model: Any) -> Any:

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Fields by which transformers' configurations set dropout in the encoder itself (not in task
-# heads).
+# Fields of transformers' configurations that set dropout in the encoder itself, not in task heads.
 _CONFIG_FIELDS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
@@ -60,25 +59,35 @@ def dropout_rate(model: nn.Module, p: float | None) -> Iterator[None]:
         model: Any module.
         p: Rate in [0, 1]; None leaves the model's own rates.
     """
-    with _rates([] if p is None else [(*slot, p) for slot in _slots(model)]):
+    slots: list[tuple[nn.Module, str, float]] = []
+    if p is not None:
+        slots = [(module, name, p) for module, name in _slots(model)]
+    with _rates(slots):
         yield
 
 
 @contextmanager
 def _rates(slots: list[tuple[nn.Module, str, float]]) -> Iterator[None]:
+    """Set rates by (module, attribute, rate) in a `with` block, and restore the old ones."""
     before = [(module, name, getattr(module, name)) for module, name, _ in slots]
     try:
-        for slot in slots:
-            setattr(*slot)
+        for module, name, rate in slots:
+            setattr(module, name, rate)
         yield
     finally:
-        for slot in before:
-            setattr(*slot)
+        for module, name, rate in before:
+            setattr(module, name, rate)
 
 
 def checkpoint_contexts(model: nn.Module) -> Callable[[], tuple[AbstractContextManager[None], ...]]:
-    """Return the `context_fn` with which PyTorch computes a checkpoint again at the dropout rates of the first time."""
-    return lambda: (nullcontext(), _rates([(*slot, getattr(*slot)) for slot in _slots(model)]))
+    """Return the `context_fn` by which PyTorch recomputes a checkpoint at the same dropout rates."""
+
+    def contexts() -> tuple[AbstractContextManager[None], ...]:
+        # The rates of the first pass, which may have changed when it is computed again.
+        current = [(module, name, getattr(module, name)) for module, name in _slots(model)]
+        return nullcontext(), _rates(current)
+
+    return contexts
 
 
 def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
@@ -95,14 +104,16 @@ def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
         Field names and values for `from_pretrained(..., **overrides)`; empty if the configuration
         knows no dropout.
     """
-    return {
-        name: p for name in _CONFIG_FIELDS if isinstance(getattr(config, name, None), float | int)
-    }
+    overrides = {}
+    for name in _CONFIG_FIELDS:
+        if isinstance(getattr(config, name, None), float | int):
+            overrides[name] = p
+    return overrides
 
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode, without dropout, and restore the mode of every module afterwards."""
+    """Put a model into evaluation mode, without dropout, and restore every module's mode after."""
     with ExitStack() as stack:
         for module in model.modules():
             if module.training:
@@ -113,22 +124,27 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 
 def set_rates(model: nn.Module, p: float) -> None:
     """Set the rate of all dropouts of a module, attention included; its configuration stays."""
-    for slot in _slots(model):
-        setattr(*slot, p)
+    for module, name in _slots(model):
+        setattr(module, name, p)
 
 
+# Probabilities are multiples of 1 / 65,536, because each element takes 16 random bits.
 _LEVELS = 1 << 16
 
 
 class _Dropout(torch.autograd.Function):
+    """Dropout of a CPU tensor with a mask of int16: 0 to drop, -1 (all bits set) to keep."""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
         dropped = min(max(round(p * _LEVELS), 1), _LEVELS - 1)
         seed = int(torch.randint(2**63 - 1, (), device="cpu"))
+        # Each 64-bit word gives four masks of 16 bits.
         words = np.random.SFC64(seed).random_raw((x.numel() + 3) // 4)
         draws = torch.from_numpy(words.view(np.int16))[: x.numel()]
-        # Compared into integers, which stays vectorised, and not into booleans.
-        mask = torch.ge(draws, dropped - _LEVELS // 2, out=draws).neg_().view(x.shape)
+        # Comparing into the integers themselves is vectorized; into booleans it would not be.
+        kept = torch.ge(draws, dropped - _LEVELS // 2, out=draws)
+        mask = kept.neg_().view(x.shape)
         ctx.save_for_backward(mask)
         ctx.scale = _LEVELS / (_LEVELS - dropped)
         return _masked(x, mask).mul_(ctx.scale)
@@ -148,12 +164,12 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def fast_dropout(x: Tensor, p: float) -> Tensor:
-    """Return `x`, each element zeroed with probability p, to within 2^-17, or scaled to keep the mean.
+    """Return `x` with each element zeroed with probability p, to within 2^-17, and the rest scaled.
 
     PyTorch draws a CPU's masks one element at a time, which takes a sixth of a training step in
     bf16; here an element takes 16 random bits. Each call takes one seed from PyTorch's global
-    generator: `torch.manual_seed`, checkpoints and recomputed activations keep their meaning,
-    whatever the number of threads.
+    generator. So `torch.manual_seed`, checkpoints and recomputed activations work as usual, with
+    any number of threads.
     """
     if not 0 < p < 1 or x.device.type != "cpu":
         return F.dropout(x, p)

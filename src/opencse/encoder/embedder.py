@@ -1,4 +1,4 @@
-"""Texts in, float32 matrix out: the fast and exact encoding for evaluation, mining and development scores.
+"""Texts in, float32 matrix out: fast, exact encoding for evaluation, mining and development scores.
 
 `SentenceTransformer.encode` sorts by characters, takes 16 to 32 texts at a time and tokenises in
 between. Here every distinct text is tokenised once, a batch has texts of nearly the same number of
@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 
 Precision = Literal["auto", "fp32", "bf16"]
 
-_CPU_TOKENS = 1024  # enough for matrix products at full speed; more only takes memory
+# Tokens per batch: enough for matrix products at full speed; more only takes memory.
+_CPU_TOKENS = 1024
 _GPU_TOKENS = 32768
-_CHUNK = 1024  # texts per tokenizer call, whose Python lists and offsets take about 10 kB per text
+# Texts per tokenizer call, whose Python lists and offsets take about 10 kB per text.
+_CHUNK = 1024
 
 
 class Embedder:
@@ -101,7 +103,7 @@ class Embedder:
         return min(width, self.model.truncate_dim or width)
 
     def key(self) -> list[Any]:
-        """Return what the vectors depend on beside the texts, as JSON: weights, prompt, precision."""
+        """Return what the vectors depend on, apart from the texts: weights, prompt, precision."""
         return [weights_hash(self.model), self.prompt, self.precision]
 
     def prepare(self, texts: Sequence[str]) -> PreparedTexts:
@@ -122,11 +124,9 @@ class Embedder:
                 )
             rows[row] = index.setdefault(text, len(index))
         distinct = list(index)
-        table = (
-            self._tokenize(distinct)
-            if distinct and _is_plain_text_transformer(self.model)
-            else None
-        )
+        table = None
+        if distinct and _is_plain_text_transformer(self.model):
+            table = self._tokenize(distinct)
         return PreparedTexts(rows=rows, texts=distinct, tokens=table)
 
     def encode(self, texts: Sequence[str] | PreparedTexts) -> np.ndarray:
@@ -154,8 +154,10 @@ class Embedder:
                 "the model returns vectors that are not finite",
                 "Its weights are damaged: train it again.",
             )
-        repeats = len(prepared.rows) != len(prepared.texts)
-        return matrix[prepared.rows] if repeats else matrix  # without repeats, rows is 0, 1, 2, …
+        if len(prepared.rows) == len(prepared.texts):
+            # Without repeated texts, the rows are 0, 1, 2, …
+            return matrix
+        return matrix[prepared.rows]
 
     __call__ = encode
 
@@ -172,38 +174,41 @@ class Embedder:
             for start in range(0, len(texts), _CHUNK):
                 chunk = [(self.prompt or "") + text for text in texts[start : start + _CHUNK]]
                 encoded = tokenizer(chunk, truncation="longest_first")
-                counts += map(len, encoded["input_ids"])
+                counts += [len(ids) for ids in encoded["input_ids"]]
                 for name, lists in encoded.items():
-                    parts.setdefault(name, []).append(
-                        np.fromiter(chain.from_iterable(lists), np.int32)
-                    )
+                    flat = np.fromiter(chain.from_iterable(lists), np.int32)
+                    parts.setdefault(name, []).append(flat)
                 phase.update(len(chunk))
         lengths = np.array(counts)
         if tokenizer.pad_token_id is None and len(set(counts)) > 1:
             raise OpencseError(
                 "the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it."
             )
-        if self.progress and (remark := cut_note(lengths, self.model.max_seq_length)):
+        remark = cut_note(lengths, self.model.max_seq_length)
+        if self.progress and remark:
             note(remark)
         padding = dict.fromkeys(parts, 0) | {
             "input_ids": tokenizer.pad_token_id or 0,
             "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
         }
         columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-        return TokenTable(
-            lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left"
-        )
+        left = tokenizer.padding_side == "left"
+        return TokenTable(lengths=lengths, columns=columns, padding=padding, left=left)
 
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
+        """Run the model over a table of tokens, and return the vectors in its order."""
         device = self.model.device
         workers = torch.get_num_threads() if device.type == "cpu" else 1
-        budget = self.token_budget or (_CPU_TOKENS if device.type == "cpu" else _GPU_TOKENS)
-        batches = plan_batches(tokens.lengths, budget, workers=1 if self.token_budget else workers)
+        if self.token_budget:
+            # The batches must not depend on the number of cores.
+            batches = plan_batches(tokens.lengths, self.token_budget, workers=1)
+        else:
+            budget = _CPU_TOKENS if device.type == "cpu" else _GPU_TOKENS
+            batches = plan_batches(tokens.lengths, budget, workers=workers)
         constants: dict[str, Any] = {"modality": "text"}
         if self.prompt:
-            constants["prompt_length"] = self.model.preprocess(["a"], prompt=self.prompt).get(
-                "prompt_length"
-            )
+            probe = self.model.preprocess(["a"], prompt=self.prompt)
+            constants["prompt_length"] = probe.get("prompt_length")
         # Module by module like the model's forward, which training frameworks wrap in autocast.
         modules: list[Callable[[dict[str, Any]], dict[str, Any]]] = list(self.model)
         if self.precision == "bf16":
@@ -212,31 +217,35 @@ class Embedder:
         def run(batch: np.ndarray) -> tuple[np.ndarray, Tensor]:
             # Inference mode and autocast are per thread, so each worker enters them itself.
             with torch.inference_mode(), torch.autocast(device.type, enabled=False):
-                features = {
-                    name: tensor.to(device) for name, tensor in tokens.batch(batch).items()
-                } | constants
+                features: dict[str, Any] = {}
+                for name, tensor in tokens.batch(batch).items():
+                    features[name] = tensor.to(device)
+                features |= constants
                 for module in modules:
                     features = module(features)
-                return batch, features["sentence_embedding"][:, : self.model.truncate_dim].float()
+                vectors = features["sentence_embedding"][:, : self.model.truncate_dim]
+                return batch, vectors.float()
 
         out: np.ndarray | None = None
         total = int(tokens.lengths.sum())
-        with Phase(
-            self.progress or "", total=total, unit="tokens", show=bool(self.progress)
-        ) as phase:
+        show = bool(self.progress)
+        with Phase(self.progress or "", total=total, unit="tokens", show=show) as phase:
             for batch, vectors in _run_all(run, batches, workers):
                 if out is None:
                     out = np.empty((len(tokens.lengths), vectors.shape[1]), dtype=np.float32)
                 out[batch] = vectors.cpu().numpy()
                 phase.update(int(tokens.lengths[batch].sum()))
-        assert out is not None  # there is at least one text, hence a batch
+        # There is at least one text, and so at least one batch.
+        assert out is not None
         return out
 
 
 def cached_vectors(
     embedder: Embedder, texts: Iterable[str | None], hashed: tuple[str, int], title: str = ""
 ) -> np.ndarray:
-    """Return the vectors of texts, float32 (n, d), memory-mapped, from the cache if possible; that of None is zero.
+    """Return the vectors of texts, float32 (n, d), memory-mapped, from the cache if possible.
+
+    The vector of None is zero.
 
     Args:
         embedder: The encoder.
@@ -244,9 +253,10 @@ def cached_vectors(
         hashed: Their hash and number, from `opencse.text.views.registry.texts_hash`.
         title: Label of the progress; empty for none.
     """
-    folder = store_folder("vectors", [*embedder.key(), hashed[0]])
+    digest, count = hashed
+    folder = store_folder("vectors", [*embedder.key(), digest])
     if not is_whole(folder):
-        phase = Phase(title, total=hashed[1], unit="sentences", show=bool(title))
+        phase = Phase(title, total=count, unit="sentences", show=bool(title))
         with new_store(folder, {"vectors": np.float32}) as writer, phase:
             rows = iter(texts)
             while chunk := list(islice(rows, 8 * _CHUNK)):
@@ -268,18 +278,22 @@ def _run_all(
     product wait for each other at its end, which takes longer than the product on a busy machine.
     """
     workers = min(workers, len(batches))
-    if workers > 1:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            with ThreadPoolExecutor(
-                workers, initializer=torch.set_num_threads, initargs=(1,)
-            ) as pool:
-                yield from pool.map(run, batches)
-        finally:
-            torch.set_num_threads(threads)
-    else:  # a GPU gets the next batch before the last one is fetched
-        yield from (done for done, _ in pairwise(chain(map(run, batches), [None])) if done)
+    if workers <= 1:
+        # A GPU gets the next batch before the last one is fetched.
+        results = chain(map(run, batches), [None])
+        for done, _ in pairwise(results):
+            if done is not None:
+                yield done
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        # Every thread has its own setting.
+        one_thread: dict[str, Any] = {"initializer": torch.set_num_threads, "initargs": (1,)}
+        with ThreadPoolExecutor(workers, **one_thread) as pool:
+            yield from pool.map(run, batches)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _is_plain_text_transformer(model: SentenceTransformer) -> bool:
@@ -321,7 +335,7 @@ class PreparedTexts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenTable:
-    """Token ids and other inputs, such as segment ids, of m texts: 4 bytes per token and input, no padding.
+    """Token ids and other inputs of m texts: 4 bytes per token and input, no padding.
 
     Args:
         lengths: Number of tokens of each text, (m,).
@@ -341,26 +355,27 @@ class TokenTable:
         return np.cumsum(self.lengths) - self.lengths
 
     def batch(self, rows: np.ndarray) -> dict[str, Tensor]:
-        """Return the model inputs of some texts: int64 tensors (len(rows), longest), padded like the tokenizer."""
+        """Return the model inputs of some texts, int64 (len(rows), longest), padded."""
         lengths = self.lengths[rows]
         width = int(lengths.max())
         position = np.arange(width)
-        offset = (width - lengths if self.left else np.zeros_like(lengths))[:, None]
+        # Index of each text's first cell.
+        offset = np.zeros_like(lengths)
+        if self.left:
+            offset = width - lengths
+        offset = offset[:, None]
         real = (position >= offset) & (position < offset + lengths[:, None])
         # Index of each cell's token in the flat columns; any valid index at padding.
         source = np.where(real, self.starts[rows][:, None] + position - offset, 0)
-        cells = {
-            name: np.where(real, column[source], self.padding[name])
-            for name, column in self.columns.items()
-        }
-        return {
-            name: torch.from_numpy(value.astype(np.int64, copy=False))
-            for name, value in cells.items()
-        }
+        inputs = {}
+        for name, column in self.columns.items():
+            cells = np.where(real, column[source], self.padding[name])
+            inputs[name] = torch.from_numpy(cells.astype(np.int64, copy=False))
+        return inputs
 
 
 def cut_note(lengths: np.ndarray, limit: int | None) -> str:
-    """Return a remark if more than a tenth of some texts reach the limit of tokens; else an empty string.
+    """Return a remark if more than a tenth of the texts reach the maximum length, otherwise "".
 
     Args:
         lengths: Number of tokens of each text that are read, (m,).
@@ -369,7 +384,10 @@ def cut_note(lengths: np.ndarray, limit: int | None) -> str:
     cut = 0 if limit is None else int((lengths >= limit).sum())
     if 10 * cut <= len(lengths):
         return ""
-    return f"{cut:,} of {len(lengths):,} texts reach the limit of {limit} tokens: what comes after it is not read"
+    return (
+        f"{cut:,} of {len(lengths):,} texts reach the limit of {limit} tokens: "
+        "the text after it is not read"
+    )
 
 
 def plan_batches(lengths: np.ndarray, budget: int, *, workers: int = 1) -> list[np.ndarray]:
@@ -397,9 +415,8 @@ def plan_batches(lengths: np.ndarray, budget: int, *, workers: int = 1) -> list[
     while start < len(order):
         longest = max(1, int(lengths[order[start]]))
         end = min(len(order), start + max(1, budget // longest), start + _MAX_ROWS)
-        change = (
-            start + np.flatnonzero(np.diff(lengths[order[start:end]])) + 1
-        )  # first text of each shorter length
+        # The first text of each shorter length.
+        change = start + np.flatnonzero(np.diff(lengths[order[start:end]])) + 1
         settled = change[(change - start) * longest >= budget // 4]
         if len(settled):
             end = int(settled[0])

@@ -1,4 +1,4 @@
-"""Sentences of one batch laid end to end, so that no computation is spent on padding.
+"""Sentences of one batch laid end to end, so that no time is spent on padding.
 
 A batch padded to its longest sentence wastes a fifth (length cap 32, encyclopaedic text) to more
 than half (no cap) of an encoder's work. Every layer but attention treats tokens one by one, so the
@@ -29,10 +29,15 @@ ATTENTION = "opencse_packed"
 
 
 _MULTIPLE = 32
-"""A packed row is filled up to a multiple of this. Matrix kernels are generated for each new shape, which takes as long
-as a tenth of a small product: a few round shapes come again and again, where exact ones are always new."""
-_LENGTH_STEP, _FEWEST = 16, 8
-"""Sentences of one group of attention have lengths within one step, unless there are fewer than eight of them."""
+"""A packed row is filled up to a multiple of this.
+
+Matrix kernels are generated for each new shape, which takes as long as a tenth of a small product.
+Round shapes come again and again, exact ones are always new.
+"""
+_LENGTH_STEP = 16
+"""Sentences of one group of attention have lengths within one step of this many tokens ..."""
+_FEWEST = 8
+"""... unless the group would have fewer sentences than this."""
 
 
 class SentenceGroup(NamedTuple):
@@ -72,30 +77,31 @@ class Packing:
     def of(cls, attention_mask: Tensor) -> Packing:
         """Lay out a batch, given its attention mask (B, L) of 1 for real tokens and 0 for padding.
 
-        The mask should be on the CPU: the layout of one on a GPU would be waited for.
+        The mask should be on the CPU; the process would wait for one on a GPU.
         """
         mask = attention_mask.bool()
         lengths = mask.sum(1)
         starts = lengths.cumsum(0) - lengths
-        groups: tuple[SentenceGroup, ...] = ()
+        groups = []
         for rows in _similar(lengths):
             offsets = torch.arange(int(lengths[rows].max()), device=lengths.device)
             real = offsets < lengths[rows, None]
-            groups += (
-                SentenceGroup(
-                    real, (starts[rows, None] + offsets) * real, real.flatten().nonzero()[:, 0]
-                ),
-            )
-        cells = torch.cat([group.cells.flatten()[group.real] for group in groups])
-        return cls(mask, mask.flatten().nonzero()[:, 0], groups, cells.argsort())
+            cells = (starts[rows, None] + offsets) * real
+            groups.append(SentenceGroup(real, cells, _true_places(real)))
+        all_cells = torch.cat([group.cells.flatten()[group.real] for group in groups])
+        return cls(mask, _true_places(mask), tuple(groups), all_cells.argsort())
 
     def to(self, device: torch.device) -> Packing:
         """Return the same layout for a batch on a device."""
-        groups = tuple(
-            SentenceGroup(*(move(tensor, device) for tensor in group)) for group in self.groups
-        )
+        groups = []
+        for group in self.groups:
+            moved = [move(tensor, device) for tensor in group]
+            groups.append(SentenceGroup(*moved))
         return Packing(
-            move(self.mask, device), move(self.tokens, device), groups, move(self.places, device)
+            mask=move(self.mask, device),
+            tokens=move(self.tokens, device),
+            groups=tuple(groups),
+            places=move(self.places, device),
         )
 
     @property
@@ -116,25 +122,18 @@ class Packing:
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None
     ) -> Tensor:
-        """Return attention within each sentence, (1, T, H, d), given a packed row's projections, (1, H, T, d)."""
-        row = [x[0].transpose(0, 1) for x in (query, key, value)]
+        """Return attention within each sentence, (1, T, H, d), from projections (1, H, T, d)."""
+        rows = [projection[0].transpose(0, 1) for projection in (query, key, value)]
         outputs = []
         for group in self.groups:
-            padded = (
-                x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape)
-                for x in row
-            )
-            q, k, v = (x.transpose(1, 2) for x in padded)
+            padded = []
+            for row in rows:
+                tokens = row.index_select(0, group.cells.flatten())
+                padded.append(tokens.unflatten(0, group.cells.shape).transpose(1, 2))
+            q, k, v = padded
             mask = group.mask[:, None, None, :]
             if dropout and q.device.type == "cpu":
-                # PyTorch's attention would draw slow masks, on its slowest path.
-                scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(
-                    2, 3
-                )
-                weights = (
-                    scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).to(v.dtype)
-                )
-                mixed = fast_dropout(weights, dropout) @ v
+                mixed = _attention_with_dropout(q, k, v, mask, dropout, scaling)
             else:
                 mixed = F.scaled_dot_product_attention(
                     q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling
@@ -143,9 +142,30 @@ class Packing:
         return _filled(torch.cat(outputs).index_select(0, self.places))
 
 
+def _attention_with_dropout(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dropout: float, scaling: float | None
+) -> Tensor:
+    """Return attention with fast dropout masks.
+
+    With dropout on a CPU, PyTorch's own attention takes its slowest path and draws slow masks.
+    """
+    if scaling is None:
+        scaling = q.shape[-1] ** -0.5
+    scores = (q * scaling) @ k.transpose(2, 3)
+    scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(-1).to(v.dtype)
+    return fast_dropout(weights, dropout) @ v
+
+
+def _true_places(mask: Tensor) -> Tensor:
+    """Return the indices of the true cells of a flattened mask."""
+    return mask.flatten().nonzero()[:, 0]
+
+
 def _filled(real: Tensor) -> Tensor:
     """Return the values of all real tokens (tokens, ...) as a packed row (1, T, ...)."""
-    return torch.cat([real, real.new_zeros(-len(real) % _MULTIPLE, *real.shape[1:])]).unsqueeze(0)
+    zeros = real.new_zeros(-len(real) % _MULTIPLE, *real.shape[1:])
+    return torch.cat([real, zeros]).unsqueeze(0)
 
 
 def _similar(lengths: Tensor) -> list[Tensor]:
@@ -157,15 +177,18 @@ def _similar(lengths: Tensor) -> list[Tensor]:
     """
     ascending, rows = lengths.sort(stable=True)
     empty = int((ascending == 0).sum())
-    ascending, rows = ascending[empty:], rows[empty:]
-    cuts, begin = [], 0
-    for end in (
-        ((ascending + _LENGTH_STEP - 1) // _LENGTH_STEP).diff().nonzero()[:, 0] + 1
-    ).tolist():
+    ascending = ascending[empty:]
+    rows = rows[empty:]
+    steps = (ascending + _LENGTH_STEP - 1) // _LENGTH_STEP
+    changes = steps.diff().nonzero()[:, 0] + 1
+    sizes = []
+    begin = 0
+    for end in changes.tolist():
         if end - begin >= _FEWEST:
-            cuts.append(end - begin)
+            sizes.append(end - begin)
             begin = end
-    return list(rows.split([*cuts, len(rows) - begin]))
+    sizes.append(len(rows) - begin)
+    return list(rows.split(sizes))
 
 
 def packed_attention(
@@ -177,25 +200,24 @@ def packed_attention(
     packing: Packing | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Attention function in the form of transformers' `AttentionInterface`: its own, but for packed batches.
+    """Compute attention as transformers' `AttentionInterface` asks for, also of packed batches.
 
     Returns:
         (B, L, H, d), or (1, T, H, d) for a row of T cells with its layout `packing`; and None in
         place of attention weights.
     """
     if packing is not None:
-        return packing.attend(
-            query, key, value, kwargs.get("dropout", 0.0), kwargs.get("scaling")
-        ), None
+        dropout = kwargs.get("dropout", 0.0)
+        return packing.attend(query, key, value, dropout, kwargs.get("scaling")), None
     out: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, *args, **kwargs)
     return out
 
 
 def attention_mask(*, attention_mask: Tensor | None = None, **kwargs: Any) -> Tensor | None:
-    """Mask function in the form that transformers' `AttentionMaskInterface` asks for.
+    """Make masks as transformers' `AttentionMaskInterface` asks for.
 
     transformers leaves the mask out if it is all ones, which it must read from the device. That
-    pays where all texts of a batch have one length, as in inference (`opencse.encoder.embedder`),
+    pays off if all texts of a batch have one length, as in inference (`opencse.encoder.embedder`),
     but not in a training step.
     """
     if (
@@ -217,8 +239,8 @@ def use_packed_attention(model: nn.Module) -> bool:
 
     Returns:
         False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet,
-        DeBERTa), and where something else than PyTorch's attention was chosen (`eager`,
-        `flash_attention_2`).
+        False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet,
+        DeBERTa), and if another attention than PyTorch's was chosen (`eager`,
     """
     config: Any = model.config
     if config._attn_implementation == "sdpa" and getattr(
@@ -229,7 +251,7 @@ def use_packed_attention(model: nn.Module) -> bool:
 
 
 def first_position(model: nn.Module) -> int:
-    """Return the first position id: RoBERTa and its relatives count from `padding_idx + 1`, all others from 0."""
+    """Return the first position id: `padding_idx + 1` for RoBERTa and its relatives, otherwise 0."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
@@ -238,38 +260,45 @@ def first_position(model: nn.Module) -> int:
 def _packed_forward(
     model: nn.Module, *args: Any, packing: Packing | None = None, **kwargs: Any
 ) -> Any:
-    """Run the model's own `forward` on a packed batch if it is a plain one in training mode, else as it is called."""
+    """Run a model's own `forward`, on a packed batch if it is called plainly in training mode."""
     forward = type(model).forward
-    if len(args) == 1 and "input_ids" not in kwargs:  # as a model with a head calls its encoder
-        kwargs, args = {"input_ids": args[0]} | kwargs, ()
-    ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
-    plain = (
-        not args and kwargs.get("position_ids") is None and kwargs.get("return_dict") is not False
-    )
-    if model.training and plain and isinstance(ids, Tensor) and isinstance(mask, Tensor):
-        if (
-            packing is None
-            and ids.device.type == "cpu"
-            and ids.shape == mask.shape
-            and not mask.all()
-        ):
-            packing = Packing.of(mask)
-        if packing is not None:
-            del kwargs["attention_mask"]
-            for name in ("input_ids", "token_type_ids"):
-                if isinstance(kwargs.get(name), Tensor):
-                    kwargs[name] = packing.pack(kwargs[name])
-            positions = packing.positions + first_position(model)
-            output = forward(model, **kwargs, position_ids=positions, packing=packing)
-            output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
-            if output.get("hidden_states") is not None:
-                output["hidden_states"] = tuple(
-                    packing.unpack(layer) for layer in output.hidden_states
-                )
-            if output.get("pooler_output") is not None:
-                output["pooler_output"] = model.pooler(output.last_hidden_state)  # type: ignore[operator]
-            return output
-    return forward(model, *args, **kwargs)
+    if len(args) == 1 and "input_ids" not in kwargs:
+        # A model with a head passes its encoder the ids by position.
+        kwargs = {"input_ids": args[0]} | kwargs
+        args = ()
+    if not model.training or args or not _is_plain_call(kwargs):
+        return forward(model, *args, **kwargs)
+    ids = kwargs["input_ids"]
+    mask = kwargs["attention_mask"]
+    same_shape = ids.device.type == "cpu" and ids.shape == mask.shape
+    if packing is None and same_shape and not mask.all():
+        packing = Packing.of(mask)
+    if packing is None:
+        return forward(model, *args, **kwargs)
+
+    del kwargs["attention_mask"]
+    for name in ("input_ids", "token_type_ids"):
+        if isinstance(kwargs.get(name), Tensor):
+            kwargs[name] = packing.pack(kwargs[name])
+    positions = packing.positions + first_position(model)
+    output = forward(model, **kwargs, position_ids=positions, packing=packing)
+    output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
+    if output.get("hidden_states") is not None:
+        layers = [packing.unpack(layer) for layer in output.hidden_states]
+        output["hidden_states"] = tuple(layers)
+    if output.get("pooler_output") is not None:
+        # The model pooled the packed row, whose first token is that of the first sentence only.
+        output["pooler_output"] = model.pooler(output.last_hidden_state)  # type: ignore[operator]
+    return output
+
+
+def _is_plain_call(kwargs: dict[str, Any]) -> bool:
+    """Return whether a call gives ids and a mask, and no positions or tuple output."""
+    if kwargs.get("position_ids") is not None or kwargs.get("return_dict") is False:
+        return False
+    ids = kwargs.get("input_ids")
+    mask = kwargs.get("attention_mask")
+    return isinstance(ids, Tensor) and isinstance(mask, Tensor)
 
 
 def prepare_for_training(encoder: nn.Module) -> bool:
@@ -294,12 +323,13 @@ def prepare_for_training(encoder: nn.Module) -> bool:
 
 
 def use_packing(model: nn.Module) -> bool:
-    """Make a transformers encoder compute real tokens only when it trains, in place; callers see no difference.
+    """Make a transformers encoder compute real tokens only when it trains, in place.
 
-    They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and
-    get padded hidden states back, zero at padding. On an accelerator, a batch is packed only if its
-    layout is passed as `packing`, so that its mask need not be read there. The model's `forward`
-    itself is replaced: sentence-transformers calls that, past all hooks.
+    Callers see no difference: they pass a padded batch by keyword,
+    `model(input_ids=..., attention_mask=...)`, and get padded hidden states back, zero at padding.
+    On an accelerator, a batch is packed only if its layout is passed as `packing`, so that its mask
+    need not be read there. The model's `forward` itself is replaced, because sentence-transformers
+    calls it directly, past all hooks.
 
     Returns:
         False, and nothing changed, for models whose attention does not receive the layout (MPNet,
@@ -317,9 +347,8 @@ def use_packing(model: nn.Module) -> bool:
         and _same_if_packed(model)
     )
     if possible:
-        model.forward = MethodType(
-            _packed_forward, model
-        )  # a copy of the model gets one of its own
+        # Bound to this model, so that a copy of the model gets its own.
+        model.forward = MethodType(_packed_forward, model)
     return possible
 
 
@@ -329,20 +358,15 @@ def _same_if_packed(model: nn.Module) -> bool:
     config: Any = model.config
     words = [i for i in range(7) if i != config.pad_token_id][:6]
     device = next(model.parameters()).device
-    ids, mask = (
-        torch.tensor(words, device=device).view(2, 3),
-        torch.tensor([[1, 1, 1], [1, 1, 0]], device=device),
-    )
+    ids = torch.tensor(words, device=device).view(2, 3)
+    mask = torch.tensor([[1, 1, 1], [1, 1, 0]], device=device)
     packing = Packing.of(mask)
     positions = packing.positions + first_position(model)
     try:
         with evaluation_mode(model):
             padded = model(input_ids=ids, attention_mask=mask).last_hidden_state
-            row = model(
-                input_ids=packing.pack(ids), position_ids=positions, packing=packing
-            ).last_hidden_state
-    except TypeError:  # a forward that passes no further arguments on
+            packed = model(input_ids=packing.pack(ids), position_ids=positions, packing=packing)
+    except TypeError:  # its forward does not pass further arguments on
         return False
-    return torch.allclose(
-        packing.unpack(row)[packing.mask], padded[packing.mask], rtol=1e-3, atol=1e-4
-    )
+    unpacked = packing.unpack(packed.last_hidden_state)
+    return torch.allclose(unpacked[packing.mask], padded[packing.mask], rtol=1e-3, atol=1e-4)

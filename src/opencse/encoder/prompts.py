@@ -44,7 +44,7 @@ class Frame:
 
 
 def special_frame(tokenizer: Any) -> Frame:
-    """Return the special tokens that a tokenizer puts around a single text, such as `[CLS]` and `[SEP]`."""
+    """Return the special tokens around a single text, such as `[CLS]` and `[SEP]`."""
     probe = "a"
     bare = tokenizer(probe, add_special_tokens=False)["input_ids"]
     full = tokenizer(probe)["input_ids"]
@@ -83,9 +83,8 @@ def template_frame(tokenizer: Any, prompt: str) -> Frame:
         )
     special = special_frame(tokenizer)
     before = tokenizer(prefix, add_special_tokens=False)["input_ids"]
-    after = tokenizer(suffix.replace(MASK, tokenizer.mask_token), add_special_tokens=False)[
-        "input_ids"
-    ]
+    suffix = suffix.replace(MASK, tokenizer.mask_token)
+    after = tokenizer(suffix, add_special_tokens=False)["input_ids"]
     if after.count(tokenizer.mask_token_id) != 1:
         raise OpencseError(
             f"prompt '{prompt}': this tokenizer does not turn {{mask}} into one mask token"
@@ -112,10 +111,13 @@ def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
     frame = template_frame(tokenizer, prompt)
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     spec["added_tokens"] = [t for t in spec["added_tokens"] if t["content"] != tokenizer.mask_token]
-    spec["padding"] = spec["truncation"] = None
+    spec["padding"] = None
+    spec["truncation"] = None
     if final_mark:
         marked = {"type": "Replace", "pattern": {"Regex": _UNMARKED_END}, "content": final_mark}
-        steps = [marked] if spec["normalizer"] is None else [marked, spec["normalizer"]]
+        steps = [marked]
+        if spec["normalizer"] is not None:
+            steps.append(spec["normalizer"])
         spec["normalizer"] = {"type": "Sequence", "normalizers": steps}
 
     def piece(name: str, ids: tuple[int, ...]) -> dict[str, Any]:
@@ -130,20 +132,24 @@ def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
         "pair": sequence,
         "special_tokens": sides,
     }
-    names = ("pad_token", "unk_token", "cls_token", "sep_token", "bos_token", "eos_token")
+    special_tokens = {}
+    for name in ("pad_token", "unk_token", "cls_token", "sep_token", "bos_token", "eos_token"):
+        token = getattr(tokenizer, name)
+        if token is not None:
+            special_tokens[name] = token
     return PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(json.dumps(spec)),
         model_max_length=tokenizer.model_max_length,
         padding_side="right",
         model_input_names=tokenizer.model_input_names,
-        **{name: token for name in names if (token := getattr(tokenizer, name)) is not None},
+        **special_tokens,
     )
 
 
 class TemplateDenoising(nn.Module):
-    """Template denoising (PromptBERT, Jiang et al., EMNLP 2022, §3.3): subtraction of the prompt's own vector.
+    """Template denoising: subtraction of the prompt's own vector (PromptBERT, Jiang et al., §3.3).
 
-    The template is encoded alone, with its second part at its positions behind a sentence of ℓ
+    The template is encoded alone, with its second part at its positions after a sentence of ℓ
     tokens. The vector of the mask is then the contribution δ(ℓ) of the template, and the sentence
     vector becomes h − δ(ℓ): as the last module of a `SentenceTransformer`, or with `delta`.
 
@@ -172,7 +178,8 @@ class TemplateDenoising(nn.Module):
                 f"template denoising needs position embeddings, which {type(transformer).__name__} lacks",
                 "Switch it off with --set encoder.denoising=none.",
             )
-        self._transformer = (transformer,)  # in a tuple, so that PyTorch does not register it
+        # In a tuple, so that PyTorch does not register it as a part of this module.
+        self._transformer = (transformer,)
         if frame.mask is None:
             raise ValueError("the frame has no mask")
         self.frame = frame
@@ -181,29 +188,30 @@ class TemplateDenoising(nn.Module):
         self._start = first_position(transformer) if positions == "model" else 0
 
     def delta(self, lengths: Tensor) -> Tensor:
-        """Return δ(ℓ), (n, width), for the numbers of tokens of n sentences, in one pass over the distinct lengths.
+        """Return δ(ℓ), (n, width), for the numbers of tokens ℓ of n sentences, in one pass.
 
         In training mode dropout applies, with one mask for all sentences of one length, and
         gradients flow. The lengths should be on the CPU: if they are not, the process waits for
         their device.
         """
         distinct, inverse = lengths.cpu().unique(return_inverse=True)
-        before, after = len(self.frame.before), len(self.frame.after)
-        template = torch.tensor([*self.frame.before, *self.frame.after], device="cpu").expand(
-            len(distinct), -1
-        )
+        before = len(self.frame.before)
+        after = len(self.frame.after)
+        template = torch.tensor([*self.frame.before, *self.frame.after], device="cpu")
+        template = template.expand(len(distinct), -1)
         positions = torch.arange(before + after, device="cpu").expand(len(distinct), -1).clone()
+        # The second part stands after a sentence of ℓ tokens.
         positions[:, before:] += distinct[:, None]
+
         model: Any = self._transformer[0]
         device = next(model.parameters()).device
-        ids, position_ids, inverse = (
-            move(x, device) for x in (template, positions + self._start, inverse)
-        )
+        ids = move(template, device)
+        position_ids = move(positions + self._start, device)
+        inverse = move(inverse, device)
         ones = torch.ones_like(ids)
         with dropout_rate(model, self._dropout):
-            hidden = model(
-                input_ids=ids, attention_mask=ones, position_ids=position_ids
-            ).last_hidden_state
+            output = model(input_ids=ids, attention_mask=ones, position_ids=position_ids)
+        hidden = output.last_hidden_state
         return hidden[:, before + self._mask][inverse]
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
