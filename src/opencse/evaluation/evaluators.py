@@ -32,8 +32,8 @@ POSITIVE = 4.0
 _BLOCK = 1024
 
 
-class TaskEvaluator:
-    """The main metric of each task, by the task's name; distinct texts are tokenised once, and encoded once per call.
+class TaskScores:
+    """The main metric of each task by name; distinct texts are tokenised once for all calls.
 
     Args:
         tasks: The tasks.
@@ -41,7 +41,8 @@ class TaskEvaluator:
     """
 
     def __init__(self, tasks: Sequence[Task], precision: Precision = "auto") -> None:
-        self._tasks, self._precision = tasks, precision
+        self._tasks = tasks
+        self._precision = precision
 
     def start(self, encoder: SentenceTransformer) -> None:
         """Tokenise the texts."""
@@ -87,9 +88,9 @@ class GeometryTask:
     - `uniformity`: log of the mean of exp(-2 ||f(x) - f(y)||^2) over all pairs of distinct
       sentences; lower is more uniform.
     - `anisotropy`: mean cosine over all pairs of distinct sentences (Ethayarajh 2019); 0 is
-    isotropic.
+      isotropic.
     - `spearman`: correlation of cosine and score, times 100, by which papers choose settings on
-    STS-B dev.
+      STS-B dev.
 
     Args:
         pairs: The pairs.
@@ -108,18 +109,17 @@ class GeometryTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the metrics."""
-        first, second = (
-            unit_rows(embeddings(side), np.float64)
-            for side in (self.pairs.sentence1, self.pairs.sentence2)
-        )
+        first = unit_rows(embeddings(self.pairs.sentence1), np.float64)
+        second = unit_rows(embeddings(self.pairs.sentence2), np.float64)
         sentences = list(dict.fromkeys(self.texts()))
         positive = self.pairs.gold > POSITIVE
         correlation = self.pairs.score(embeddings)
         metrics: dict[str, float | None] = dict.fromkeys(("alignment", "uniformity", "anisotropy"))
         metrics["spearman"] = correlation.metrics["spearman"]
-        undefined = {
-            name: reason for name, reason in correlation.undefined.items() if name in metrics
-        }
+        undefined = {}
+        for name, reason in correlation.undefined.items():
+            if name in metrics:
+                undefined[name] = reason
         if positive.any():
             metrics["alignment"] = float(((first - second)[positive] ** 2).sum(axis=1).mean())
         else:
@@ -145,19 +145,24 @@ class GeometryTask:
 
 def _spread(x: np.ndarray) -> dict[str, float]:
     """Return the uniformity and anisotropy of unit vectors (n, d)."""
-    n, potential, cosines = len(x), 0.0, 0.0
+    n = len(x)
+    potential = 0.0
+    cosines = 0.0
     for start in range(0, n, _BLOCK):
         # Each pair once: this block with itself above the diagonal, and with all later rows.
         product = x[start : start + _BLOCK] @ x[start:].T
         values = product[np.triu_indices_from(product, k=1)]
         cosines += float(values.sum())
-        potential += float(np.exp(4 * values - 4).sum())  # ||a - b||^2 = 2 - 2 cos
+        # ||a - b||^2 = 2 - 2 cos(a, b)
+        potential += float(np.exp(4 * values - 4).sum())
     count = n * (n - 1) / 2
     return {"uniformity": float(np.log(potential / count)), "anisotropy": cosines / count}
 
 
-class PairGeometry(TaskEvaluator):
-    """Geometry of scored pairs, and the correlations of their two parts; undefined values are left out.
+class PairGeometry(TaskScores):
+    """Geometry of scored pairs, and the correlations of their two parts.
+
+    Undefined values are left out.
 
     Args:
         pairs: The pairs.
@@ -167,17 +172,15 @@ class PairGeometry(TaskEvaluator):
     """
 
     def __init__(self, pairs: ScoredPairs, kinds: Collection[str], precision: Precision) -> None:
-        tasks: list[Task] = [GeometryTask(pairs=pairs)] if "geometry" in kinds else []
-        if "splits" in kinds:  # a part without pairs is left out
-            consistent = consistency_opposition(
-                pairs.sentence1, pairs.sentence2, pairs.scores
-            ).consistent
-            parts = {"Cont.": consistent, "Oppn.": ~consistent}
-            tasks += [
-                pairs.subset(name, np.flatnonzero(p).tolist())
-                for name, p in parts.items()
-                if p.any()
-            ]
+        tasks: list[Task] = []
+        if "geometry" in kinds:
+            tasks.append(GeometryTask(pairs=pairs))
+        if "splits" in kinds:
+            split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
+            for name, part in (("Cont.", split.consistent), ("Oppn.", ~split.consistent)):
+                # A part may be empty.
+                if part.any():
+                    tasks.append(pairs.subset(name, np.flatnonzero(part).tolist()))
         super().__init__(tasks, precision)
 
     def scored(self, vectors: np.ndarray) -> dict[str, float]:
@@ -185,27 +188,29 @@ class PairGeometry(TaskEvaluator):
         values: dict[str, float | None] = {}
         for result in self.results(vectors):
             if result.main is None:
-                values |= {name: result.metrics[name] for name in ("alignment", "uniformity")}
+                values["alignment"] = result.metrics["alignment"]
+                values["uniformity"] = result.metrics["uniformity"]
             else:
                 values[result.task] = result.score
         return {name: value for name, value in values.items() if value is not None}
 
 
 class TrainingGeometry:
-    """Alignment and uniformity of training sentences as the encoder trains on them, with dropout (BYOP Figure 2).
+    """Alignment and uniformity of training sentences with dropout, as the encoder trains on them.
+
+    As in BYOP, Figure 2:
 
     `training alignment` is the mean squared distance of the two vectors of a sentence, `training
     uniformity` the logarithm of the mean of exp(-2 d²) over the distances d of different sentences
-    (Wang and Isola 2020). The random state and the mode of the model stay as they were.
+    (Wang and Isola 2020). Random state and mode of the model stay unchanged.
 
     Args:
         rows: The training rows, whose first distinct sentences are measured.
     """
 
     def __init__(self, rows: Corpus) -> None:
-        self._texts = list(
-            dict.fromkeys(islice(rows.texts(text_column(rows.columns, rows.path)), SENTENCES))
-        )
+        texts = rows.texts(text_column(rows.columns, rows.path))
+        self._texts = list(dict.fromkeys(islice(texts, SENTENCES)))
 
     def start(self, encoder: SentenceTransformer) -> None:
         """Keep the encoder."""
@@ -217,7 +222,8 @@ class TrainingGeometry:
         self._encoder.train()
         with torch.no_grad(), same_random_state(self._encoder.device):
             torch.manual_seed(0)
-            first, second = self._encoded(), self._encoded()
+            first = self._encoded()
+            second = self._encoded()
         self._encoder.train(mode)
         return {
             "training alignment": float(((first - second) ** 2).sum(dim=1).mean()),
@@ -225,9 +231,10 @@ class TrainingGeometry:
         }
 
     def _encoded(self) -> torch.Tensor:
-        encoder, features = self._encoder, self._encoder.preprocess(self._texts)
-        features = {
-            k: v.to(encoder.device) if isinstance(v, torch.Tensor) else v
-            for k, v in features.items()
-        }
-        return torch.nn.functional.normalize(encoder(features)["sentence_embedding"].float())
+        encoder = self._encoder
+        features = {}
+        for name, value in encoder.preprocess(self._texts).items():
+            is_tensor = isinstance(value, torch.Tensor)
+            features[name] = value.to(encoder.device) if is_tensor else value
+        vectors = encoder(features)["sentence_embedding"].float()
+        return torch.nn.functional.normalize(vectors)

@@ -1,4 +1,4 @@
-"""Texts, or pairs of texts, with a class each, and the tasks on them: transfer (SentEval) and classification.
+"""Labelled texts, or pairs of texts, and the tasks on them: transfer (SentEval), classification.
 
 They are read from this project's table layout or a SentEval folder. Rows of SentEval's tasks are in
 SentEval's order (by number of words, then by class), on which its folds and batches depend.
@@ -51,7 +51,8 @@ LabelledRow = tuple[str, ...]
 
 _SENTEVAL_FOLDERS = {"SST2": "SST/binary"}
 
-_TWO_CLASS_FILES = {  # files of SentEval's two-class tasks, class 1 first, as SentEval reads them
+# Files of SentEval's two-class tasks, class 1 first, as SentEval reads them.
+_TWO_CLASS_FILES = {
     "MR": ("rt-polarity.pos", "rt-polarity.neg"),
     "CR": ("custrev.pos", "custrev.neg"),
     "SUBJ": ("subj.objective", "subj.subjective"),
@@ -65,8 +66,8 @@ class LabelledSet:
 
     Args:
         name: Name of the task.
-        parts: Rows by part: `train`, the only one of cross-validated tasks, then `dev` and `test`,
-            if there are some.
+        parts: Rows by part: `train`, the only one of cross-validated tasks, then `dev` and `test`
+            if they exist.
         text: Text variant, as in `ScoredPairs`.
 
     Raises:
@@ -79,12 +80,15 @@ class LabelledSet:
     text: str = "given"
 
     def __post_init__(self) -> None:
+        classes = set(self.classes)
         for part, rows in self.parts.items():
             if not rows:
                 raise OpencseError(f"{self.name} {part} holds no text", "Give labelled texts.")
-            if unknown := sorted({row[0] for row in rows} - {*self.classes}):
+            unknown = sorted({row[0] for row in rows} - classes)
+            if unknown:
                 raise OpencseError(
-                    f"{self.name} {part}: the class {unknown[0]!r} does not occur in the training part",
+                    f"{self.name} {part}: the class {unknown[0]!r} does not occur in the training "
+                    "part",
                     "Add training texts of this class, or drop it.",
                 )
         if len(self.classes) < 2:
@@ -104,31 +108,37 @@ class LabelledSet:
     @property
     def sha256(self) -> str:
         """Hash of all rows of all parts, in order."""
-        return rows_sha256(
-            [part, row[1], row[-1], row[0]] for part, rows in self.parts.items() for row in rows
-        )
+        rows = []
+        for part, part_rows in self.parts.items():
+            for row in part_rows:
+                # The first and the last text, which are the same if there is only one.
+                rows.append([part, row[1], row[-1], row[0]])
+        return rows_sha256(rows)
 
     def texts(self) -> Iterator[str]:
         """Yield all texts of all parts."""
-        return (text for rows in self.parts.values() for row in rows for text in row[1:])
+        for rows in self.parts.values():
+            for row in rows:
+                yield from row[1:]
 
 
 def features(embeddings: TextEmbeddings, rows: Sequence[LabelledRow]) -> np.ndarray:
     """Return vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
-    _, *texts = zip(*rows, strict=True)
-    first, *second = (np.asarray(embeddings(column), dtype=np.float32) for column in texts)
-    return (
-        np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1) if second else first
-    )
+    _, *columns = zip(*rows, strict=True)
+    vectors = [np.asarray(embeddings(column), dtype=np.float32) for column in columns]
+    if len(vectors) == 1:
+        return vectors[0]
+    first, second = vectors
+    return np.concatenate([np.abs(first - second), first * second], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransferTask(LabelledSet):
-    """Accuracy of a linear classifier of the frozen vectors.
+    """Accuracy of a linear classifier on the frozen vectors.
 
     The parts of the data decide the protocol: with a training part only, nested cross-validation;
-    with training and test, cross-validation on the training part; with a development part too, a
-    single training. A pair (u, v) has the features (|u - v|, u * v).
+    with training and test, cross-validation on the training part; with a development part as well,
+    a single training. A pair (u, v) has the features (|u - v|, u * v).
 
     Metrics: `accuracy` (the main one) and `dev_accuracy`, in percent; for pairs also `f1` of the
         class that sorts last.
@@ -144,18 +154,21 @@ class TransferTask(LabelledSet):
         folds = None if "dev" in self.parts else self.protocol.folds
         rarest, least = Counter(row[0] for row in self.parts["train"]).most_common()[-1]
         if folds is not None and least < folds:
-            problem = f"{self.name}: the class {rarest!r} has {least} training texts, and cross-validation in {folds}"
-            raise OpencseError(f"{problem} folds needs {folds}", "Add texts.")
+            raise OpencseError(
+                f"{self.name}: the class {rarest!r} has {least} training texts, and "
+                f"cross-validation in {folds} folds needs {folds}",
+                "Add texts.",
+            )
         predictions, tested = self.predict(embeddings)
         metrics: dict[str, float | None] = {
             "accuracy": predictions.accuracy,
             "dev_accuracy": predictions.dev_accuracy,
         }
-        if len(tested[0]) > 2:
+        is_pairs = len(tested[0]) > 2
+        if is_pairs:
             last = len(self.classes) - 1
-            metrics["f1"] = 100 * float(
-                f1_score(self.indices(tested) == last, predictions.classes == last)
-            )
+            f1 = f1_score(self.indices(tested) == last, predictions.classes == last)
+            metrics["f1"] = 100 * float(f1)
         return TaskResult(
             task=self.name,
             main="accuracy",
@@ -171,15 +184,17 @@ class TransferTask(LabelledSet):
         )
 
     def predict(self, embeddings: TextEmbeddings) -> tuple[Predictions, Sequence[LabelledRow]]:
-        """Train, and return the predictions and the rows that they belong to."""
-        parts = [*self.parts.values()] if "test" in self.parts else [self.parts["train"]]
-        columns = [(features(embeddings, rows), self.indices(rows)) for rows in parts]
-        return cross_validate(columns, self.protocol, f"classify {self.name}"), parts[-1]
+        """Train, and return the predictions and the rows they belong to."""
+        used = [self.parts["train"]]
+        if "test" in self.parts:
+            used = list(self.parts.values())
+        columns = [(features(embeddings, rows), self.indices(rows)) for rows in used]
+        return cross_validate(columns, self.protocol, f"classify {self.name}"), used[-1]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassificationTask(LabelledSet):
-    """Accuracy of a classifier of the frozen vectors on the test part.
+    """Accuracy of a classifier on the frozen vectors of the test part.
 
     Metrics, in percent: `accuracy` (the main one) and macro-averaged `f1`, after training on all
     training texts.
@@ -197,18 +212,18 @@ class ClassificationTask(LabelledSet):
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers and return their scores on the test part."""
-        train, test = self.parts["train"], self.parts["test"]
-        x, x_test, y_test = (
-            features(embeddings, train),
-            features(embeddings, test),
-            self.indices(test),
-        )
-        predicted = LogisticRegression(max_iter=1000).fit(x, self.indices(train)).predict(x_test)
-        f1 = 100 * float(f1_score(y_test, predicted, average="macro"))
+        train = self.parts["train"]
+        test = self.parts["test"]
+        classifier = LogisticRegression(max_iter=1000)
+        classifier.fit(features(embeddings, train), self.indices(train))
+        predicted = classifier.predict(features(embeddings, test))
+        expected = self.indices(test)
+        accuracy = 100 * float((predicted == expected).mean())
+        f1 = 100 * float(f1_score(expected, predicted, average="macro"))
         return TaskResult(
             task=self.name,
             main="accuracy",
-            metrics={"accuracy": 100 * float((predicted == y_test).mean()), "f1": f1},
+            metrics={"accuracy": accuracy, "f1": f1},
             rows=len(test),
             data_sha256=self.sha256,
             details={
@@ -231,8 +246,8 @@ def load_labelled(
             the columns `label` and `text`, or `label`, `sentence1` and `sentence2`; or its parent
             with an `eval` folder), or SentEval's `data/downstream` folder.
         task: Name of the folder: one of `TRANSFER_TASKS`, `CLASSIFICATION_TASKS`, or any other.
-        text: `senteval`, the tokenised text, where the files have it (columns ending in
-            `_senteval`), or `raw`.
+        text: `senteval`, the tokenised text, if the files have it (columns ending in `_senteval`),
+            or `raw`.
 
     Raises:
         OpencseError: There is no such task, or a file is invalid; the message names it.
@@ -243,9 +258,11 @@ def load_labelled(
             check_count(f"{task} {part}", len(parts.get(part, ())), "rows", count)
     if task in TRANSFER_TASKS:
         for rows in parts.values():
+            # SentEval's order: by number of words, then by class.
             rows.sort(key=lambda row: (*(len(text.split()) for text in row[1:]), row[0]))
         return TransferTask(name=task, text=variant, parts=parts)
-    parts.pop("dev", None)  # not used by the protocol
+    # The protocol uses no development part.
+    parts.pop("dev", None)
     return ClassificationTask(name=task, text=variant, parts=parts)
 
 
@@ -254,16 +271,16 @@ def _read(
 ) -> tuple[dict[str, list[LabelledRow]], str]:
     """Return the rows of each part, and their text variant."""
     folder = find_folder(source, task)
-    if folder is not None and (train := _table(folder, "train", "data")) is not None:
-        paths = {"train": train, "dev": _table(folder, "dev"), "test": _table(folder, "test")}
+    train = None if folder is None else _table(folder, "train", "data")
+    if folder is not None and train is not None:
         both = any(name.endswith("_senteval") for name in table_columns(train))
         ending = "_senteval" if both and text == "senteval" else ""
         clean = respaced if ending or task in TRANSFER_TASKS else str
-        tables = {
-            part: [*_table_rows(path, ending, clean)]
-            for part, path in paths.items()
-            if path is not None
-        }
+        tables = {}
+        for part in ("train", "dev", "test"):
+            path = train if part == "train" else _table(folder, part)
+            if path is not None:
+                tables[part] = list(_table_rows(path, ending, clean))
         return tables, text if both else "released"
     folder = find_folder(source, _SENTEVAL_FOLDERS.get(task, task), below=SENTEVAL)
     if folder is not None and task in TRANSFER_TASKS:
@@ -272,21 +289,26 @@ def _read(
                 f"{folder} is a SentEval folder, which has the SentEval text only", "Use senteval."
             )
         return _from_senteval(folder, task), "senteval"
+    is_folder = Path(source).is_dir()
     raise OpencseError(
-        f"{source} holds no {task}" if Path(source).is_dir() else f"{source} is not a folder",
+        f"{source} holds no {task}" if is_folder else f"{source} is not a folder",
         f"Give a folder with {task}/train.tsv (or data.tsv), or leave the task out.",
     )
 
 
 def _table(folder: Path, *parts: str) -> Path | None:
-    return find_file(folder, *(f"{part}{kind}" for part in parts for kind in TABLES))
+    names = []
+    for part in parts:
+        names += [f"{part}{kind}" for kind in TABLES]
+    return find_file(folder, *names)
 
 
 def _table_rows(path: Path, ending: str, clean: Callable[[str], str]) -> Iterator[LabelledRow]:
     names = ["text"] if "text" in table_columns(path) else ["sentence1", "sentence2"]
     columns = [f"{name}{ending}" for name in names]
     for line, row in complete_rows(path, others=["label"]):
-        texts: list[Any] = [row.get(column) for column in columns]  # published texts may be empty
+        # Published texts may be empty, but not missing.
+        texts: list[Any] = [row.get(column) for column in columns]
         if not all(isinstance(text, str) for text in texts):
             raise OpencseError(
                 f"{path}, line {line}: no text in {', '.join(columns)}", "Give every row its text."
@@ -297,21 +319,27 @@ def _table_rows(path: Path, ending: str, clean: Callable[[str], str]) -> Iterato
 def _from_senteval(folder: Path, task: str) -> dict[str, list[LabelledRow]]:
     """Read SentEval's files by SentEval's rules (senteval/binary.py, sst.py, trec.py, mrpc.py)."""
     if task in _TWO_CLASS_FILES:
-        files = zip(("1", "0"), _TWO_CLASS_FILES[task], strict=True)
-        read = ((label, read_lines(folder / name, "latin-1")) for label, name in files)
-        return {"train": [(label, respaced(line)) for label, lines in read for _, line in lines]}
+        rows: list[LabelledRow] = []
+        for label, name in zip(("1", "0"), _TWO_CLASS_FILES[task], strict=True):
+            for _, line in read_lines(folder / name, "latin-1"):
+                rows.append((label, respaced(line)))
+        return {"train": rows}
     if task == "TREC":
-        names = {"train": "train_5500.label", "test": "TREC_10.label"}
-        return {part: [*_questions(folder / name)] for part, name in names.items()}
-    if task == "SST2":
-        cells = {
-            part: senteval_cells(folder / f"sentiment-{part}", 1, 0)
-            for part in ("train", "dev", "test")
+        return {
+            "train": list(_questions(folder / "train_5500.label")),
+            "test": list(_questions(folder / "TREC_10.label")),
         }
-    else:
-        pairs = {part: folder / f"msr_paraphrase_{part}.txt" for part in ("train", "test")}
-        cells = {part: senteval_cells(path, 0, 3, 4, header=True) for part, path in pairs.items()}
-    return {part: [tuple(row) for _, row in rows] for part, rows in cells.items()}
+    parts: dict[str, list[LabelledRow]] = {}
+    if task == "SST2":
+        for part in ("train", "dev", "test"):
+            cells = senteval_cells(folder / f"sentiment-{part}", 1, 0)
+            parts[part] = [tuple(row) for _, row in cells]
+        return parts
+    for part in ("train", "test"):
+        path = folder / f"msr_paraphrase_{part}.txt"
+        cells = senteval_cells(path, 0, 3, 4, header=True)
+        parts[part] = [tuple(row) for _, row in cells]
+    return parts
 
 
 def _questions(path: Path) -> Iterator[LabelledRow]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -109,13 +109,13 @@ class ScoredPairs:
         yield from self.sentence2
 
     def subset(self, name: str, rows: Sequence[int]) -> ScoredPairs:
-        """Return the pairs of some rows as a set of their own."""
-        first, second = (
-            [column[row] for row in rows] for column in (self.sentence1, self.sentence2)
-        )
-        scores = [self.scores[row] for row in rows]
+        """Return the pairs of some rows as a separate set."""
         return ScoredPairs(
-            name=name, sentence1=first, sentence2=second, scores=scores, text=self.text
+            name=name,
+            sentence1=[self.sentence1[row] for row in rows],
+            sentence2=[self.sentence2[row] for row in rows],
+            scores=[self.scores[row] for row in rows],
+            text=self.text,
         )
 
     @property
@@ -139,16 +139,16 @@ class ScoredPairs:
         metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": pearson}
         undefined = dict.fromkeys(metrics, reason) if reason else {}
         details: dict[str, Any] = {"text": self.text, "aggregation": "all"}
-        if len(subsets := dict.fromkeys(self.subsets or ())) > 1:
-            members = {name: np.asarray(self.subsets) == name for name in subsets}
-            details["subsets"] = {
-                name: {
+        subsets = list(dict.fromkeys(self.subsets or ()))
+        if len(subsets) > 1:
+            details["subsets"] = {}
+            for name in subsets:
+                rows = np.asarray(self.subsets) == name
+                details["subsets"][name] = {
                     "rows": int(rows.sum()),
                     "spearman": _percent(spearman(gold[rows], cosine[rows])),
                     "cosine_mean": float(cosine[rows].mean()),
                 }
-                for name, rows in members.items()
-            }
         return TaskResult(
             task=self.name,
             main="spearman",
@@ -165,10 +165,15 @@ def _percent(value: float | None) -> float | None:
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float | None:
-    """Return the Spearman correlation of two vectors (n,), where ties share their mean rank; None if undefined."""
+    """Return the Spearman correlation of two vectors (n,); None if undefined.
+
+    Ties share their mean rank.
+    """
     from scipy.stats import rankdata
 
-    return None if why_undefined(x, y) else float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+    if why_undefined(x, y):
+        return None
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
 
 
 def why_undefined(gold: np.ndarray, predicted: np.ndarray) -> str | None:
@@ -200,11 +205,16 @@ def read_pairs(path: str | Path) -> ScoredPairs:
     """
     path = demo_path(path, "pairs.tsv")
     names = table_columns(path)
-    subset = next((name for name in ("subset", "kind") if name in names), "")
+    subset = ""
+    if "subset" in names:
+        subset = "subset"
+    elif "kind" in names:
+        subset = "kind"
     rows = list(complete_rows(path, "sentence1", "sentence2", others=["score"]))
     if len(rows) < LEAST_PAIRS:
         note(
-            f"{path.name}: {len(rows)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})"
+            f"{path.name}: {len(rows)} pairs are too few for a correlation to mean much "
+            f"(at least {LEAST_PAIRS})"
         )
     return ScoredPairs(
         name=path.name.split(".")[0],
@@ -258,10 +268,16 @@ def load_sts(
         rows = list(read(root, task, split, text))
         check_count(f"{task} {split}", len(rows), "pairs", PUBLISHED_ROWS[task, split])
         first, second, scores, subset = zip(*rows, strict=True)
+        several = len(set(subset)) > 1
         pairs = ScoredPairs(
-            name=task, sentence1=first, sentence2=second, scores=scores, subsets=subset, text=text
+            name=task,
+            sentence1=first,
+            sentence2=second,
+            scores=scores,
+            subsets=subset if several else None,
+            text=text,
         )
-        sets.append(pairs if len(set(subset)) > 1 else replace(pairs, subsets=None))
+        sets.append(pairs)
     return sets
 
 
@@ -271,12 +287,15 @@ def sts_folder(source: str | Path) -> tuple[Path, bool]:
     Raises:
         OpencseError: The source is no such folder.
     """
-    if (folder := find_folder(source, "STS12", "STSB")) is not None:
+    folder = find_folder(source, "STS12", "STSB")
+    if folder is not None:
         return folder.parent, False
-    if (folder := find_folder(source, "STS", below=SENTEVAL)) is not None:
+    folder = find_folder(source, "STS", below=SENTEVAL)
+    if folder is not None:
         return folder.parent, True
+    is_folder = Path(source).is_dir()
     raise OpencseError(
-        f"{source} holds no STS data" if Path(source).is_dir() else f"{source} is not a folder",
+        f"{source} holds no STS data" if is_folder else f"{source} is not a folder",
         "Give a folder with STS12/test.tsv.gz …, or SentEval's data/downstream folder.",
     )
 
@@ -287,45 +306,51 @@ Row = tuple[str, str, float, str]
 
 def _from_tsv(root: Path, task: str, split: str, text: str) -> Iterator[Row]:
     """Read this project's layout: raw and SentEval text side by side in one file."""
-    folder, name = root / _FOLDER.get(task, task), f"{_FILE.get((task, split), split)}.tsv"
+    folder = root / _FOLDER.get(task, task)
+    name = f"{_FILE.get((task, split), split)}.tsv"
     path = find_file(folder, name)
     if path is None:
         raise OpencseError(
             f"{folder / name}.gz does not exist", "Fetch the task's file, or leave the task out."
         )
     ending = "_senteval" if text == "senteval" else ""
-    first, second = f"sentence1{ending}", f"sentence2{ending}"
+    first = f"sentence1{ending}"
+    second = f"sentence2{ending}"
     for line, row in complete_rows(path, first, second, others=["score"]):
-        texts = (
-            (respaced(row[first]), respaced(row[second])) if ending else (row[first], row[second])
-        )
-        yield *texts, parse_score(row["score"], path, line), str(row.get("subset") or task)
+        sentence1 = row[first]
+        sentence2 = row[second]
+        if ending:
+            sentence1 = respaced(sentence1)
+            sentence2 = respaced(sentence2)
+        score = parse_score(row["score"], path, line)
+        yield sentence1, sentence2, score, str(row.get("subset") or task)
 
 
 def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Row]:
     """Read SentEval's files by SentEval's rules (senteval/sts.py, senteval/sick.py)."""
     for subset in _SUBSETS.get(task, ()):
         folder = root / "STS" / f"{task}-en-test"
-        sentences, gold = folder / f"STS.input.{subset}.txt", folder / f"STS.gs.{subset}.txt"
-        pairs, scores = (
-            [cells for _, cells in senteval_cells(sentences, 0, 1)],
-            list(read_lines(gold)),
-        )
+        sentences = folder / f"STS.input.{subset}.txt"
+        gold = folder / f"STS.gs.{subset}.txt"
+        pairs = [cells for _, cells in senteval_cells(sentences, 0, 1)]
+        scores = list(read_lines(gold))
         if len(pairs) != len(scores):
             problem = f"{sentences} has {len(pairs)} lines, {gold} has {len(scores)}"
             raise OpencseError(problem, "Fetch both files again.")
         for texts, (line, score) in zip(pairs, scores, strict=True):
-            if score.strip():  # a pair without a gold score does not count
+            # A pair without a gold score does not count.
+            if score.strip():
                 yield texts[0], texts[1], parse_score(score, gold, line), subset
     if task in _SUBSETS:
         return
-    if task == "STS-B":  # tab-separated despite its name
-        path, places = root / "STS" / "STSBenchmark" / f"sts-{split}.csv", (5, 6, 4)
+    if task == "STS-B":
+        # Tab-separated despite its name.
+        path = root / "STS" / "STSBenchmark" / f"sts-{split}.csv"
+        places = (5, 6, 4)
     else:
-        path, places = (
-            root / "SICK" / f"SICK_{'trial' if split == 'dev' else 'test_annotated'}.txt",
-            (1, 2, 3),
-        )
+        part = "trial" if split == "dev" else "test_annotated"
+        path = root / "SICK" / f"SICK_{part}.txt"
+        places = (1, 2, 3)
     for number, cells in senteval_cells(path, *places, header=task == "SICK-R"):
         yield cells[0], cells[1], parse_score(cells[2], path, number), ""
 
@@ -349,15 +374,19 @@ def development_sets(
     """
     if str(dev) == "none" or (dev is None and data is None):
         return []
-    if (file := development_file(dev)) is not None:
+    file = development_file(dev)
+    if file is not None:
         return [read_pairs(file)]
     if data is None:
         raise OpencseError(
             "--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev."
         )
-    return load_sts(data, tasks=list(tasks) if dev is None else ["STS-B"], split="dev")
+    wanted = list(tasks) if dev is None else ["STS-B"]
+    return load_sts(data, tasks=wanted, split="dev")
 
 
 def development_file(dev: str | Path | None) -> Path | None:
     """Return the file that `--dev` names; None for None, `none` and `stsb`."""
-    return None if dev is None or str(dev) in ("none", "stsb") else demo_path(dev, "pairs.tsv")
+    if dev is None or str(dev) in ("none", "stsb"):
+        return None
+    return demo_path(dev, "pairs.tsv")

@@ -1,4 +1,4 @@
-"""What all tasks share: their interface, one encoding pass, and strict reading of their data."""
+"""The common parts of all tasks: interface, one encoding pass, and strict reading of their data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 Similarity = Callable[[np.ndarray, np.ndarray], Any]
 """Similarities (n, m) of n and m vectors: `MeaningBlock.similarity`."""
 
-_PAIRS = 256  # at a time: bounds the memory of the similarities
+# Pairs at a time, which bounds the memory of the similarities.
+_PAIRS = 256
 
 
 class TextEmbeddings:
@@ -33,7 +34,7 @@ class TextEmbeddings:
     Args:
         texts: m distinct texts.
         matrix: Vectors (m, d), row i for text i.
-        similarity: By what texts are compared; None for the cosine.
+        similarity: Similarity by which texts are compared; None for the cosine.
     """
 
     def __init__(
@@ -48,7 +49,8 @@ class TextEmbeddings:
                 "The weights are damaged, or the precision is too low for this model: try fp32.",
             )
         self._row = {text: row for row, text in enumerate(texts)}
-        self._matrix, self.similarity = matrix, similarity
+        self._matrix = matrix
+        self.similarity = similarity
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors (n, d) of n texts that were encoded."""
@@ -56,20 +58,28 @@ class TextEmbeddings:
 
     def compared(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the similarities (n, m) of n and m encoded texts."""
-        a, b = (unit_rows(self(texts)) for texts in (first, second))
-        return a @ b.T if self.similarity is None else np.asarray(self.similarity(a, b))
+        a = unit_rows(self(first))
+        b = unit_rows(self(second))
+        if self.similarity is None:
+            return a @ b.T
+        return np.asarray(self.similarity(a, b))
 
     def paired(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the similarities (n,) of n pairs of encoded texts."""
-        a, b = self(first), self(second)
+        a = self(first)
+        b = self(second)
         if self.similarity is None:
             return paired_cosine(a, b)
-        parts = [slice(start, start + _PAIRS) for start in range(0, max(1, len(a)), _PAIRS)]
-        return np.concatenate([np.diagonal(self.similarity(a[part], b[part])) for part in parts])
+        parts = []
+        # At least one part, so that no pairs give an empty array.
+        for start in range(0, max(1, len(a)), _PAIRS):
+            rows = slice(start, start + _PAIRS)
+            parts.append(np.diagonal(self.similarity(a[rows], b[rows])))
+        return np.concatenate(parts)
 
 
 def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the cosines (n,) of paired rows of `a` and `b` (n, d); 0 if a row is zero (SimCSE's rule).
+    """Return the cosines (n,) of paired rows of `a` and `b` (n, d); 0 if a row is zero (SimCSE).
 
     Computed in float32 by sentence-transformers' own function. Rounding orders pairs of equal
     sentences, whose cosine is 1 up to 1e-7, arbitrarily. Ties would be cleaner, but would change
@@ -77,8 +87,9 @@ def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     from sentence_transformers.util import pairwise_cos_sim
 
-    single = (np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32))
-    return pairwise_cos_sim(*single).numpy()
+    a = np.asarray(a, dtype=np.float32)
+    b = np.asarray(b, dtype=np.float32)
+    return pairwise_cos_sim(a, b).numpy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +163,9 @@ class Results:
         """Mean of the main metrics; None if one of them is undefined, or if no task has one."""
         scores = [result.score for result in self.results if result.main is not None]
         defined = [score for score in scores if score is not None]
-        return sum(defined) / len(defined) if scores and len(defined) == len(scores) else None
+        if not scores or len(defined) < len(scores):
+            return None
+        return sum(defined) / len(defined)
 
     def __getitem__(self, task: str) -> TaskResult:
         """Return the result of the task named `task`."""
@@ -165,7 +178,7 @@ def distinct_texts(tasks: Iterable[HasTexts]) -> tuple[str, ...]:
 
 
 def score(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
-    """Score tasks on given vectors: those of `distinct_texts(tasks)`, which a training loop prepares once."""
+    """Score tasks on the vectors of `distinct_texts(tasks)`, which a training loop prepares once."""
     return Results(results=tuple(task.score(embeddings) for task in tasks))
 
 
@@ -178,7 +191,7 @@ def evaluate_tasks(
         encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` method of any
             library, or any function.
         tasks: The tasks.
-        similarity: By what texts are compared; None for the cosine.
+        similarity: Similarity by which texts are compared; None for the cosine.
     """
     if not tasks:
         raise OpencseError("there is nothing to evaluate", "Name at least one task.")
@@ -207,22 +220,22 @@ PUBLISHED_ROWS = {
 def find_folder(
     source: str | Path, *names: str, below: Sequence[str] = ("", "eval")
 ) -> Path | None:
-    """Return the first folder below a source, or below one of its folders, that has one of these names."""
-    folders = (Path(source) / root / name for root in below for name in names)
-    return next((folder for folder in folders if folder.is_dir()), None)
+    """Return the first folder with one of these names in `source` or in its folders `below`."""
+    for root in below:
+        for name in names:
+            folder = Path(source) / root / name
+            if folder.is_dir():
+                return folder
+    return None
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """Return the first of some files that exists in a folder, with or without `.gz` behind its name."""
-    return next(
-        (
-            path
-            for name in names
-            for path in (folder / f"{name}.gz", folder / name)
-            if path.exists()
-        ),
-        None,
-    )
+    """Return the first of some files that exists in a folder, with or without a final `.gz`."""
+    for name in names:
+        for path in (folder / f"{name}.gz", folder / name):
+            if path.exists():
+                return path
+    return None
 
 
 def complete_rows(
@@ -239,9 +252,12 @@ def complete_rows(
         OpencseError: As `read_table`; or a cell is empty, or there is no row. The message has the
             line number.
     """
-    columns, count = (*texts, *others), 0
+    columns = (*texts, *others)
+    count = 0
     for line, row in read_table(path):
-        for column in columns if row else ():
+        if not row:
+            continue
+        for column in columns:
             cell = row.get(column)
             if cell is None or not str(cell).strip():
                 remedy = f"Give every row the columns {', '.join(columns)}."
@@ -250,9 +266,8 @@ def complete_rows(
                 )
             if column in texts:
                 require_text(cell, column, path, line)
-        if row:
-            count += 1
-            yield line, row
+        count += 1
+        yield line, row
     if not count:
         raise OpencseError(
             f"{path} holds no row", f"Give a row with the columns {', '.join(columns)}."
@@ -262,7 +277,7 @@ def complete_rows(
 def senteval_cells(
     path: Path, *places: int, header: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and some cells, given by their places, of a tab-separated file of SentEval's.
+    """Yield line number and some cells, by position, of a tab-separated file of SentEval.
 
     Raises:
         OpencseError: As `read_lines`, or a line has too few cells.
