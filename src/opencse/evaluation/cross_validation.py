@@ -25,17 +25,21 @@ from opencse.foundation.progress import Phase
 from opencse.foundation.workers import one_thread
 from opencse.text.corpus import chunks
 
-_BATCH = 64  # SentEval's rows per step
-_FITS_TOGETHER = 20  # enough to hide the cost of a call, few enough for the cache of a core
+# SentEval's rows per step.
+_BATCH = 64
+# Enough to hide the cost of a call, few enough for the cache of a core.
+_FITS_TOGETHER = 20
 
 Part = tuple[np.ndarray, np.ndarray]
 """Features (n, d) of the texts of a part, and their classes (n,), integers from 0."""
 PENALTIES = tuple(10.0**power for power in range(-5, -1))
 """SentEval's grid of L2 penalties."""
 
-_SEED = 1111  # SentEval's
+# SentEval's seed and learning rate.
+_SEED = 1111
 _LEARNING_RATE = 1e-3
-_HELD_OUT = 0.05  # share of the rows for early stopping, without development rows
+# Share of the rows for early stopping, if there are no development rows.
+_HELD_OUT = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,7 @@ class Fit(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The classifiers of one `Fit`: best accuracy on the development rows, in [0, 1], and the weights of that round.
+    """The classifiers of one `Fit`: best development accuracy, in [0, 1], and that round's weights.
 
     Shapes (penalties,) and (penalties, classes, d + 1), the last column of which is the bias.
     """
@@ -79,11 +83,10 @@ class Fitted(NamedTuple):
     weights: np.ndarray
 
     def predict(self, x: np.ndarray, penalty: int = 0) -> np.ndarray:
-        """Return the classes (n,) of features (n, d) by the classifier of one penalty, given by its index."""
+        """Return the classes (n,) of features (n, d) by the classifier of the penalty's index."""
         weights = self.weights[penalty]
-        return np.argmax(
-            np.asarray(x, dtype=np.float32) @ weights[:, :-1].T + weights[:, -1], axis=1
-        )
+        logits = np.asarray(x, dtype=np.float32) @ weights[:, :-1].T + weights[:, -1]
+        return np.argmax(logits, axis=1)
 
 
 def train_classifiers(
@@ -109,36 +112,46 @@ def train_classifiers(
         torch.manual_seed(_SEED)
         layer = nn.Linear(x.shape[1], classes)
     start = torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach()  # (classes, d + 1)
-    steps: dict[int, list[int]] = {}  # fits by steps per epoch
-    for index, fit in enumerate(fits):
-        steps.setdefault(math.ceil(len(fit.train) / _BATCH), []).append(index)
-    groups = [few for members in steps.values() for few in chunks(members, _FITS_TOGETHER)]
+    groups = _groups_of_equal_steps(fits)
+
+    def train(group: list[int]) -> list[Fitted]:
+        return _train_together(rows, start, [fits[i] for i in group], protocol)
+
     fitted: dict[int, Fitted] = {}
+    # A core each, as in `Embedder`.
     threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(
-        threads, initializer=torch.set_num_threads, initargs=(1,)
-    )  # a core each, as in Embedder
-    with (
-        Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase,
-        one_thread(),
-        pool,
-    ):
-        programs = pool.map(
-            lambda few: _train_together(rows, start, [fits[i] for i in few], protocol), groups
-        )
-        for group, results in zip(groups, programs, strict=True):
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    phase = Phase(bar or "", total=len(fits), unit="fits", show=bool(bar))
+    with phase, one_thread(), pool:
+        for group, results in zip(groups, pool.map(train, groups), strict=True):
             fitted |= zip(group, results, strict=True)
             phase.update(len(group))
     return [fitted[index] for index in range(len(fits))]
 
 
+def _groups_of_equal_steps(fits: Sequence[Fit]) -> list[list[int]]:
+    """Return the numbers of the fits in small groups with the same number of steps per epoch."""
+    by_steps: dict[int, list[int]] = {}
+    for index, fit in enumerate(fits):
+        steps = math.ceil(len(fit.train) / _BATCH)
+        by_steps.setdefault(steps, []).append(index)
+    groups: list[list[int]] = []
+    for members in by_steps.values():
+        groups += chunks(members, _FITS_TOGETHER)
+    return groups
+
+
 class _Rows:
-    """Features with a one for the bias, and classes; the last row is zero, so that it adds nothing to a gradient."""
+    """Features with a one for the bias, and classes.
+
+    The last row is zero, so that it adds nothing to a gradient.
+    """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, classes: int) -> None:
         self.padding = len(x)
         self.features = torch.zeros(len(x) + 1, x.shape[1] + 1)
-        self.features[:-1, :-1], self.features[:-1, -1] = torch.from_numpy(x), 1
+        self.features[:-1, :-1] = torch.from_numpy(x)
+        self.features[:-1, -1] = 1
         self.labels = torch.from_numpy(np.append(y, -1))
         self.one_hot = (self.labels[:, None] == torch.arange(classes)).float()
 
@@ -151,36 +164,39 @@ def _train_together(
     weights = start.expand(*penalties.shape, *start.shape).clone()  # (G, P, classes, d + 1)
     dev = _pad([fit.dev for fit in fits], rows.padding)
     best = torch.full(penalties.shape, -1, dtype=torch.int64)
-    best_weights, misses, epochs = weights.clone(), torch.zeros_like(best), 0
-    alive = list(range(len(fits)))  # fits with a classifier that is still training
+    best_weights = weights.clone()
+    misses = torch.zeros_like(best)
+    epochs = 0
+    # The fits with a classifier that is still training.
+    alive = list(range(len(fits)))
     optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
     while alive and epochs <= protocol.max_epochs:
         for _ in range(protocol.epochs_per_round):
             _train_epoch(rows, weights, penalties[alive], [fits[i] for i in alive], optimizer)
         epochs += protocol.epochs_per_round
         correct = _correct(rows, weights, dev[alive])
-        better = (correct > best[alive]) & (
-            misses[alive] <= protocol.patience
-        )  # more misses have stopped it
+        # A classifier with more misses has stopped.
+        running = misses[alive] <= protocol.patience
+        better = (correct > best[alive]) & running
         best[alive] = torch.where(better, correct, best[alive])
         best_weights[alive] = torch.where(better[..., None, None], weights, best_weights[alive])
         misses[alive] += ~better
         training = (misses[alive] <= protocol.patience).any(dim=1)
         if not training.all():
-            alive = [
-                index for index, goes_on in zip(alive, training.tolist(), strict=True) if goes_on
-            ]
-            state = {
-                key: value[training] if value.ndim else value
-                for key, value in optimizer.state[weights].items()
-            }
+            alive = [i for i, trains in zip(alive, training.tolist(), strict=True) if trains]
+            # The weights become another tensor, to which the optimizer's state moves.
+            state = {}
+            for key, value in optimizer.state[weights].items():
+                state[key] = value[training] if value.ndim else value
             weights = weights[training]
             optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
             optimizer.state[weights] = state
-    return [
-        Fitted(accuracy=correct.numpy() / len(fit.dev), weights=chosen.numpy())
-        for fit, correct, chosen in zip(fits, best, best_weights, strict=True)
-    ]
+    results = []
+    for fit, correct, chosen in zip(fits, best, best_weights, strict=True):
+        results.append(
+            Fitted(accuracy=correct.numpy() / len(fit.dev), weights=chosen.numpy()),
+        )
+    return results
 
 
 def _train_epoch(
@@ -192,14 +208,16 @@ def _train_epoch(
 ) -> None:
     """Train every fit for one epoch, each in its own row order."""
     groups, grid, classes, width = weights.shape
-    order = _pad([fit.train[fit.random.permutation(len(fit.train))] for fit in fits], rows.padding)
+    shuffled = [fit.train[fit.random.permutation(len(fit.train))] for fit in fits]
+    order = _pad(shuffled, rows.padding)
     for batch in order.split(_BATCH, dim=1):
-        index, size = batch.reshape(-1), batch.shape[1]
+        index = batch.reshape(-1)
+        size = batch.shape[1]
         x = rows.features.index_select(0, index).view(groups, size, width)
-        target = rows.one_hot.index_select(0, index).view(groups, 1, size, classes).transpose(2, 3)
-        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(
-            groups, grid, classes, size
-        )
+        one_hot = rows.one_hot.index_select(0, index)
+        target = one_hot.view(groups, 1, size, classes).transpose(2, 3)
+        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2))
+        logits = logits.view(groups, grid, classes, size)
         # Gradient of the summed cross entropy with respect to the logits.
         error = torch.softmax(logits, dim=2).sub_(target)
         gradient = torch.bmm(error.view(groups, -1, size), x).view_as(weights)
@@ -214,18 +232,16 @@ def _correct(rows: _Rows, weights: Tensor, dev: Tensor) -> Tensor:
     counts = torch.zeros(groups, grid, dtype=torch.int64)
     for part in dev.split(1024, dim=1):
         x = rows.features.index_select(0, part.reshape(-1)).view(groups, -1, width)
-        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(
-            groups, grid, classes, -1
-        )
+        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2))
+        logits = logits.view(groups, grid, classes, -1)
         counts += (logits.argmax(dim=2) == rows.labels[part][:, None]).sum(dim=2)
     return counts
 
 
 def _pad(lists: Sequence[np.ndarray], padding: int) -> Tensor:
     """Return rows of indices (G, longest), filled with `padding`."""
-    return pad_sequence(
-        [torch.from_numpy(indices) for indices in lists], batch_first=True, padding_value=padding
-    )
+    tensors = [torch.from_numpy(indices) for indices in lists]
+    return pad_sequence(tensors, batch_first=True, padding_value=padding)
 
 
 class Predictions(NamedTuple):
@@ -244,7 +260,9 @@ class Predictions(NamedTuple):
 def cross_validate(
     parts: Sequence[Part], protocol: CrossValidation, progress: str | None = None
 ) -> Predictions:
-    """Choose the L2 penalty and predict the classes of the tested rows; the number of parts decides the protocol.
+    """Choose the L2 penalty and predict the classes of the tested rows.
+
+    The number of parts decides the protocol.
 
     Args:
         parts: One part is tested by nested cross-validation (MR, CR, SUBJ, MPQA). Of two, the
@@ -254,45 +272,65 @@ def cross_validate(
         protocol: Folds and training.
         progress: Label of a progress bar; None for no bar.
     """
-    x, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    first, *rest = np.split(np.arange(len(y)), np.cumsum([len(labels) for _, labels in parts])[:-1])
-    outer = [(first, rest[-1])] if rest else _folds(first, y, protocol.folds)
-    inner = [
-        [(first, rest[0])] if len(rest) == 2 else _folds(train, y, protocol.folds)
-        for train, _ in outer
-    ]
-    fits = [  # folds x folds x penalties together
-        Fit(train=train, dev=dev, penalties=PENALTIES, random=np.random.RandomState(_SEED))
-        for folds in inner
-        for train, dev in folds
-    ]
+    x = np.concatenate([features for features, _ in parts])
+    y = np.concatenate([classes for _, classes in parts])
+    ends = np.cumsum([len(classes) for _, classes in parts])
+    first, *rest = np.split(np.arange(len(y)), ends[:-1])
+    with_development = len(rest) == 2
+
+    # Each test part with the rows that are trained on, and for each the folds of the penalty's
+    # choice.
+    if rest:
+        outer = [(first, rest[-1])]
+    else:
+        outer = _folds(first, y, protocol.folds)
+    inner = []
+    for train, _ in outer:
+        if with_development:
+            inner.append([(first, rest[0])])
+        else:
+            inner.append(_folds(train, y, protocol.folds))
+
+    # All folds of all folds are trained together.
+    fits = []
+    for folds in inner:
+        for train, dev in folds:
+            random = np.random.RandomState(_SEED)
+            fits.append(Fit(train=train, dev=dev, penalties=PENALTIES, random=random))
     fitted = train_classifiers((x, y), fits, protocol, progress)
+    best = []
+    dev_scores = []
     count = len(inner[0])
-    best, dev = zip(
-        *(_best(fitted[start : start + count]) for start in range(0, len(fitted), count)),
-        strict=True,
-    )
+    for start in range(0, len(fitted), count):
+        index, score = _best(fitted[start : start + count])
+        best.append(index)
+        dev_scores.append(score)
     penalties = tuple(PENALTIES[index] for index in best)
-    if len(rest) == 2:  # a second training would be equal
+
+    if with_development:
+        # Another training would give the same classifier.
         predicted = [fitted[0].predict(x[rest[-1]], best[0])]
     else:
-        last = [
-            _held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)
-        ]
+        last = []
+        for (train, _), penalty in zip(outer, penalties, strict=True):
+            last.append(_held_out(train, penalty))
         trained = train_classifiers((x, y), last, protocol, progress)
-        predicted = [
-            classifier.predict(x[test])
-            for (_, test), classifier in zip(outer, trained, strict=True)
-        ]
-    scores = [
-        100 * float((classes == y[test]).mean())
-        for (_, test), classes in zip(outer, predicted, strict=True)
-    ]
+        predicted = []
+        for (_, test), classifier in zip(outer, trained, strict=True):
+            predicted.append(classifier.predict(x[test]))
+
+    scores = []
+    for (_, test), classes in zip(outer, predicted, strict=True):
+        scores.append(100 * float((classes == y[test]).mean()))
+    accuracy = scores[0]
+    if not rest:
+        # SentEval rounds the accuracy of each fold.
+        accuracy = float(np.mean([round(score, 2) for score in scores]))
     tested = np.concatenate([test for _, test in outer])
     return Predictions(
         classes=np.concatenate(predicted)[np.argsort(tested)],
-        accuracy=scores[0] if rest else float(np.mean([round(score, 2) for score in scores])),
-        dev_accuracy=float(np.mean(dev)),
+        accuracy=accuracy,
+        dev_accuracy=float(np.mean(dev_scores)),
         penalties=penalties,
     )
 
@@ -311,9 +349,11 @@ def _held_out(rows: np.ndarray, penalty: float) -> Fit:
 
 
 def _best(fitted: Sequence[Fitted]) -> tuple[int, float]:
-    """Return index and score of the penalty with the best mean accuracy (rounded like SentEval); of ties, the first."""
-    scores = [
-        round(100 * float(mean), 2) for mean in np.mean([fit.accuracy for fit in fitted], axis=0)
-    ]
+    """Return index and score of the penalty with the best mean accuracy; the first of ties.
+
+    Scores are rounded like SentEval's.
+    """
+    means = np.mean([fit.accuracy for fit in fitted], axis=0)
+    scores = [round(100 * float(mean), 2) for mean in means]
     index = int(np.argmax(scores))
     return index, scores[index]

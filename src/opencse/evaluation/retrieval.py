@@ -1,4 +1,4 @@
-"""Search by cosine: retrieval, reranking, neighbours of one topic, kept hits, and the sources of such tasks.
+"""Search by cosine: retrieval, reranking, neighbours of one topic, kept hits; and their sources.
 
 The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. In
 them, ties are ordered against the model, the less relevant first, so that constant scores do not
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise, starmap
 from pathlib import Path
 
 import numpy as np
@@ -42,27 +41,36 @@ def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
         scores: Scores (n,), higher is better.
         relevance: Grades (n,), at least one above 0; those items are relevant.
     """
-    scores, relevance = np.asarray(scores), np.asarray(relevance, dtype=np.float64)
+    scores = np.asarray(scores)
+    relevance = np.asarray(relevance, dtype=np.float64)
     relevant = np.flatnonzero(relevance > 0)
+    # By descending score; of ties, the less relevant item first.
     relevant = relevant[np.lexsort((relevance[relevant], -scores[relevant]))]
-    others, grades = np.sort(scores[relevance <= 0]), relevance[relevant]
+    grades = relevance[relevant]
+    # A tied irrelevant item ranks above a relevant one.
+    others = np.sort(scores[relevance <= 0])
     above = len(others) - np.searchsorted(others, scores[relevant], side="left")
     ranks = above + np.arange(1, len(relevant) + 1)
-    first, best, reciprocal = ranks <= 10, -np.sort(-grades)[:10], 1 / ranks[0]
+    first_ten = ranks <= 10
     precision = np.arange(1, len(ranks) + 1) / ranks
-    gain = (grades[first] / np.log2(ranks[first] + 1)).sum()
+    reciprocal = 1 / ranks[0]
+    gain = (grades[first_ten] / np.log2(ranks[first_ten] + 1)).sum()
+    best = -np.sort(-grades)[:10]
+    best_gain = (best / np.log2(np.arange(2, len(best) + 2))).sum()
     values = {
-        "ndcg@10": gain / (best / np.log2(np.arange(2, len(best) + 2))).sum(),
+        "ndcg@10": gain / best_gain,
         "map": precision.mean(),
         "mrr": reciprocal,
-        "map@10": (precision * first).mean(),
-        "mrr@10": reciprocal if first[0] else 0.0,
-        **{f"recall@{k}": (ranks <= k).mean() for k in (1, 5, 10)},
+        "map@10": (precision * first_ten).mean(),
+        "mrr@10": reciprocal if first_ten[0] else 0.0,
     }
+    for k in (1, 5, 10):
+        values[f"recall@{k}"] = (ranks <= k).mean()
     return {name: float(value) for name, value in values.items()}
 
 
-_BLOCK = 256  # queries at a time: bounds the memory of the similarities
+# Queries at a time, which bounds the memory of the similarities.
+_BLOCK = 256
 _TOP = 10
 
 
@@ -114,28 +122,33 @@ class RetrievalTask:
         yield from self.corpus
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
-        """Search with every query, and return the metrics; undefined if the model gives all texts the same score."""
-        measured, spread = [], 0.0
+        """Search with every query, and return the metrics.
+
+        They are undefined if the model gives all texts the same score.
+        """
+        measured = []
+        spread = 0.0
         for cosine, relevance in self._ranked(embeddings):
             spread = max(spread, float(np.ptp(cosine)))
             measured.append(measures(cosine, relevance))
-        metrics: dict[str, float | None] = {
-            key: 100 * float(np.mean([values[key] for values in measured])) for key in measured[0]
-        }
-        undefined = (
-            dict.fromkeys(metrics, "the model gives all texts the same score")
-            if spread <= ROUNDING
-            else {}
-        )
-        rows = zip(self.queries, (sorted(grades.items()) for grades in self.relevant), strict=True)
+        metrics: dict[str, float | None] = {}
+        undefined = {}
+        for key in measured[0]:
+            metrics[key] = 100 * float(np.mean([values[key] for values in measured]))
+            if spread <= ROUNDING:
+                metrics[key] = None
+                undefined[key] = "the model gives all texts the same score"
+        judged = [sorted(grades.items()) for grades in self.relevant]
+        data: list[object] = list(zip(self.queries, judged, strict=True))
+        data += self.corpus
+        for places in self.candidates or ():
+            data.append(list(places))
         return TaskResult(
             task=self.name,
             main=self.main,
-            metrics=metrics | dict.fromkeys(undefined),
+            metrics=metrics,
             rows=len(measured),
-            data_sha256=rows_sha256(
-                [*rows, *self.corpus, *map(list, self.candidates or ())], end="\n"
-            ),
+            data_sha256=rows_sha256(data, end="\n"),
             undefined=undefined,
             details={"text": self.text, "corpus": len(self.corpus)},
         )
@@ -146,19 +159,23 @@ class RetrievalTask:
         for start in range(0, len(self.queries), _BLOCK):
             block = self.queries[start : start + _BLOCK]
             for number, cosine in enumerate(embeddings.compared(block, self.corpus), start):
-                relevance, query = np.zeros(len(self.corpus)), self.queries[number]
-                relevance[list(self.relevant[number])] = list(self.relevant[number].values())
+                grades = self.relevant[number]
+                relevance = np.zeros(len(self.corpus))
+                relevance[list(grades)] = list(grades.values())
                 if self.candidates is not None:
                     places = list(self.candidates[number])
                     yield cosine[places], relevance[places]
-                else:
-                    own = [position[query]] if self.others_only and query in position else []
-                    yield np.delete(cosine, own), np.delete(relevance, own)
+                    continue
+                query = self.queries[number]
+                own = []
+                if self.others_only and query in position:
+                    own.append(position[query])
+                yield np.delete(cosine, own), np.delete(relevance, own)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeighbourTask:
-    """`precision@10`, in percent: the share of the ten nearest other texts, by cosine, that have the label of the text.
+    """`precision@10` in percent: how many of the ten nearest other texts have the text's label.
 
     Args:
         name: Name of the data set.
@@ -202,12 +219,14 @@ class NeighbourTask:
 
 
 class KeptHitsTask:
-    """Searches whose first hit by an untouched model is still among the first hits of a changed one: needs no labels.
+    """Searches whose first hit by an untouched model stays among the first hits of a changed one.
+
+    It needs no labels.
 
     The first model that is scored is the untouched one; it scores 100. Metrics of the others, in
     percent: `kept@10` (the main one) and `kept@1`, the shares of the searches whose first hit by
     the untouched model is one of the ten nearest texts by cosine, and the nearest. Ten, because a
-    contradiction that was found first should fall behind.
+    contradiction that was found first should move down.
 
     Args:
         name: Name of the task.
@@ -225,7 +244,9 @@ class KeptHitsTask:
             raise OpencseError(
                 f"{name}: {len(documents)} texts to search", f"Give more than {_TOP}."
             )
-        self.name, self._queries, self._documents = name, queries, documents
+        self.name = name
+        self._queries = queries
+        self._documents = documents
         self._first: np.ndarray | None = None
 
     def texts(self) -> Iterator[str]:
@@ -236,9 +257,8 @@ class KeptHitsTask:
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query; cost is O(q n d)."""
         documents = unit_rows(embeddings(self._documents))
-        hits, _ = search(
-            unit_rows(embeddings(self._queries)), documents, _TOP, similarity=embeddings.similarity
-        )
+        queries = unit_rows(embeddings(self._queries))
+        hits, _ = search(queries, documents, _TOP, similarity=embeddings.similarity)
         if self._first is None:
             self._first = hits[:, 0]
         same = hits == self._first[:, None]
@@ -262,33 +282,36 @@ def search(
     own: np.ndarray | None = None,
     similarity: Similarity | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest of some unit vectors for each query, in descending order; of ties, the first comes first.
+    """Return the k nearest unit vectors of each query in descending order; of ties, the first.
 
     Args:
         queries: Unit vectors (q, d).
         index: The unit vectors to search, (n, d).
         k: Number of hits.
         own: The row of the index that each query doesn't find, (q,).
-        similarity: By what vectors are compared; None for the cosine.
+        similarity: Similarity by which vectors are compared; None for the cosine.
 
     Returns:
         Row numbers (q, k) and their cosines, or similarities, (q, k).
     """
-    rows, cosines = [], []
+    rows = []
+    cosines = []
     for start in range(0, len(queries), _BLOCK):
         block = queries[start : start + _BLOCK]
-        similarities = (
-            block @ index.T if similarity is None else np.asarray(similarity(block, index))
-        )
+        if similarity is None:
+            similarities = block @ index.T
+        else:
+            similarities = np.asarray(similarity(block, index))
         if own is not None:
             similarities[np.arange(len(similarities)), own[start : start + _BLOCK]] = -np.inf
-        rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, :k])
-        cosines.append(np.take_along_axis(similarities, rows[-1], axis=1))
+        nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
+        rows.append(nearest)
+        cosines.append(np.take_along_axis(similarities, nearest, axis=1))
     return np.concatenate(rows), np.concatenate(cosines)
 
 
 RETRIEVAL_TASKS = ("STSB-97",)
-"""DiffCSE §6.2: each sentence of the 97 pairs with score 5 in STS-B test searches for its pair among all sentences."""
+"""DiffCSE §6.2: the sentences of the 97 pairs of STS-B test with score 5 search for each other."""
 
 _TOP_SCORE = 5.0
 
@@ -314,21 +337,19 @@ def load_retrieval(
     if task in RETRIEVAL_TASKS:
         return _top_pairs(source, task, text)
     folder = _folder(source, task)
-    corpus = {
-        str(row["_id"]): f"{row.get('title') or ''} {row['text']}".strip()
-        for _, row in complete_rows(_file(folder, "corpus.jsonl"), "text", others=["_id"])
-    }
+    corpus = {}
+    for _, row in complete_rows(_file(folder, "corpus.jsonl"), "text", others=["_id"]):
+        title = row.get("title") or ""
+        corpus[str(row["_id"])] = f"{title} {row['text']}".strip()
     query_rows = complete_rows(_file(folder, "queries.jsonl"), "text", others=["_id"])
     queries = {str(row["_id"]): row["text"] for _, row in query_rows}
     position = {name: index for index, name in enumerate(corpus)}
     relevant: dict[str, dict[int, float]] = {}
     judged = _file(folder / "qrels", "test.tsv")
     for line, row in complete_rows(judged, others=["query-id", "corpus-id", "score"]):
-        query, document, grade = (
-            str(row["query-id"]),
-            str(row["corpus-id"]),
-            parse_score(row["score"], judged, line),
-        )
+        query = str(row["query-id"])
+        document = str(row["corpus-id"])
+        grade = parse_score(row["score"], judged, line)
         if query not in queries or document not in position:
             missing = query if query not in queries else document
             raise OpencseError(f"{judged}: there is no text {missing!r}", "Correct the judgements.")
@@ -357,25 +378,27 @@ def load_reranking(source: str | Path, task: str) -> RetrievalTask:
     """
     file = _file(_folder(source, task), "test.jsonl")
     rows = [row for _, row in complete_rows(file, "query", others=["positive", "negative"])]
-    if wrong := next(
-        (row for row in rows if not (_is_texts(row["positive"]) and _is_texts(row["negative"]))),
-        None,
-    ):
-        raise OpencseError(
-            f"{file}: the row of {wrong['query'][:60]!r} has not two lists of texts", "Correct it."
-        )
-    ends = list(
-        accumulate((len(row["positive"]) + len(row["negative"]) for row in rows), initial=0)
-    )
+    for row in rows:
+        if not (_is_texts(row["positive"]) and _is_texts(row["negative"])):
+            raise OpencseError(
+                f"{file}: the row of {row['query'][:60]!r} has not two lists of texts",
+                "Correct it.",
+            )
+    corpus: list[str] = []
+    relevant = []
+    candidates = []
+    for row in rows:
+        start = len(corpus)
+        corpus += row["positive"]
+        relevant.append(dict.fromkeys(range(start, len(corpus)), 1.0))
+        corpus += row["negative"]
+        candidates.append(range(start, len(corpus)))
     return RetrievalTask(
         name=task,
         queries=[row["query"] for row in rows],
-        corpus=[text for row in rows for text in (*row["positive"], *row["negative"])],
-        relevant=[
-            dict.fromkeys(range(i, i + len(row["positive"])), 1.0)
-            for i, row in zip(ends, rows, strict=False)
-        ],
-        candidates=list(starmap(range, pairwise(ends))),
+        corpus=corpus,
+        relevant=relevant,
+        candidates=candidates,
         main="map",
     )
 
@@ -384,12 +407,11 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
     (pairs,) = load_sts(source, tasks=["STS-B"], text=text)
     corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
     position = {sentence: index for index, sentence in enumerate(corpus)}
-    top_pairs = [
-        (a, b)
-        for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores)
-        if score == _TOP_SCORE
-    ]
-    searches = [pair for a, b in top_pairs if a != b for pair in ((a, b), (b, a))]
+    searches = []
+    for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores, strict=True):
+        if score == _TOP_SCORE and a != b:
+            searches.append((a, b))
+            searches.append((b, a))
     return RetrievalTask(
         name=task,
         queries=[query for query, _ in searches],
@@ -402,10 +424,12 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
 
 
 def _folder(source: str | Path, name: str) -> Path:
-    if (folder := find_folder(source, name)) is None:
+    folder = find_folder(source, name)
+    if folder is None:
         raise OpencseError(
             f"{source} holds no folder {name}", "Check the task's name and the folder."
         )
+    return folder
     return folder
 
 
@@ -414,4 +438,6 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(text, str) for text in value)

@@ -1,4 +1,4 @@
-"""Tasks by name (suites, single tasks, the user's folders), a model's scores on them, and these as JSON and tables."""
+"""Tasks by name (suites, single tasks, folders), a model's scores on them, as JSON and tables."""
 
 from __future__ import annotations
 
@@ -39,14 +39,19 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 """Suites and their tasks."""
 
 _MAIN_ALONE = ("sts", "pairs", "transfer", "classification")
-"""Suites of which a table shows the main metrics only."""
+"""Suites for which a table shows the main metrics only."""
 
 _CAPTIONS = {
-    **dict.fromkeys(("sts", "pairs"), "Spearman × 100, all pairs of a task together"),
+    "sts": "Spearman × 100, all pairs of a task together",
+    "pairs": "Spearman × 100, all pairs of a task together",
     "transfer": "accuracy in %, by SentEval's classifier",
     "classification": "accuracy in %, by a classifier trained on all training texts",
-    "development": "triplets whose paraphrase is nearer than the contradiction, in %; ties count as wrong",
-    **dict.fromkeys(("retrieval", "reranking", "guard"), "in %"),
+    "development": (
+        "triplets whose paraphrase is nearer than the contradiction, in %; ties count as wrong"
+    ),
+    "retrieval": "in %",
+    "reranking": "in %",
+    "guard": "in %",
 }
 
 _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
@@ -70,11 +75,16 @@ def load_suites(
     """
     chosen: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        suite, tasks = (
-            (name, SUITES[name]) if name in SUITES else (_suite_of(name, source), (name,))
-        )
+        if name in SUITES:
+            suite = name
+            tasks = SUITES[name]
+        else:
+            suite = _suite_of(name, source)
+            tasks = (name,)
         listed = chosen.setdefault(suite, [])
-        listed += [task for task in tasks if task not in listed]
+        for task in tasks:
+            if task not in listed:
+                listed.append(task)
     return {suite: _load(suite, tasks, source, text) for suite, tasks in chosen.items()}
 
 
@@ -88,17 +98,20 @@ def _load(
     if source is None:
         raise OpencseError(
             "no data was given for the tasks",
-            "Give --data (or set OPENCSE_DATA): a folder with STS12/test.tsv.gz …, the data/downstream folder that "
-            "SentEval's get_transfer_data.bash makes; or fetch mteb's: `--tasks mteb:STSBenchmark --data hub`.",
+            "Give --data (or set OPENCSE_DATA): a folder with STS12/test.tsv.gz …, the "
+            "data/downstream folder that SentEval's get_transfer_data.bash makes; or fetch mteb's: "
+            "`--tasks mteb:STSBenchmark --data hub`.",
         )
     if suite == "sts":
-        return [*load_sts(source, text=text, tasks=names)]
+        return list(load_sts(source, text=text, tasks=names))
     if suite == "geometry":
-        splits = {
-            name: load_sts(source, text=text, tasks=["STS-B"], split=name.split()[-1])
-            for name in names
-        }
-        return [GeometryTask(pairs=replace(pairs, name=name)) for name, (pairs,) in splits.items()]
+        tasks: list[Task] = []
+        for name in names:
+            # The name ends in the part, as in `STS-B dev`.
+            split = name.split()[-1]
+            (pairs,) = load_sts(source, text=text, tasks=["STS-B"], split=split)
+            tasks.append(GeometryTask(pairs=replace(pairs, name=name)))
+        return tasks
     if suite == "retrieval":
         return [load_retrieval(source, name, text=text) for name in names]
     if suite == "reranking":
@@ -107,20 +120,26 @@ def _load(
 
 
 def _suite_of(name: str, source: str | Path | None) -> str:
-    """Return the suite of a task; of a user's folder, by its files."""
+    """Return the suite of a task; that of a user's folder is recognized by its files."""
     for suite, tasks in SUITES.items():
         if name in tasks:
             return suite
-    if source is not None and (folder := find_folder(source, name)) is not None:
+    folder = None if source is None else find_folder(source, name)
+    if folder is not None:
         files = {path.name.removesuffix(".gz") for path in folder.iterdir()}
+        without_training = not any(file.startswith("train.") for file in files)
         if "corpus.jsonl" in files:
             return "retrieval"
-        without_training = not any(file.startswith("train.") for file in files)
-        return "reranking" if "test.jsonl" in files and without_training else "classification"
-    choices = ", ".join([*SUITES, *(task for tasks in SUITES.values() for task in tasks)])
+        if "test.jsonl" in files and without_training:
+            return "reranking"
+        return "classification"
+    choices = list(SUITES)
+    for tasks in SUITES.values():
+        choices += tasks
     raise OpencseError(
-        f"there is no task {name!r}, and no such folder in {source or 'the data (there is no --data)'}",
-        f"Known: {choices}.",
+        f"there is no task {name!r}, and no such folder in "
+        f"{source or 'the data (there is no --data)'}",
+        f"Known: {', '.join(choices)}.",
     )
 
 
@@ -146,55 +165,60 @@ class Evaluation(JupyterMixin):
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the results with all settings that they depend on, as JSON types."""
-    suites = evaluation.results
-    averages = {
-        suite: {"of": _averaged(results), "score": results.average}
-        for suite, results in suites.items()
-    }
-    tasks = {
-        result.task: {
-            "suite": suite,
-            **{key: value for key, value in asdict(result).items() if key != "task"},
-        }
-        for suite, results in suites.items()
-        for result in results.results
-    }
-    return {
-        "suite": ",".join(suites),
+    tasks = {}
+    averages = {}
+    for suite, results in evaluation.results.items():
+        averages[suite] = {"of": _averaged(results), "score": results.average}
+        for result in results.results:
+            values = asdict(result)
+            name = values.pop("task")
+            tasks[name] = {"suite": suite, **values}
+    document: dict[str, Any] = {
+        "suite": ",".join(evaluation.results),
         **evaluation.settings,
         "scale": 100,
         "tasks": tasks,
         "averages": averages,
-        **({"average": next(iter(averages.values()))} if len(averages) == 1 else {}),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in _LIBRARIES},
-        },
     }
+    if len(averages) == 1:
+        document["average"] = next(iter(averages.values()))
+    versions = {"python": platform.python_version()}
+    for library in _LIBRARIES:
+        versions[library] = version(library)
+    document["versions"] = versions
+    return document
 
 
 def scores_table(evaluations: Sequence[Evaluation]) -> Table:
-    """Return a table with a column for each model, and a row for each metric shown and each average of a suite."""
-    rows, notes = list[list[Cell]](), list[str]()
+    """Return a table with a column for each model and a row for each metric and suite average."""
+    rows: list[list[Cell]] = []
+    notes: list[str] = []
     for suite, results in evaluations[0].results.items():
         by_model = [evaluation.results[suite] for evaluation in evaluations]
         for task in results.results:
-            for metric in (task.main,) if task.main and suite in _MAIN_ALONE else task.metrics:
-                same, digits = [scored[task.task] for scored in by_model], 2 if task.main else 4
-                values = (
-                    Number(cell.metrics[metric], digits, aside=cell.undefined.get(metric, ""))
-                    for cell in same
-                )
-                rows.append([f"{task.task}, {metric}", *values])
-            if published := task.details.get("published"):
+            metrics = list(task.metrics)
+            if task.main and suite in _MAIN_ALONE:
+                metrics = [task.main]
+            digits = 2 if task.main else 4
+            for metric in metrics:
+                row: list[Cell] = [f"{task.task}, {metric}"]
+                for scored in by_model:
+                    result = scored[task.task]
+                    reason = result.undefined.get(metric, "")
+                    row.append(Number(result.metrics[metric], digits, aside=reason))
+                rows.append(row)
+            published = task.details.get("published")
+            if published:
                 notes.append(f"{task.task}, published: {published}")
         if len(_averaged(results)) > 1:
-            rows.append([f"{suite}, average", *(Number(scored.average) for scored in by_model)])
-        if caption := _CAPTIONS.get(suite):
-            notes.append(f"{suite}: {caption}; {results.results[0].details.get('text')} text")
-    return Table(
-        ("", *(str(evaluation.settings["model"]) for evaluation in evaluations)), rows, notes=notes
-    )
+            averages = [Number(scored.average) for scored in by_model]
+            rows.append([f"{suite}, average", *averages])
+        caption = _CAPTIONS.get(suite)
+        if caption:
+            text = results.results[0].details.get("text")
+            notes.append(f"{suite}: {caption}; {text} text")
+    models = [str(evaluation.settings["model"]) for evaluation in evaluations]
+    return Table(("", *models), rows, notes=notes)
 
 
 def _averaged(results: Results) -> list[str]:

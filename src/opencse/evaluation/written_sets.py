@@ -1,8 +1,8 @@
-"""Sets written for opencse (docs/data/development-sets.md): what a change of a model may not harm, and should improve.
+"""Sets written for opencse: guards, which a model must not get worse on, and development sets.
 
-A guard is search or classification, a `Task` made by one of `_BUILDERS`; a folder of one's own may
-hold any of its four tables, and searches without labels. Triplets ask if a text is nearer to its
-paraphrase than to its contradiction.
+docs/data/development-sets.md describes them. A guard is search or classification, a `Task` made by
+one of `_BUILDERS`; a custom folder may hold any of its four tables, and searches without labels.
+Triplets ask if a text is nearer to its paraphrase than to its contradiction.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ from opencse.foundation.tables import table_columns
 from opencse.text.corpus import Corpus, query_column
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
-_SEARCHES, _DOCUMENTS = "searches.txt", "documents.txt"
-_MOST_SEARCHES, _MOST_DOCUMENTS = (
-    1000,
-    5000,
-)  # from the beginning of each file: a run is scored up to seven times
-_SHORTEST = (
-    5  # words of a sentence that is a query of its own; "Others don't." could stand anywhere
-)
+_SEARCHES = "searches.txt"
+_DOCUMENTS = "documents.txt"
+# Only the beginning of each file is used, because a run is scored up to seven times.
+_MOST_SEARCHES = 1000
+_MOST_DOCUMENTS = 5000
+# Shorter sentences, in words, are no queries: "Others don't." could stand anywhere.
+_SHORTEST = 5
 
 
 def load_guard(
@@ -46,7 +45,7 @@ def load_guard(
             set that comes with the package.
 
             - `questions.tsv` (`group`, `question`): every question searches for the others of its
-            group.
+              group.
             - `answers.tsv` (`question`, `passage`): every question searches all passages for its
               own; a row without a question is one more passage to search.
             - `topics.tsv` (`topic`, `text`): the ten nearest texts of each text should have its
@@ -58,18 +57,19 @@ def load_guard(
               `documents.txt`, one text per line. The first 1,000 searches and 5,000 texts are
               taken.
 
-        prefix: What the names of the tasks begin with, before `-questions` and so on.
-        documents: Texts to search where there is no `documents.txt`.
+        prefix: Beginning of the tasks' names, before `-questions` and so on.
+        documents: Texts to search if there is no `documents.txt`.
 
     Returns:
-        The tasks, in the order of `GUARD_TASKS`, and then that of the searches; of a folder of
-        one's own those whose file is there.
+        The tasks, in the order of `GUARD_TASKS`, and then that of the searches; for a custom folder
+        only those whose file exists.
 
     Raises:
         OpencseError: There is none of the files, or one of them lacks a column or a text.
     """
     chosen = ASSETS / "guard" if path is None else existing_path(path)
-    if os.path.isfile(chosen):  # false for any path, where Path.is_file raises
+    # Unlike Path.is_file, this is false for any path that cannot be read.
+    if os.path.isfile(chosen):
         return [_searches(f"{prefix}-searches", chosen, documents)]
     tasks: list[Task] = []
     for table, build in _BUILDERS.items():
@@ -92,10 +92,13 @@ def _rows(path: Path, *columns: str, optional: str = "") -> list[dict[str, str]]
     """Read the text columns of a table; only the optional one may be empty."""
     names = (*columns, optional)
     numbered = complete_rows(path, others=columns)
-    rows = [{name: str(row.get(name) or "").strip() for name in names} for _, row in numbered]
+    rows = []
+    for _, row in numbered:
+        rows.append({name: str(row.get(name) or "").strip() for name in names})
     if len(rows) < LEAST_ROWS:
         note(
-            f"{path}: {len(rows)} rows are too few for a guard: chance decides (at least {LEAST_ROWS})"
+            f"{path}: {len(rows)} rows are too few for a guard: chance decides (at least "
+            f"{LEAST_ROWS})"
         )
     return rows
 
@@ -105,33 +108,35 @@ def _questions(name: str, path: Path) -> Task:
     groups: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
         groups.setdefault(row["group"], []).append(place)
-    alone = next((group for group, places in groups.items() if len(places) < 2), None)
-    if alone is not None:
-        raise OpencseError(
-            f"{path}: the group {alone!r} has one question", "Give each group two or more."
-        )
-    searches = [
-        (row["question"], [i for i in groups[row["group"]] if i != place])
-        for place, row in enumerate(rows)
-    ]
+    for group, places in groups.items():
+        if len(places) < 2:
+            raise OpencseError(
+                f"{path}: the group {group!r} has one question", "Give each group two or more."
+            )
+    searches = []
+    for place, row in enumerate(rows):
+        others = [i for i in groups[row["group"]] if i != place]
+        searches.append((row["question"], others))
     return _retrieval(name, searches, [row["question"] for row in rows], others_only=True)
 
 
 def _answers(name: str, path: Path) -> Task:
     rows = _rows(path, "passage", optional="question")
-    searches = [(row["question"], [place]) for place, row in enumerate(rows) if row["question"]]
+    searches = []
+    for place, row in enumerate(rows):
+        if row["question"]:
+            searches.append((row["question"], [place]))
     return _retrieval(name, searches, [row["passage"] for row in rows])
 
 
 def _long(name: str, path: Path) -> Task:
-    rows, searches = _rows(path, "summary", "text"), []
+    rows = _rows(path, "summary", "text")
+    searches = []
     for place, row in enumerate(rows):
-        sentences = [
-            sentence
-            for sentence in _SENTENCE_END.split(row["text"])
-            if len(sentence.split()) >= _SHORTEST
-        ]
-        searches += [(query, [place]) for query in (row["summary"], *sentences)]
+        searches.append((row["summary"], [place]))
+        for sentence in _SENTENCE_END.split(row["text"]):
+            if len(sentence.split()) >= _SHORTEST:
+                searches.append((sentence, [place]))
     return _retrieval(name, searches, [row["text"] for row in rows])
 
 
@@ -143,15 +148,11 @@ def _retrieval(
     others_only: bool = False,
 ) -> Task:
     """Return a task whose searches should find the texts at some places of the corpus."""
-    queries, relevant = (
-        [query for query, _ in searches],
-        [dict.fromkeys(places, 1.0) for _, places in searches],
-    )
     return RetrievalTask(
         name=name,
-        queries=queries,
+        queries=[query for query, _ in searches],
         corpus=corpus,
-        relevant=relevant,
+        relevant=[dict.fromkeys(places, 1.0) for _, places in searches],
         others_only=others_only,
         main="mrr",
     )
@@ -170,12 +171,13 @@ def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:
     searched = _first(documents, _MOST_DOCUMENTS)
     if not searched:
         raise OpencseError(
-            f"{path}: no texts to search", f"Put {_DOCUMENTS} beside it, one text per line."
+            f"{path}: no texts to search", f"Put {_DOCUMENTS} next to it, one text per line."
         )
     return KeptHitsTask(name, searches, searched)
 
 
 def _first(texts: Iterable[str], most: int) -> list[str]:
+    """Return the distinct texts among the first `most`, with single spaces."""
     return list(dict.fromkeys(" ".join(text.split()) for text in islice(texts, most)))
 
 
@@ -214,7 +216,7 @@ class Triplet:
 
 @dataclass(frozen=True, kw_only=True)
 class TripletSet:
-    """A task: the share of triplets whose positive has the higher cosine with the anchor; a tie counts as wrong.
+    """A task: the share of triplets whose positive is closer to the anchor; ties count as wrong.
 
     Metrics, in percent: `accuracy` (the main one), and for each group `column: value`. Their counts
     are in `details["rows"]`. All triplets have the same grouping columns.
@@ -228,7 +230,7 @@ class TripletSet:
     triplets: tuple[Triplet, ...]
 
     def groups(self) -> dict[str, np.ndarray]:
-        """Return the rows (int64) of every group `column: value`, by column and in order of first occurrence."""
+        """Return the rows (int64) of every group `column: value`, in order of first occurrence."""
         members: dict[str, list[int]] = {}
         for column in self.triplets[0].groups:
             for row, triplet in enumerate(self.triplets):
@@ -242,31 +244,36 @@ class TripletSet:
 
     def margins(self, embeddings: TextEmbeddings) -> np.ndarray:
         """Return the cosine with the positive minus that with the negative, (n,); above 0 is right."""
-        anchor, positive, negative = (
-            [getattr(triplet, side) for triplet in self.triplets] for side in _TEXTS
-        )
-        return embeddings.paired(anchor, positive) - embeddings.paired(anchor, negative)
+        anchors = [triplet.anchor for triplet in self.triplets]
+        positives = [triplet.positive for triplet in self.triplets]
+        negatives = [triplet.negative for triplet in self.triplets]
+        return embeddings.paired(anchors, positives) - embeddings.paired(anchors, negatives)
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the share of triplets in the right order, over all and in each group."""
         right = self.margins(embeddings) > 0
         groups = self.groups()
         metrics: dict[str, float | None] = {"accuracy": 100 * float(right.mean())}
-        metrics |= {group: 100 * float(right[rows].mean()) for group, rows in groups.items()}
+        for group, rows in groups.items():
+            metrics[group] = 100 * float(right[rows].mean())
+        table = []
+        for triplet in self.triplets:
+            texts = [triplet.id, triplet.anchor, triplet.positive, triplet.negative]
+            table.append([*texts, dict(triplet.groups)])
         return TaskResult(
             task=self.name,
             main="accuracy",
             metrics=metrics,
             rows=len(right),
-            data_sha256=rows_sha256(
-                [[[t.id, t.anchor, t.positive, t.negative, dict(t.groups)] for t in self.triplets]]
-            ),
+            data_sha256=rows_sha256([table]),
             details={"text": "given", "rows": {group: len(rows) for group, rows in groups.items()}},
         )
 
 
 def load_development(prefix: str = "dev-") -> list[TripletSet]:
-    """Return the sets of `DEVELOPMENT_SETS`, with a prefix before their names: by default the tasks on them.
+    """Return the sets of `DEVELOPMENT_SETS` with a prefix before their names.
+
+    With the default prefix they are the tasks `DEVELOPMENT_TASKS`.
 
     Example:
         >>> load_development()[0].triplets[0].groups["grade"]
@@ -290,11 +297,12 @@ def read_triplets(path: str | Path) -> TripletSet:
     path = Path(path)
     columns = table_columns(path)
     triplets: dict[str, Triplet] = {}
-    for line, row in complete_rows(
-        path, *_TEXTS, others=[name for name in columns if name not in _TEXTS]
-    ):
+    others = [name for name in columns if name not in _TEXTS]
+    for line, row in complete_rows(path, *_TEXTS, others=others):
         cells = {name: str(row[name]).strip() for name in columns}
-        anchor, positive, negative = (cells.pop(name) for name in _TEXTS)
+        anchor = cells.pop("anchor")
+        positive = cells.pop("positive")
+        negative = cells.pop("negative")
         name = cells.pop("id", f"line {line}")
         if name in triplets:
             raise OpencseError(f"{path}, line {line}: the id {name!r} occurs twice", "Rename one.")

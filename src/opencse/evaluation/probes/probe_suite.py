@@ -33,7 +33,7 @@ from opencse.evaluation.probes.probes import (
     split_results,
     transformation_cosines,
 )
-from opencse.evaluation.task import Similarity
+from opencse.evaluation.task import HasTexts, Similarity
 from opencse.evaluation.written_sets import TripletSet, load_development, read_triplets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
@@ -46,7 +46,7 @@ class ProbeData:
     Args:
         sts: STS tasks, scored as `evaluate` does.
         split_sets: STS sets that are split into consistent and opposed pairs.
-        pairs: The user's scored pairs, which are split where there are no such sets.
+        pairs: The user's scored pairs, which are split if there are no such sets.
         sentences: Sentences with transformations.
         triplets: Sets of triplets: a text, its paraphrase and its contradiction.
         notes: Remarks on the data for the reader of a report.
@@ -79,21 +79,23 @@ def load_probe_data(
     """
     antonyms = replace(read_triplets(ASSETS / "probe" / "antonyms.tsv"), name="negated antonyms")
     own = read_sentences(sentences)
+    source = "those that come with opencse" if sentences is None else own.name
     drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
-    notes = [
-        f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"
-    ]
+    notes = [f"Sentences: {source}, {len(own)}{drawn}"]
+    tasks: list[ScoredPairs] = []
+    split_sets: list[ScoredPairs] = []
     if data is None:
-        tasks, split_sets, missing = list[ScoredPairs](), list[ScoredPairs](), dict[str, str]()
         notes.append(
             "No STS data was given (--data), so agreement with people was not measured on them."
         )
     else:
         tasks, split_sets, missing = load_probe_sts(data)
         notes.append(
-            f"STS text: {tasks[0].text}. Published figures are for senteval, tokenised and lower-cased."
+            f"STS text: {tasks[0].text}. Published numbers are for senteval, tokenised and "
+            "lower-cased."
         )
-    notes += [f"Not among the STS sets: {name} ({reason})." for name, reason in missing.items()]
+        for name, reason in missing.items():
+            notes.append(f"Not among the STS sets: {name} ({reason}).")
     return ProbeData(
         sts=tasks,
         split_sets=split_sets,
@@ -136,50 +138,55 @@ def run_probes(
     Args:
         data: What to probe on.
         encode: From n texts to a matrix of shape (n, dim).
-        similarity: By what texts are compared, and the first hits of a search sorted; None for the
-            cosine.
+        similarity: Similarity by which texts are compared, and the first hits of a search sorted;
+            None for the cosine.
 
     Raises:
         OpencseError: There is nothing to measure, or two sets have one name.
     """
-    scored, sentences = [*data.sts, *data.pairs], data.sentences
-    name, count = Counter(pairs.name for pairs in scored).most_common(1)[0] if scored else ("", 1)
-    if count > 1:
-        raise OpencseError(
-            f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name."
-        )
-    texts = distinct_texts(
-        [*scored, *data.split_sets, *data.triplets, *([] if sentences is None else [sentences])]
-    )
+    scored = [*data.sts, *data.pairs]
+    names = Counter(pairs.name for pairs in scored)
+    for name, count in names.items():
+        if count > 1:
+            raise OpencseError(
+                f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name."
+            )
+    sources: list[HasTexts] = [*scored, *data.split_sets, *data.triplets]
+    if data.sentences is not None:
+        sources.append(data.sentences)
+    texts = distinct_texts(sources)
     if not texts:
         raise OpencseError(
             "there is nothing to probe", "Give scored pairs, or sentences with transformations."
         )
-    embeddings, sets = (
-        TextEmbeddings(texts, np.asarray(encode(texts)), similarity),
-        data.split_sets or data.pairs,
-    )
-    average = (
-        f"{len(sets)} of the {len(SPLITS)} sets of OssCSE Table 2"
-        if data.split_sets
-        else "all sets"
-    )
+    embeddings = TextEmbeddings(texts, np.asarray(encode(texts)), similarity)
+
+    splits: tuple[SplitResult, ...] = ()
+    if data.split_sets:
+        average = f"{len(data.split_sets)} of the {len(SPLITS)} sets of OssCSE Table 2"
+        splits = split_results(data.split_sets, embeddings, average)
+    elif data.pairs:
+        splits = split_results(data.pairs, embeddings, "all sets")
+    transformations = None
+    retrieval = None
+    if data.sentences is not None:
+        transformations = transformation_cosines(data.sentences, embeddings)
+        retrieval = search_versions(data.sentences, embeddings)
+    triplets = []
+    for triplet_set in data.triplets:
+        nearer = triplet_set.margins(embeddings) > 0
+        triplets.append(_triplet_result(triplet_set, nearer))
     return ProbeScores(
         sts=tuple(pairs.score(embeddings) for pairs in scored),
-        splits=split_results(sets, embeddings, average) if sets else (),
-        transformations=None
-        if sentences is None
-        else transformation_cosines(sentences, embeddings),
-        retrieval=None if sentences is None else search_versions(sentences, embeddings),
-        triplets=tuple(
-            _triplet_result(triplets, triplets.margins(embeddings) > 0)
-            for triplets in data.triplets
-        ),
+        splits=splits,
+        transformations=transformations,
+        retrieval=retrieval,
+        triplets=tuple(triplets),
     )
 
 
 def short_names(models: Sequence[str]) -> list[str]:
-    """Return the shortest endings of the paths that are distinct, without a final `model`.
+    """Return the shortest distinct endings of the models' paths, without a final `model`.
 
     Raises:
         OpencseError: A model is named twice.
@@ -188,12 +195,12 @@ def short_names(models: Sequence[str]) -> list[str]:
     for name in models:
         path = Path(name)
         pieces = path.resolve().parts if os.path.isdir(path) else path.parts
-        parts.append(pieces[:-1] if pieces[-1:] == ("model",) and len(pieces) > 1 else pieces)
-    if len(set(parts)) < len(parts):
-        name = next(
-            name for name, pieces in zip(models, parts, strict=True) if parts.count(pieces) > 1
-        )
-        raise OpencseError(f"the model {name} is named twice", "Name it once.")
+        if pieces[-1:] == ("model",) and len(pieces) > 1:
+            pieces = pieces[:-1]
+        parts.append(pieces)
+    for name, pieces in zip(models, parts, strict=True):
+        if parts.count(pieces) > 1:
+            raise OpencseError(f"the model {name} is named twice", "Name it once.")
     for count in range(1, max(map(len, parts), default=1)):
         short = ["/".join(pieces[-count:]) for pieces in parts]
         if len(set(short)) == len(short):
@@ -203,7 +210,7 @@ def short_names(models: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TripletResult:
-    """Accuracy on one set of triplets; those of one anchor and positive are one choice.
+    """Accuracy on one set of triplets; those of one anchor and positive count as one choice.
 
     Attributes:
         name: Name of the set.
@@ -219,14 +226,14 @@ class TripletResult:
 
 
 def _triplet_result(data: TripletSet, nearer: np.ndarray) -> TripletResult:
-    """Return the accuracy of the choices among n triplets, given whether the positive of each is nearer."""
+    """Return the accuracy of the choices, given for each triplet whether its positive is nearer."""
     choices: dict[tuple[str, str], list[int]] = {}
     for row, triplet in enumerate(data.triplets):
         choices.setdefault((triplet.anchor, triplet.positive), []).append(row)
     right = np.array([nearer[rows].all() for rows in choices.values()])
-    groups = replace(
-        data, triplets=tuple(data.triplets[rows[0]] for rows in choices.values())
-    ).groups()
+    # A choice belongs to the groups of its first triplet.
+    firsts = tuple(data.triplets[rows[0]] for rows in choices.values())
+    groups = replace(data, triplets=firsts).groups()
     return TripletResult(
         name=data.name,
         accuracy=mean_estimate(right),

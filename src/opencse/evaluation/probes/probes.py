@@ -1,7 +1,7 @@
-"""The probes: scored pairs whose wording misleads (OssCSE §3.3), and sentences with their versions.
+"""The probes: scored pairs whose wording misleads (OssCSE §3.3), and sentences with versions.
 
-The versions are measured by their cosines (OssCSE §3.1) and by a search among them (DiffCSE Table
-9). What is measured on few rows is an estimate with a confidence interval.
+Two measurements compare the versions: their cosines (OssCSE §3.1) and a search among them (DiffCSE
+Table 9). Every result on few rows is an estimate with a confidence interval.
 """
 
 from __future__ import annotations
@@ -24,11 +24,20 @@ from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus
 from opencse.text.surface import consistency_opposition, match_error_rate
 
-SPLITS = {
-    str(row["set"]): tuple(float(str(cell)) for name, cell in row.items() if name != "set")
-    for _, row in read_table(ASSETS / "evaluation" / "splits.tsv")
-}
-"""OssCSE Table 2, by data set: consistent and opposed pairs, median human score and median match error rate."""
+
+def _read_splits() -> dict[str, tuple[float, ...]]:
+    splits = {}
+    for _, row in read_table(ASSETS / "evaluation" / "splits.tsv"):
+        numbers = [float(str(cell)) for name, cell in row.items() if name != "set"]
+        splits[str(row["set"])] = tuple(numbers)
+    return splits
+
+
+SPLITS = _read_splits()
+"""OssCSE Table 2, by data set.
+
+Consistent and opposed pairs, median human score and median match error rate.
+"""
 
 WEIGHTED_UNSUPERVISED = (0.8574, 0.4982)
 
@@ -52,25 +61,30 @@ def load_probe_sts(
     Raises:
         OpencseError: As `load_sts`.
     """
-    tasks, missing = load_sts(source), dict[str, str]()
-    sets = [part for task in tasks for part in _by_subset(task)]
+    tasks = load_sts(source)
+    missing: dict[str, str] = {}
+    sets = []
+    for task in tasks:
+        sets += _by_subset(task)
     try:
-        sets += [
-            replace(pairs, name="STS-B train")
-            for pairs in load_sts(source, tasks=["STS-B"], split="train")
-        ]
+        (training,) = load_sts(source, tasks=["STS-B"], split="train")
+        sets.append(replace(training, name="STS-B train"))
     except OpencseError as error:
         missing["STS-B train"] = error.problem
-    sets = [replace(pairs, name="STS-B test") if pairs.name == "STS-B" else pairs for pairs in sets]
-    listed = {pairs.name: pairs for pairs in sets if pairs.name in SPLITS}
-    missing |= {
-        name: "the source has no such subset" for name in SPLITS if name not in {*listed, *missing}
-    }
+    listed = {}
+    for pairs in sets:
+        if pairs.name == "STS-B":
+            pairs = replace(pairs, name="STS-B test")
+        if pairs.name in SPLITS:
+            listed[pairs.name] = pairs
+    for name in SPLITS:
+        if name not in listed and name not in missing:
+            missing[name] = "the source has no such subset"
     return tasks, list(listed.values()), missing
 
 
 def _by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
-    """Return one set per subset, in order of first occurrence, or the set itself if it has no subsets."""
+    """Return one set per subset, in order of first occurrence; the set itself if it has none."""
     if pairs.subsets is None:
         return [pairs]
     members: dict[str, list[int]] = {}
@@ -81,7 +95,9 @@ def _by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
 
 @dataclass(frozen=True)
 class SplitResult:
-    """Spearman correlation on both parts of one set, or its average over several sets, weighted by their pairs.
+    """Spearman correlation on both parts of one set, or its average over several sets.
+
+    The average is weighted by the numbers of pairs.
 
     Attributes:
         name: Name of the set, or of the average.
@@ -101,9 +117,9 @@ class SplitResult:
 def split_results(
     sets: Sequence[ScoredPairs], embeddings: TextEmbeddings, average: str = "all sets"
 ) -> tuple[SplitResult, ...]:
-    """Return the correlation of cosines and human scores on the consistent and on the opposed pairs of some sets.
+    """Return the correlations on the consistent and on the opposed pairs of sets, and their average.
 
-    Last comes their average (OssCSE Table 3).
+    The average comes last (OssCSE Table 3).
 
     Args:
         sets: The sets.
@@ -114,23 +130,33 @@ def split_results(
     for pairs in sets:
         cosine = embeddings.paired(pairs.sentence1, pairs.sentence2)
         split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
-        sides = [(pairs.gold[part], cosine[part]) for part in (split.consistent, ~split.consistent)]
-        first, second = (
-            Estimate(value=spearman(*side), rows=len(side[0]), undefined=why_undefined(*side) or "")
-            for side in sides
-        )
         results.append(
-            SplitResult(pairs.name, first, second, split.median_score, split.median_error_rate)
+            SplitResult(
+                name=pairs.name,
+                consistent=_correlation(pairs.gold, cosine, split.consistent),
+                opposed=_correlation(pairs.gold, cosine, ~split.consistent),
+                median_score=split.median_score,
+                median_error_rate=split.median_error_rate,
+            )
         )
-    averages = (
-        weighted([result.consistent for result in results]),
-        weighted([result.opposed for result in results]),
+    total = SplitResult(
+        name=average,
+        consistent=weighted([result.consistent for result in results]),
+        opposed=weighted([result.opposed for result in results]),
     )
-    return (*results, SplitResult(average, *averages))
+    return (*results, total)
+
+
+def _correlation(gold: np.ndarray, cosine: np.ndarray, rows: np.ndarray) -> Estimate:
+    """Return the Spearman correlation of some rows."""
+    gold = gold[rows]
+    cosine = cosine[rows]
+    reason = why_undefined(gold, cosine) or ""
+    return Estimate(value=spearman(gold, cosine), rows=len(gold), undefined=reason)
 
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
-"""OssCSE's six transformations. Of these, only the negation says the opposite in nearly the same words."""
+"""OssCSE's six transformations. Only the negation says the opposite in nearly the same words."""
 
 _ANCHORS = ("sentence", "text")
 _NO_ROW = "no sentence has a paraphrase and a negation"
@@ -159,7 +185,10 @@ class ProbeSentences:
     def texts(self) -> Iterator[str]:
         """Yield the sentences and all versions."""
         yield from self.anchors
-        yield from (text for cells in self.versions.values() for text in cells if text is not None)
+        for cells in self.versions.values():
+            for text in cells:
+                if text is not None:
+                    yield text
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -167,14 +196,16 @@ class ProbeSentences:
         return tuple(kind for kind in KINDS if kind in self.versions)
 
     def pairs(self, column: str) -> tuple[np.ndarray, list[str], list[str]]:
-        """Return the row numbers that have this version, their sentences, and the versions."""
-        cells = self.versions[column]
-        rows = [row for row, cell in enumerate(cells) if cell is not None]
-        return (
-            np.array(rows, dtype=np.int64),
-            [self.anchors[r] for r in rows],
-            [str(cells[r]) for r in rows],
-        )
+        """Return the numbers of the rows with this version, their sentences, and the versions."""
+        rows = []
+        sentences = []
+        versions = []
+        for row, version in enumerate(self.versions[column]):
+            if version is not None:
+                rows.append(row)
+                sentences.append(self.anchors[row])
+                versions.append(version)
+        return np.array(rows, dtype=np.int64), sentences, versions
 
 
 def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> ProbeSentences:
@@ -200,9 +231,8 @@ def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> Prob
             "Name it so.",
         )
     columns = [name for name in names if name in KINDS]
-    if {"substitution.overlap", "substitution.tokens_in"} & {
-        *names
-    }:  # SAN's hard negative, not OssCSE's
+    if "substitution.overlap" in names or "substitution.tokens_in" in names:
+        # This column is SAN's hard negative, not OssCSE's substitution.
         columns.remove("substitution")
     if not columns:
         raise OpencseError(
@@ -214,15 +244,13 @@ def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> Prob
         raise OpencseError(f"{path}: holds no sentence", "Give at least one row.")
     total = len(rows)
     if total > limit:
-        rows = [
-            rows[i] for i in np.sort(np.random.default_rng(0).choice(total, limit, replace=False))
-        ]
+        chosen = np.random.default_rng(0).choice(total, limit, replace=False)
+        rows = [rows[i] for i in np.sort(chosen)]
     anchors, *cells = zip(*rows, strict=True)
-    versions = {
-        column: texts
-        for column, texts in zip(columns, cells, strict=True)
-        if any(cell is not None for cell in texts)
-    }
+    versions = {}
+    for column, texts in zip(columns, cells, strict=True):
+        if any(cell is not None for cell in texts):
+            versions[column] = texts
     if not versions:
         raise OpencseError(
             f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them."
@@ -269,8 +297,11 @@ def transformation_cosines(
 ) -> Transformations:
     """Return the cosines of sentences with their versions, by transformation."""
     pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
-    cosines = {kind: embeddings.paired(first, second) for kind, (_, first, second) in pairs.items()}
-    above = np.zeros(0, dtype=bool)  # of sentences that have both
+    cosines = {}
+    for kind, (_, first, second) in pairs.items():
+        cosines[kind] = embeddings.paired(first, second)
+    # Of the sentences that have both a paraphrase and a negation.
+    above = np.zeros(0, dtype=bool)
     if {"paraphrase", "negation"} <= cosines.keys():
         _, reworded, negated = np.intersect1d(
             pairs["paraphrase"][0], pairs["negation"][0], return_indices=True
@@ -325,39 +356,24 @@ class Retrieval:
 
 
 def search_versions(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Retrieval:
-    """Search for each sentence that has a paraphrase and a negation, among all such sentences and both versions."""
-    versions = [
-        sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")
-    ]
-    whole = [
-        row
-        for row in zip(sentences.anchors, *versions, strict=True)
-        if all(row) and len({*row}) == 3
-    ]
-    rows = list(
-        {row[0]: row for row in whole}.values()
-    )  # a sentence that occurs twice is one query
-    texts = list(dict.fromkeys(text for row in rows for text in row if text))
+    """Search for every sentence with a paraphrase and a negation, among all such texts."""
+    rows = _complete_rows(sentences)
+    texts = list(dict.fromkeys(text for row in rows for text in row))
     hits = []
     if rows:
-        corpus, position = (
-            unit_rows(embeddings(texts), np.float64),
-            {text: index for index, text in enumerate(texts)},
-        )
-        own = np.array([position[query] for query, *_ in rows])
-        results = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own, embeddings.similarity)
-        for (_, paraphrase, negation), places, cosines in zip(rows, *results, strict=True):
+        corpus = unit_rows(embeddings(texts), np.float64)
+        position = {text: index for index, text in enumerate(texts)}
+        own = np.array([position[query] for query, _, _ in rows])
+        count = min(TOP, len(corpus) - 1)
+        places, cosines = search(corpus[own], corpus, count, own, embeddings.similarity)
+        for k, (_, paraphrase, negation) in enumerate(rows):
             relation = {paraphrase: "paraphrase", negation: "negation"}
-            nearest = (
-                (texts[place], round(float(cosine), 4))
-                for place, cosine in zip(places, cosines, strict=True)
-            )
-            hits.append(
-                tuple(
-                    RetrievedText(text, relation.get(text, "other"), cosine)
-                    for text, cosine in nearest
-                )
-            )
+            nearest = []
+            for place, cosine in zip(places[k], cosines[k], strict=True):
+                text = texts[place]
+                rounded = round(float(cosine), 4)
+                nearest.append(RetrievedText(text, relation.get(text, "other"), rounded))
+            hits.append(tuple(nearest))
     relations = [[hit.relation for hit in row] for row in hits]
     return Retrieval(
         paraphrase_first=mean_estimate(
@@ -366,9 +382,25 @@ def search_versions(sentences: ProbeSentences, embeddings: TextEmbeddings) -> Re
         negation_first=mean_estimate([row[0] == "negation" for row in relations], empty=_NO_ROW),
         recall=mean_estimate(["paraphrase" in row for row in relations], empty=_NO_ROW),
         corpus=len(texts),
-        queries=tuple(query for query, *_ in rows),
+        queries=tuple(query for query, _, _ in rows),
         hits=tuple(hits),
     )
+
+
+def _complete_rows(sentences: ProbeSentences) -> list[tuple[str, str, str]]:
+    """Return sentence, paraphrase and negation of the rows that have all three, all different.
+
+    A sentence that occurs twice is one query.
+    """
+    none = [None] * len(sentences)
+    paraphrases = sentences.versions.get("paraphrase", none)
+    negations = sentences.versions.get("negation", none)
+    rows = {}
+    for texts in zip(sentences.anchors, paraphrases, negations, strict=True):
+        sentence, paraphrase, negation = texts
+        if sentence and paraphrase and negation and len(set(texts)) == 3:
+            rows[sentence] = (sentence, paraphrase, negation)
+    return list(rows.values())
 
 
 _RESAMPLES = 2000
@@ -393,7 +425,7 @@ class Estimate:
     undefined: str = ""
 
     def interval(self, digits: int = 3, *, scale: float = 1) -> str:
-        """Return the interval as `0.71 to 0.80`, or the reason why there is no value; empty without an interval."""
+        """Return the interval as `0.71 to 0.80`, the reason why there is no value, or nothing."""
         if self.value is None:
             return self.undefined
         if self.low is None or self.high is None:
@@ -423,15 +455,16 @@ def mean_estimate(values: np.ndarray | Sequence[float], *, empty: str = "no row"
     if not len(values):
         return Estimate(value=None, rows=0, undefined=empty)
     rng = np.random.default_rng(0)
-    means = np.array(
-        [values[rng.integers(0, len(values), len(values))].mean() for _ in range(_RESAMPLES)]
-    )
+    means = []
+    for _ in range(_RESAMPLES):
+        resampled = rng.integers(0, len(values), len(values))
+        means.append(values[resampled].mean())
     low, high = np.percentile(means, [2.5, 97.5])
     return Estimate(value=float(values.mean()), rows=len(values), low=float(low), high=float(high))
 
 
 def rate_estimate(hits: int, rows: int) -> Estimate:
-    """Return the proportion of successes among independent trials, with its 95 % Wilson score interval."""
+    """Return the share of successes in independent trials, with its 95 % Wilson score interval."""
     if not rows:
         return Estimate(value=None, rows=0, undefined="no row")
     interval = binomtest(hits, rows).proportion_ci(method="wilson")
@@ -447,7 +480,5 @@ def weighted(estimates: list[Estimate]) -> Estimate:
     if missing or not rows:
         reason = f"undefined in {len(missing)} of {len(estimates)} sets" if estimates else "no set"
         return Estimate(value=None, rows=rows, undefined=reason)
-    return Estimate(
-        value=sum(estimate.rows * float(estimate.value or 0) for estimate in estimates) / rows,
-        rows=rows,
-    )
+    total = sum(estimate.rows * float(estimate.value or 0) for estimate in estimates)
+    return Estimate(value=total / rows, rows=rows)
