@@ -295,7 +295,7 @@ def _value(hint: Any, value: object, where: str) -> Any:
         item_hint = get_args(hint)[1]
         return {str(k): _value(item_hint, v, _at(where, str(k))) for k, v in value.items()}
     if dataclasses.is_dataclass(hint):
-        if isinstance(value, hint):
+        if isinstance(value, hint):  # type: ignore[arg-type]
             return value
         return decode(hint, value, where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):

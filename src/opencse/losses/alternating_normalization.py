@@ -15,7 +15,8 @@ from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.base import Context, Embeddings, Loss, LossOutput
 
-_EPSILON = 1e-5  # that of batch_norm
+# As in batch_norm.
+_EPSILON = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,32 +71,35 @@ class AlternatingNormalizationLoss(Loss):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "(0, inf)", "temperature")
-        check_least(self, 2, "min_rows")  # one row has no variance
+        # One row has no variance.
+        check_least(self, 2, "min_rows")
         if not self.positives:
             raise ValueError("at least one view of positives is needed")
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(m B² d) for m positives."""
-        used, device = self._used_rows(present), context.device
+        used = self._used_rows(present)
+        device = context.device
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         rows = {view: true_cells(mask, device) for view, mask in used.items()}
         all_vectors = torch.cat([embeddings[view][rows[view]] for view in self.views])
-        target = {
-            view: self._target(embeddings[view], rows[view], all_vectors) for view in self.views
-        }
+        target = {}
+        for view in self.views:
+            target[view] = self._target(embeddings[view], rows[view], all_vectors)
         masked = {view: (target[view], move(used[view], device)) for view in self.views}
         negatives = [masked[view] for view in self.negatives]
-        losses, cosines = [], []
+        losses = []
+        cosines = []
         for positive in self.positives:
             valid = used[self.anchor] & used[positive]
             for a, b in ((self.anchor, positive), (positive, self.anchor)):
-                counted = true_cells(
-                    valid & self._has_negatives(used, b) if self.decoupled else valid, device
-                )
-                losses.append(self._direction(target[a], plain[b], masked[b], negatives, counted))
-            cosines.append(
-                (target[self.anchor] * plain[positive]).sum(dim=-1)[true_cells(valid, device)]
-            )
+                counted = valid
+                if self.decoupled:
+                    counted = valid & self._has_negatives(used, b)
+                cells = true_cells(counted, device)
+                losses.append(self._direction(target[a], plain[b], masked[b], negatives, cells))
+            cosine = (target[self.anchor] * plain[positive]).sum(dim=-1)
+            cosines.append(cosine[true_cells(valid, device)])
         pairs = torch.cat(cosines)
         if pairs.numel() == 0:
             return self.zero(embeddings)
@@ -108,17 +112,19 @@ class AlternatingNormalizationLoss(Loss):
 
     def _used_rows(self, present: Embeddings) -> dict[str, Tensor]:
         """Return the mask of the rows of each view that are used; none if they have no variance."""
-        too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
+        # One row has no variance; with `min_rows` above 2 its statistics are those of all views.
+        too_few = 0 if self.min_rows > 2 else 1
         counts = {view: int(present[view].sum()) for view in self.views}
         enough = sum(count for count in counts.values() if count > too_few) >= 2
-        return {
-            view: present[view] & (enough and count > too_few) for view, count in counts.items()
-        }
+        used = {}
+        for view, count in counts.items():
+            used[view] = present[view] & (enough and count > too_few)
+        return used
 
     def _has_negatives(self, used: dict[str, Tensor], opposite: str) -> Tensor:
-        """Return the mask (B,) of the rows with a negative, without which the published form has no denominator.
+        """Return the mask (B,) of the rows with a negative: mined, or a row of `opposite`.
 
-        Negatives are mined, or other rows of the `opposite` view.
+        Without any, the published form has no denominator.
         """
         has_negative = used[opposite].sum() - used[opposite].long() > 0
         for view in self.negatives:
@@ -126,7 +132,7 @@ class AlternatingNormalizationLoss(Loss):
         return has_negative
 
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
-        """Return the unit vectors z of a view, (B, d), zero outside the rows with the numbers `valid`.
+        """Return the unit vectors z of a view, (B, d), zero outside the rows numbered `valid`.
 
         The statistics are those of these rows, or of the vectors of all views if there are too few
         of them.
@@ -149,15 +155,21 @@ class AlternatingNormalizationLoss(Loss):
         negatives: Sequence[tuple[Tensor, Tensor]],
         rows: Tensor,
     ) -> Tensor:
-        """Return D(a, b) of the rows with these numbers, (n,); others and negatives are vectors with their masks."""
+        """Return D(a, b) of the rows with these numbers, (n,).
+
+        `others` and `negatives` are vectors with their masks.
+        """
         own = torch.eye(len(a), dtype=torch.bool, device=a.device)
-        blocks = [_logits(a, others[0], others[1] & ~own, self.temperature)]
+        other_vectors, other_present = others
+        blocks = [_logits(a, other_vectors, other_present & ~own, self.temperature)]
         for mined, mined_present in negatives:
+            # A mined negative is contrasted with the anchor of its own row only.
             blocks.append(_logits(a, mined, own & mined_present, self.temperature))
         positive = (a * b).sum(dim=-1, keepdim=True) / self.temperature
         if not self.decoupled:
             blocks.append(positive)
-        return torch.logsumexp(torch.cat(blocks, dim=1)[rows], dim=1) - positive[rows].squeeze(1)
+        log_denominator = torch.logsumexp(torch.cat(blocks, dim=1)[rows], dim=1)
+        return log_denominator - positive[rows].squeeze(1)
 
 
 def _logits(a: Tensor, candidates: Tensor, allowed: Tensor, temperature: float) -> Tensor:

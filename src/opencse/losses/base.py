@@ -70,7 +70,7 @@ class Context:
     vectors: Mapping[str, Tensor] = field(default_factory=dict)
 
     def rows(self, present: Embeddings, *views: str) -> Tensor:
-        """Return the numbers (n,) of the rows that have all of these views, on the device of the embeddings.
+        """Return the numbers (n,) of the rows with all of these views, on the embeddings' device.
 
         Args:
             present: The masks given to the loss.
@@ -141,7 +141,7 @@ class LossBuildContext:
 class Loss:
     """A loss as a pure function of embeddings, from which it returns its value and reports.
 
-    In a training loop of your own, call it with tensors in the order of `views`:
+    In your own training loop, call it with tensors in the order of `views`:
     `InfoNCELoss(temperature=0.05)(anchor, twin).value.backward()`.
 
     A loss neither owns nor calls the encoder, so it can be tested against a plain transcription of
@@ -159,7 +159,7 @@ class Loss:
     view_fields: ClassVar[tuple[str, ...]] = ()
     """The fields that name the views: each a name, or a tuple of names or of pairs of them."""
     compares_embeddings: ClassVar[bool] = True
-    """Whether the loss compares embeddings with each other, so that it acts on truncated ones, too."""
+    """Whether the loss compares embeddings with each other, and so acts on truncated ones, too."""
 
     name: str = ""
     weight: float = 1.0
@@ -174,8 +174,9 @@ class Loss:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The views whose embeddings the loss reads: those named by its `view_fields`, each once, in their order."""
-        return tuple(dict.fromkeys(_names([getattr(self, field) for field in self.view_fields])))
+        """The views whose embeddings the loss reads, in the order of its `view_fields`."""
+        named = [getattr(self, field) for field in self.view_fields]
+        return tuple(dict.fromkeys(_names(named)))
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -193,7 +194,7 @@ class Loss:
         return ""
 
     def module(self, build: LossBuildContext) -> LossModule | None:
-        """Return the parameters, frozen models and memory of the loss; they are passed back in `context.modules`."""
+        """Return the loss's parameters, frozen models and memory; `context.modules` has them."""
         return None
 
     def __call__(
@@ -202,7 +203,9 @@ class Loss:
         present: Embeddings | None = None,
         context: Context | None = None,
     ) -> LossOutput:
-        """Compute the loss of tensors in the order of `views`, in full precision even in an autocast context.
+        """Compute the loss of tensors in the order of `views`, in full precision.
+
+        A surrounding autocast context has no effect.
 
         Args:
             *embeddings: Embeddings (B, d), one tensor for each of `views`, or a mapping by view.
@@ -212,22 +215,24 @@ class Loss:
         Raises:
             ValueError: There are more or fewer tensors than views.
         """
-        by_position = not (len(embeddings) == 1 and isinstance(embeddings[0], Mapping))
-        if by_position and len(embeddings) != len(self.views):
+        if len(embeddings) == 1 and isinstance(embeddings[0], Mapping):
+            given: Any = embeddings[0]
+        elif len(embeddings) == len(self.views):
+            given = dict(zip(self.views, embeddings, strict=True))
+        else:
             raise ValueError(
                 f"{len(embeddings)} tensors, but the views are {', '.join(self.views) or 'none'}"
             )
-        given: Any = (
-            dict(zip(self.views, embeddings, strict=True)) if by_position else embeddings[0]
-        )
-        named = {
-            view: rows if rows.dtype == torch.float64 else rows.float()
-            for view, rows in given.items()
-        }
-        masks = {
-            view: torch.ones(len(vectors), dtype=torch.bool) for view, vectors in named.items()
-        }
-        masks |= {view: mask.cpu() for view, mask in (present or {}).items()}
+        named = {}
+        masks = {}
+        for view, vectors in given.items():
+            if vectors.dtype != torch.float64:
+                vectors = vectors.float()
+            named[view] = vectors
+            masks[view] = torch.ones(len(vectors), dtype=torch.bool)
+        for view, mask in (present or {}).items():
+            masks[view] = mask.cpu()
+        # A loss that reads no embeddings, such as a penalty on weights, needs no device.
         device = next((vectors.device for vectors in named.values()), torch.device("cpu"))
         with torch.autocast(device.type, enabled=False):
             return self.compute(named, masks, replace(context or Context(), device=device))
@@ -248,8 +253,9 @@ class Loss:
         raise NotImplementedError
 
     def zero(self, embeddings: Embeddings) -> LossOutput:
-        """Return a zero loss with zero gradients, for a batch in which no row has the needed views."""
-        return LossOutput(torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0)
+        """Return a loss of zero with zero gradients, for a batch without the needed views."""
+        sums = [embeddings[view].sum() for view in self.views]
+        return LossOutput(torch.stack(sums).sum() * 0)
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -294,7 +300,9 @@ class Objective:
         """
         outputs: dict[str, LossOutput] = {}
         for loss in self.losses:
-            weights = outputs[loss.weights_from].teacher_weights if loss.weights_from else None
+            weights = None
+            if loss.weights_from:
+                weights = outputs[loss.weights_from].teacher_weights
             given = replace(context, teacher_weights=weights)
             if truncated and loss.compares_embeddings:
                 outputs[loss.name] = _at_each_dimension(loss, truncated, present, given)
@@ -302,29 +310,27 @@ class Objective:
                 outputs[loss.name] = loss.compute(embeddings, present, given)
         values = {name: output.value for name, output in outputs.items()}
         total = torch.stack([loss.weight * values[loss.name] for loss in self.losses]).sum()
-        reports = {
-            f"{name}/{key}": report
-            for name in outputs
-            for key, report in outputs[name].reports.items()
-        }
+        reports = {}
+        for name, output in outputs.items():
+            for key, report in output.reports.items():
+                reports[f"{name}/{key}"] = report
         return total, values, reports
 
 
 def _at_each_dimension(
     loss: Loss, truncated: Mapping[int, Embeddings], present: Embeddings, context: Context
 ) -> LossOutput:
-    """Return the sum of a loss; what it reports and the weights of its teachers are those of the first."""
+    """Return the sum of a loss over several dimensions, with the reports of the first."""
     outputs: list[LossOutput] = []
     for embeddings in truncated.values():
         if outputs:
             context = replace(context, teacher_weights=outputs[0].teacher_weights)
         outputs.append(loss.compute(embeddings, present, context))
     total = torch.stack([output.value for output in outputs]).sum()
-    reports = {
-        f"loss_{size}": output.value.detach()
-        for size, output in zip(truncated, outputs, strict=True)
-    }
-    return replace(outputs[0], value=total, reports={**outputs[0].reports, **reports})
+    reports = dict(outputs[0].reports)
+    for size, output in zip(truncated, outputs, strict=True):
+        reports[f"loss_{size}"] = output.value.detach()
+    return replace(outputs[0], value=total, reports=reports)
 
 
 class Frozen(nn.Module):
@@ -340,7 +346,8 @@ class Frozen(nn.Module):
     def __init__(self, held: nn.Module) -> None:
         super().__init__()
         held.requires_grad_(False)
-        self._held = (held,)  # in a tuple, so that PyTorch does not register it
+        # In a tuple, so that PyTorch does not register it.
+        self._held = (held,)
 
     @property
     def module(self) -> nn.Module:

@@ -1,4 +1,4 @@
-"""RankCSE's losses: agreement of two ranked lists, and ranking distillation by ListNet and ListMLE (eq. 7 and 8)."""
+"""RankCSE's losses: ranking distillation by ListNet and ListMLE, and agreement of two lists."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class DistillationLoss(Loss):
             raise ValueError(
                 f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights"
             )
-        if self.teacher_weights and (
-            min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0
-        ):
-            raise ValueError("teacher_weights must not be negative, nor all zero")
+        if self.teacher_weights:
+            smallest = min(self.teacher_weights)
+            if smallest < 0 or sum(self.teacher_weights) <= 0:
+                raise ValueError("teacher_weights must not be negative, nor all zero")
         if self.weights_from and (self.teacher_weights or self.weighting != "fixed"):
             raise ValueError(
                 "weights_from takes another loss's weights: leave out teacher_weights and weighting"
@@ -94,48 +94,44 @@ class DistillationLoss(Loss):
         lists = self._lists(embeddings, present, context)
         if lists is None:
             zero = self.zero(embeddings)
-            return (
-                zero
-                if module is None
-                else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
-            )
+            if module is None:
+                return zero
+            return LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
         student, teachers, mask = lists
         reports: dict[str, Tensor] = {}
-        learning = (
-            module if context.teacher_weights is None else None
-        )  # not again at fewer dimensions
+        # At fewer dimensions, the weights of the full embeddings are reused, and not learned again.
+        learning = module if context.teacher_weights is None else None
         if context.teacher_weights is not None:
             weights = context.teacher_weights.to(student)
         elif learning is None:
-            fixed = self.teacher_weights or (1.0,) * len(self.teachers)
-            shares = torch.tensor(
-                [w / sum(fixed) for w in fixed], dtype=student.dtype, device="cpu"
-            )
-            weights = move(shares, student.device)
+            weights = self._fixed_weights(student)
         else:
-            with torch.no_grad():
-                losses = torch.stack(
-                    [self.list_loss(student, teacher, mask) for teacher in teachers]
-                )
-                correlations = torch.stack(
-                    [_correlation(student, teacher, mask) for teacher in teachers]
-                )
-                features = torch.stack(
-                    [losses / losses.mean().clamp(min=1e-12), correlations], dim=1
-                )
+            features = self._features(student, teachers, mask)
             weights = learning.choose(features).to(student.dtype)
-            reports = {
-                f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)
-            }
+            for name, weight in zip(self.teachers, weights, strict=True):
+                reports[f"weight_{name}"] = weight.detach()
         teacher = torch.einsum("k,kij->ij", weights, teachers)
         reports["correlation"] = _correlation(student, teacher, mask)
         loss = self.list_loss(student, teacher, mask)
         if learning is not None:
             weight_loss = learning.learn(loss).to(loss.dtype)
-            loss = loss + (
-                weight_loss - weight_loss.detach()
-            )  # it changes the weights, but not the value of the loss
+            # It trains the policy, but does not change the value of the loss.
+            loss = loss + (weight_loss - weight_loss.detach())
         return LossOutput(loss, reports, weights.detach())
+
+    def _fixed_weights(self, student: Tensor) -> Tensor:
+        """Return the given or equal weights of the teachers, (K,), which sum to 1."""
+        fixed = self.teacher_weights or (1.0,) * len(self.teachers)
+        shares = [weight / sum(fixed) for weight in fixed]
+        return move(torch.tensor(shares, dtype=student.dtype, device="cpu"), student.device)
+
+    @torch.no_grad()
+    def _features(self, student: Tensor, teachers: Tensor, mask: Tensor) -> Tensor:
+        """Return the policy's features of each teacher: relative loss and correlation, (K, 2)."""
+        losses = torch.stack([self.list_loss(student, teacher, mask) for teacher in teachers])
+        correlations = torch.stack([_correlation(student, teacher, mask) for teacher in teachers])
+        relative = losses / losses.mean().clamp(min=1e-12)
+        return torch.stack([relative, correlations], dim=1)
 
     def _lists(
         self, embeddings: Embeddings, present: Embeddings, context: Context
@@ -144,24 +140,33 @@ class DistillationLoss(Loss):
 
         None if no anchor has a candidate.
         """
-        rows, columns = (context.host_rows(present, view) for view in self.views)
-        mask = (
-            rows[:, None] != columns[None]
-            if self.exclude_self
-            else rows.new_ones(len(rows), len(columns)) > 0
-        )
+        rows = context.host_rows(present, self.anchor)
+        columns = context.host_rows(present, self.candidates)
+        if self.exclude_self:
+            mask = rows[:, None] != columns[None]
+        else:
+            mask = rows.new_ones(len(rows), len(columns)) > 0
         if not mask.any():
             return None
         nonempty = mask.any(dim=1)
         device = embeddings[self.anchor].device
-        rows, columns, mask = (move(x, device) for x in (rows[nonempty], columns, mask[nonempty]))
-        student = _cosines(embeddings, self.views, rows, columns)
-        cosines = [
-            _cosines(context.teachers[t], self.views, rows, columns).to(student.dtype)
-            for t in self.teachers
-        ]
+        rows = move(rows[nonempty], device)
+        columns = move(columns, device)
+        mask = move(mask[nonempty], device)
+
+        student = self._cosines(embeddings, rows, columns)
+        cosines = []
+        for teacher in self.teachers:
+            vectors = context.teachers[teacher]
+            cosines.append(self._cosines(vectors, rows, columns).to(student.dtype))
         teachers = torch.stack(cosines).detach() / (self.teacher_temperature or self.temperature)
         return student / self.temperature, teachers, mask
+
+    def _cosines(self, vectors: Embeddings, rows: Tensor, columns: Tensor) -> Tensor:
+        """Return the cosines of anchors and candidates, (rows, columns)."""
+        anchors = vectors[self.anchor][rows]
+        candidates = vectors[self.candidates][columns]
+        return F.normalize(anchors, dim=-1) @ F.normalize(candidates, dim=-1).T
 
 
 @torch.no_grad()
@@ -170,20 +175,15 @@ def _correlation(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
     return F.cosine_similarity(_centred(student, mask), _centred(teacher, mask), dim=1).mean()
 
 
-def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns: Tensor) -> Tensor:
-    a, b = vectors[views[0]][rows], vectors[views[1]][columns]
-    return F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T
-
-
 def _centred(lists: Tensor, mask: Tensor) -> Tensor:
-    """Return each list minus its mean, and 0 outside the list; the cosine of two is their Pearson correlation."""
+    """Return each list minus its mean, and 0 outside it, so that cosines are Pearson correlations."""
     means = (lists * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
     return (lists - means) * mask
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListNetLoss(DistillationLoss):
-    r"""Cross-entropy between the top-1 distributions of teacher and student (Cao et al., ICML 2007; RankCSE).
+    r"""Cross-entropy of the top-1 distributions of teacher and student (Cao et al., ICML 2007).
 
     .. math:: L_i = -\sum_{j \ne i} \mathrm{softmax}(T_i)_j \log \mathrm{softmax}(S_i)_j
 
@@ -210,12 +210,15 @@ class ListNetLoss(DistillationLoss):
         return -(target * log_student.masked_fill(~mask, 0)).sum(dim=1).mean()
 
 
-_FAR_BELOW = -1e4  # its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients
+# Its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients.
+_FAR_BELOW = -1e4
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListMLELoss(DistillationLoss):
-    r"""Negative log-likelihood of the teacher's permutation π under Plackett-Luce (Xia et al., ICML 2008; RankCSE).
+    r"""Negative log-likelihood of the teacher's ranking π under Plackett-Luce (ListMLE, RankCSE).
+
+    Source: Xia et al., ICML 2008.
 
     .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]
 
@@ -251,10 +254,10 @@ class ListMLELoss(DistillationLoss):
 
     def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
         """See the class."""
-        order = (
-            teacher.masked_fill(~mask, -torch.inf).sort(dim=1, descending=True, stable=True).indices
-        )
-        mask = mask.gather(1, order)  # excluded candidates come last
+        ranked = teacher.masked_fill(~mask, -torch.inf)
+        order = ranked.sort(dim=1, descending=True, stable=True).indices
+        # Candidates outside the list come last.
+        mask = mask.gather(1, order)
         scores = student.gather(1, order).masked_fill(~mask, _FAR_BELOW)
         if self.epsilon:
             scores = scores - scores.max(dim=1, keepdim=True).values
@@ -262,15 +265,18 @@ class ListMLELoss(DistillationLoss):
         else:
             log_rest = scores.flip(1).logcumsumexp(1).flip(1)
         nll = (log_rest - scores).masked_fill(~mask, 0).sum(dim=1)
-        return (nll / mask.sum(dim=1) if self.reduction == "position" else nll).mean()
+        if self.reduction == "position":
+            nll = nll / mask.sum(dim=1)
+        return nll.mean()
 
 
+# The smallest probability in the public code of RankCSE.
 _CODE_FLOOR = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankingConsistencyLoss(Loss):
-    r"""Jensen-Shannon divergence between the two top-1 distributions of a sentence's views (RankCSE eq. 5-6).
+    r"""Jensen-Shannon divergence of the top-1 distributions of two views (RankCSE eq. 5-6).
 
     With p_i = softmax_j c(a_i, p_j)/t and q_i = softmax_j c(p_i, a_j)/t over the rows that have
     both views,
@@ -312,13 +318,17 @@ class RankingConsistencyLoss(Loss):
         rows = context.rows(present, self.anchor, self.positive)
         if not len(rows):
             return self.zero(embeddings)
-        a, b = (F.normalize(embeddings[view][rows], dim=-1) for view in self.views)
+        a = F.normalize(embeddings[self.anchor][rows], dim=-1)
+        b = F.normalize(embeddings[self.positive][rows], dim=-1)
         scores = a @ b.T / self.temperature
-        log_p, log_q = F.log_softmax(scores, dim=1), F.log_softmax(scores.T, dim=1)
+        log_p = F.log_softmax(scores, dim=1)
+        log_q = F.log_softmax(scores.T, dim=1)
         if self.form == "entropy":
             return LossOutput((_negative_entropy(log_p) + _negative_entropy(log_q)) / 2)
         log_m = torch.logaddexp(log_p, log_q) - math.log(2)
-        divergence = (log_p.exp() * (log_p - log_m) + log_q.exp() * (log_q - log_m)).sum(dim=1) / 2
+        from_p = log_p.exp() * (log_p - log_m)
+        from_q = log_q.exp() * (log_q - log_m)
+        divergence = (from_p + from_q).sum(dim=1) / 2
         agree = log_p.argmax(dim=1) == log_q.argmax(dim=1)
         return LossOutput(divergence.mean(), {"same_first": agree.to(scores.dtype).mean()})
 

@@ -1,4 +1,4 @@
-"""Losses against forgetting: recall of the pre-trained weights (OssCSE), and masked language modelling (SimCSE)."""
+"""Losses against forgetting: recall of the initial weights (OssCSE), masked LM (SimCSE)."""
 
 from __future__ import annotations
 
@@ -60,16 +60,19 @@ class RecallLoss(Loss):
 
     def module(self, build: LossBuildContext) -> LossModule:
         """Return the weights with copies of their initial values."""
-        return InitialWeights(
-            {n: p for n, p in build.encoder.named_parameters() if "pooler." not in n}
-        )
+        weights = {}
+        for name, weight in build.encoder.named_parameters():
+            if "pooler." not in name:
+                weights[name] = weight
+        return InitialWeights(weights)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""
         module: InitialWeights = context.modules[self.name]
-        weights, initial = zip(
-            *((w, start) for w, start in module.pairs if w.requires_grad), strict=True
-        )
+        # Frozen weights, such as those that nothing depends on, have no gradient.
+        pairs = [(weight, start) for weight, start in module.pairs if weight.requires_grad]
+        weights = [weight for weight, _ in pairs]
+        initial = tuple(start for _, start in pairs)
         squares = _SquaredDistance.apply(initial, *weights)  # type: ignore[no-untyped-call]
         return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 
@@ -84,9 +87,8 @@ class InitialWeights(LossModule):
     def __init__(self, named: dict[str, nn.Parameter]) -> None:
         super().__init__()
         self.names = tuple(named)
-        self._weights = tuple(
-            named.values()
-        )  # in a tuple, because the encoder registers and saves them
+        # In a tuple, because the encoder registers and saves them.
+        self._weights = tuple(named.values())
         self._copies = Frozen(nn.ParameterList(p.detach().clone() for p in named.values()))
 
     @property
@@ -100,7 +102,8 @@ class _SquaredDistance(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, initial: tuple[Tensor, ...], *weights: Tensor) -> Tensor:
-        ctx.initial, ctx.weights = initial, weights
+        ctx.initial = initial
+        ctx.weights = weights
         total = weights[0].new_zeros((), dtype=torch.float64)
         for weight, start in zip(weights, initial, strict=True):
             total += torch.dist(weight, start).double() ** 2
@@ -109,8 +112,11 @@ class _SquaredDistance(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
         factor = 2 * gradients[0]
-        pairs = zip(ctx.weights, ctx.initial, strict=True)
-        return None, *((weight - start).mul_(factor) for weight, start in pairs)
+        gradients_of_weights = []
+        for weight, start in zip(ctx.weights, ctx.initial, strict=True):
+            gradients_of_weights.append((weight - start).mul_(factor))
+        # None for `initial`.
+        return (None, *gradients_of_weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +136,7 @@ class MaskedLanguageModelLoss(Loss):
 
     Example:
         >>> loss = MaskedLanguageModelLoss(sentences=("anchor",), weight=0.1)
-        >>> loss.tokens  # it reads token ids beside the vectors, and builds its head with `module`
+        >>> loss.tokens  # it reads token ids as well, and builds its head with `module`
         ('anchor',)
     """
 
@@ -164,24 +170,28 @@ class MaskedLanguageModelLoss(Loss):
         """See the class; one more pass of the encoder for each view."""
         module: MaskedLanguageHead = context.modules[self.name]
         total = embeddings[self.sentences[0]].sum() * 0
-        count, correct = total.new_zeros(()), total.new_zeros(())
+        count = total.new_zeros(())
+        correct = total.new_zeros(())
         for view in self.sentences:
             ids, mask = context.tokens[view]
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
             masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
             nonempty = mask.any(1)
-            if not nonempty.any():  # the head gets a gradient, or it would seem unused
-                total = (
-                    total + torch.stack([weight.sum() for weight in module.parameters()]).sum() * 0
-                )
+            if not nonempty.any():
+                # The head gets a zero gradient, because it would seem unused without one.
+                sums = torch.stack([weight.sum() for weight in module.parameters()])
+                total = total + sums.sum() * 0
                 continue
-            inputs, attended = (move(x[nonempty], total.device) for x in (masked, mask))
+            inputs = move(masked[nonempty], total.device)
+            attended = move(mask[nonempty], total.device)
             with context.precision():
                 logits = module(inputs, attended, chosen[nonempty])
-            logits = logits if logits.dtype == torch.float64 else logits.float()
+            if logits.dtype != torch.float64:
+                logits = logits.float()
             labels = move(ids[chosen], total.device)
             total = total + F.cross_entropy(logits, labels, reduction="sum")
-            count, correct = count + len(labels), correct + (logits.argmax(-1) == labels).sum()
+            count = count + len(labels)
+            correct = correct + (logits.argmax(-1) == labels).sum()
         reports = {"accuracy": correct / count.clamp(min=1)}
         return LossOutput(context.processes.mean(total, count), reports)
 
@@ -222,6 +232,7 @@ def mask_tokens(
         return ids.masked_fill(chosen, mask_id)
     uniform = torch.rand(ids.shape, device=ids.device)
     random = torch.randint(vocabulary, ids.shape, device=ids.device)
+    # 80 % of the uniform numbers are below 0.8, and another 10 % below 0.9.
     masked = torch.where(uniform < 0.8, mask_id, torch.where(uniform < 0.9, random, ids))
     return torch.where(chosen, masked, ids)
 
@@ -237,13 +248,12 @@ class VocabularyModule(LossModule):
         super().__init__()
         self.vocabulary = len(tokenizer)
         self.mask_id: int = tokenizer.mask_token_id
-        self._content = torch.ones(
-            self.vocabulary, dtype=torch.bool
-        )  # not a buffer: it stays on the CPU
+        # Not a buffer, because it stays on the CPU.
+        self._content = torch.ones(self.vocabulary, dtype=torch.bool)
         self._content[tokenizer.all_special_ids] = False
 
     def is_content(self, ids: Tensor) -> Tensor:
-        """Return a mask of the ids that are not special tokens, of the shape of `ids`; both are on the CPU."""
+        """Return a mask of the ids that are not special tokens; both are on the CPU."""
         return self._content[ids]
 
 
@@ -258,10 +268,15 @@ class MaskedLanguageHead(VocabularyModule):
 
     def __init__(self, transformer: nn.Module, head: nn.Module, tokenizer: Any) -> None:
         super().__init__(tokenizer)
-        self._transformer = (transformer,)  # in a tuple, so that PyTorch does not register it
+        # In a tuple, so that PyTorch does not register it.
+        self._transformer = (transformer,)
         self.head = head
 
     def forward(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
-        """Return the logits (chosen tokens, vocabulary) of sequences (n, L); `chosen` should be on the CPU."""
+        """Return the logits (chosen tokens, vocabulary) of sequences (n, L).
+
+        `chosen` should be on the CPU.
+        """
         hidden = self._transformer[0](input_ids=ids, attention_mask=mask).last_hidden_state
-        return self.head(hidden.flatten(0, 1)[true_cells(chosen, hidden.device)])
+        cells = true_cells(chosen, hidden.device)
+        return self.head(hidden.flatten(0, 1)[cells])

@@ -1,4 +1,4 @@
-"""InfoNCE: each anchor has to find its positive among the candidates of the batch; and losses with a margin."""
+"""InfoNCE: each anchor has to find its positive among the candidates; and losses with a margin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opencse.losses.base import Context, Embeddings, Loss, LossOutput
 
 @dataclass(frozen=True, kw_only=True)
 class InfoNCELoss(Loss):
-    r"""InfoNCE loss over in-batch negatives (also NT-Xent, MultipleNegativesRankingLoss), with hard negatives.
+    r"""InfoNCE over in-batch and hard negatives (NT-Xent, MultipleNegativesRankingLoss).
 
     With c the cosine, t the temperature and t' that of the hard negatives,
 
@@ -57,7 +57,8 @@ class InfoNCELoss(Loss):
         temperature = self.negative_temperature
         if isinstance(temperature, tuple) and len(temperature) != len(self.negatives):
             raise ValueError(
-                f"{len(temperature)} values of negative_temperature, but {len(self.negatives)} negatives"
+                f"{len(temperature)} values of negative_temperature, but {len(self.negatives)} "
+                "negatives"
             )
         if not self.negatives and temperature is not None:
             raise ValueError(
@@ -77,24 +78,32 @@ class InfoNCELoss(Loss):
         reports = self.reports(cosines, hard, present, rows, context)
         shared = self.shared_negatives(anchors[rows], context)
         in_batch, shift = self.adjusted(cosines, present, context)
-        logits = [
-            (in_batch / self.temperature).masked_fill(
-                ~move(present[self.positive], context.device), -math.inf
-            )
-        ]
-        logits += [anchors @ vectors.T / self.temperature for vectors in shared]
-        own = self.negative_temperature or self.temperature
-        temperatures = own if isinstance(own, tuple) else (own,) * len(hard)
-        for (view, block), temperature in zip(hard.items(), temperatures, strict=True):
-            allowed = move(present[view], context.device).expand_as(block)
-            logits.append(((block + shift) / temperature).masked_fill(~allowed, -math.inf))
+
+        # One block of logits for each kind of candidate; a missing candidate has the logit -∞.
+        exists = move(present[self.positive], context.device)
+        blocks = [(in_batch / self.temperature).masked_fill(~exists, -math.inf)]
+        for vectors in shared:
+            blocks.append(anchors @ vectors.T / self.temperature)
+        temperatures = self._temperatures_of_negatives(len(hard))
+        for (view, cosine), temperature in zip(hard.items(), temperatures, strict=True):
+            allowed = move(present[view], context.device).expand_as(cosine)
+            logits = (cosine + shift) / temperature
+            blocks.append(logits.masked_fill(~allowed, -math.inf))
         # The positives are on the diagonal of the first block.
-        return LossOutput(F.cross_entropy(torch.cat(logits, dim=1)[rows], rows), reports)
+        loss = F.cross_entropy(torch.cat(blocks, dim=1)[rows], rows)
+        return LossOutput(loss, reports)
+
+    def _temperatures_of_negatives(self, count: int) -> tuple[float, ...]:
+        """Return the temperature of each of `count` views with hard negatives."""
+        temperature = self.negative_temperature or self.temperature
+        if isinstance(temperature, tuple):
+            return temperature
+        return (temperature,) * count
 
     def adjusted(
         self, cosines: Tensor, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor | float]:
-        """Return the cosines (B, B) of anchors and in-batch candidates as the softmax should see them.
+        """Return the cosines (B, B) of anchors and in-batch candidates for the softmax.
 
         Returns:
             The cosines, and what is added to those of hard negatives, which broadcasts to (B, B).
@@ -114,7 +123,7 @@ class InfoNCELoss(Loss):
         rows: Tensor,
         context: Context,
     ) -> dict[str, Tensor]:
-        """Return the accuracy over in-batch candidates, and mean cosines of positives, other pairs and hard negatives.
+        """Return the in-batch accuracy, and mean cosines of positives, others and hard negatives.
 
         Args:
             cosines: Of anchors and in-batch candidates, (B, B).
@@ -123,7 +132,8 @@ class InfoNCELoss(Loss):
             rows: Numbers of the rows that have anchor and positive.
             context: As given to the loss.
         """
-        block, count = cosines[rows][:, rows], len(rows)
+        block = cosines[rows][:, rows]
+        count = len(rows)
         nearest = block.argmax(dim=1) == torch.arange(count, device=block.device)
         reports = {
             "accuracy": nearest.sum() / count,
@@ -136,12 +146,13 @@ class InfoNCELoss(Loss):
         return reports
 
 
-_NEAR_ONE = 1e-6  # the derivative of the angle is infinite for equal vectors
+# Cosines are kept this far from 1, because the derivative of the angle is infinite there.
+_NEAR_ONE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
 class AngularInfoNCELoss(InfoNCELoss):
-    r"""InfoNCE with cos(θ + m) in place of the cosine of each positive (ArcCSE's ArcCon loss).
+    r"""InfoNCE with cos(θ + m) instead of the cosine of each positive (ArcCSE's ArcCon loss).
 
     Source: Zhang et al., ACL 2022, eq. 4, after ArcFace (CVPR 2019).
 
@@ -169,7 +180,8 @@ class AngularInfoNCELoss(InfoNCELoss):
         self, cosines: Tensor, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor | float]:
         """See the base class."""
-        return cosines.diagonal_scatter(add_angle(cosines.diagonal(), self.degrees)), 0.0
+        positives = add_angle(cosines.diagonal(), self.degrees)
+        return cosines.diagonal_scatter(positives), 0.0
 
 
 def add_angle(cosines: Tensor, degrees: float) -> Tensor:
@@ -225,13 +237,19 @@ class MarginInfoNCELoss(InfoNCELoss):
             raise ValueError("size must not be negative: its direction is given by the signs")
 
     def _sign(self, letter: str) -> int:
-        return 1 if f"{letter}+" in self.signs else -1 if letter in self.signs else 0
+        """Return the direction of the margin for `p` or `n`; 0 if the signs leave it out."""
+        if f"{letter}+" in self.signs:
+            return 1
+        if letter in self.signs:
+            return -1
+        return 0
 
     def adjusted(
         self, cosines: Tensor, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor | float]:
         """See the base class; a hard negative has the margin of its anchor."""
-        size = self._sizes(cosines, len(context.host_rows(present, self.positive)))[:, None]
+        candidates = len(context.host_rows(present, self.positive))
+        size = self._sizes(cosines, candidates)[:, None]
         on_diagonal = torch.eye(*cosines.shape, dtype=torch.bool, device=cosines.device)
         signs = torch.where(on_diagonal, self._sign("p"), self._sign("n")).to(cosines.dtype)
         return cosines + signs * size, self._sign("n") * size
@@ -299,7 +317,8 @@ class TwoWayMarginLoss(Loss):
         unit = {view: F.normalize(embeddings[view][rows], dim=-1) for view in self.views}
         near = (unit[self.anchor] * unit[self.closer]).sum(dim=-1)
         far = (unit[self.anchor] * unit[self.farther]).sum(dim=-1)
-        gap, (lower, upper) = near - far, self.margin
+        gap = near - far
+        lower, upper = self.margin
         loss = F.relu(lower - gap)
         if not math.isinf(upper):
             loss = loss + F.relu(gap - upper)

@@ -1,4 +1,4 @@
-"""InfoNCE with other negatives: no false ones, and noise (DCLR); a queue of a momentum encoder (MoCo, ESimCSE)."""
+"""InfoNCE with other negatives: filtered or noise (DCLR), or a momentum queue (MoCo, ESimCSE)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opencse.losses.info_nce import InfoNCELoss
 
 @dataclass(frozen=True, kw_only=True)
 class FalseNegatives:
-    """In-batch negatives that a complementary model finds too similar and that are left out (DCLR eq. 5).
+    """In-batch negatives that another model finds too similar and that are left out (DCLR eq. 5).
 
     Attributes:
         teacher: Name of the complementary model.
@@ -39,7 +39,7 @@ class FalseNegatives:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseNegatives:
-    """Noise vectors as additional negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
+    """Noise vectors as negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
 
     The vectors start as normal noise of length 1. Each step of gradient ascent on Σ_i log Σ_k
     exp(c(a_i, v_k)/t) moves each by `step_size` in the direction of its gradient. They depend only
@@ -77,13 +77,12 @@ class NoiseNegatives:
         noise = move(F.normalize(normal, dim=-1).to(anchors.dtype), anchors.device)
         anchors = anchors.detach()
         for _ in range(self.steps):
-            noise = F.normalize(
-                noise + self.step_size * F.normalize(self._gradient(anchors, noise), dim=-1), dim=-1
-            )
+            direction = F.normalize(self._gradient(anchors, noise), dim=-1)
+            noise = F.normalize(noise + self.step_size * direction, dim=-1)
         return noise
 
     def _gradient(self, anchors: Tensor, noise: Tensor) -> Tensor:
-        """Return t times the gradient with respect to the noise on the unit sphere, (K, d) (no autograd)."""
+        """Return t times the gradient with respect to the noise on the unit sphere, (K, d)."""
         cosines = anchors @ noise.T
         shares = torch.softmax(cosines / self.temperature, dim=1)
         pull = shares.T @ anchors
@@ -92,7 +91,9 @@ class NoiseNegatives:
 
 @dataclass(frozen=True, kw_only=True)
 class DCLRLoss(InfoNCELoss):
-    r"""InfoNCE without the false negatives of the batch, and with noise negatives v (Zhou et al., ACL 2022, eq. 9).
+    r"""InfoNCE without the batch's false negatives, and with noise negatives v (DCLR eq. 9).
+
+    Source: Zhou et al., ACL 2022.
 
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j w_{ij} e^{c(a_i, p_j)/t} + \sum_k e^{c(a_i, v_k)/t}}
 
@@ -118,7 +119,9 @@ class DCLRLoss(InfoNCELoss):
     @property
     def teachers(self) -> tuple[str, ...]:
         """The model that identifies false negatives."""
-        return () if self.false_negatives is None else (self.false_negatives.teacher,)
+        if self.false_negatives is None:
+            return ()
+        return (self.false_negatives.teacher,)
 
     def adjusted(
         self, cosines: Tensor, present: Embeddings, context: Context
@@ -130,7 +133,9 @@ class DCLRLoss(InfoNCELoss):
 
     def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
         """Return the noise."""
-        return [] if self.noise is None else [self.noise.draw(anchors, context.step)]
+        if self.noise is None:
+            return []
+        return [self.noise.draw(anchors, context.step)]
 
     def reports(
         self,
@@ -151,13 +156,16 @@ class DCLRLoss(InfoNCELoss):
         """Return which in-batch candidates are false negatives, (B, B)."""
         settings = self.false_negatives
         assert settings is not None
-        vectors, rows = context.teachers[settings.teacher], context.rows(present, self.anchor)
-        mean = vectors[self.anchor][rows].mean(dim=0) if settings.center else 0.0
-        a, b = (F.normalize(vectors[view] - mean, dim=-1) for view in (self.anchor, self.positive))
+        vectors = context.teachers[settings.teacher]
+        rows = context.rows(present, self.anchor)
+        mean: Tensor | float = 0.0
+        if settings.center:
+            mean = vectors[self.anchor][rows].mean(dim=0)
+        a = F.normalize(vectors[self.anchor] - mean, dim=-1)
+        b = F.normalize(vectors[self.positive] - mean, dim=-1)
         cosines = a @ b.T
-        return (cosines >= settings.threshold) & ~torch.eye(
-            len(cosines), dtype=torch.bool, device=cosines.device
-        )
+        own = torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
+        return (cosines >= settings.threshold) & ~own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,9 +174,10 @@ class MomentumContrastiveLoss(InfoNCELoss):
 
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_m e^{c(a_i, q_m)/t}}
 
-    The q are vectors of previous batches, computed without dropout and without gradient by a momentum copy of the
-    encoder, :math:`\theta_m \leftarrow \lambda \theta_m + (1 - \lambda) \theta`; the oldest leave the queue first.
-    Source: ESimCSE (Wu et al., COLING 2022) §3.2 and eq. 5.
+    The q are vectors of previous batches, computed without dropout and without gradient by a
+    momentum copy of the encoder, :math:`\theta_m \leftarrow \lambda \theta_m + (1 - \lambda)
+    \theta`; the oldest leave the queue first. Source: ESimCSE (Wu et al., COLING 2022) §3.2 and
+    eq. 5.
 
     Attributes:
         queue_size: Number of vectors in the queue; ESimCSE's best size is 2.5 batches.
@@ -184,7 +193,8 @@ class MomentumContrastiveLoss(InfoNCELoss):
     """
 
     kind: ClassVar[str] = "momentum_contrastive"
-    compares_embeddings: ClassVar[bool] = False  # the queue has whole vectors only
+    # The queue has complete vectors only, so truncated ones cannot be compared with it.
+    compares_embeddings: ClassVar[bool] = False
 
     queue_size: int = 160
     momentum: float = 0.995
@@ -210,7 +220,9 @@ class MomentumContrastiveLoss(InfoNCELoss):
         module: MomentumQueue = context.modules[self.name]
         module.follow(context.step)
         loss = super().compute(embeddings, present, context)
-        module.enqueue(self._encoded(module, context)[context.rows(present, self.anchor)])
+        vectors = self._encoded(module, context)
+        # Only after the loss: the batch is not its own negative.
+        module.enqueue(vectors[context.rows(present, self.anchor)])
         queued = module.vectors.new_full((), float(len(module.vectors)))
         return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
@@ -220,14 +232,15 @@ class MomentumContrastiveLoss(InfoNCELoss):
 
     @torch.no_grad()
     def _encoded(self, module: MomentumQueue, context: Context) -> Tensor:
-        """Return the sentence vectors of the momentum encoder for the global batch, zero if a row lacks an anchor."""
+        """Return the momentum encoder's vectors of the global batch; zero if a row has no anchor."""
         ids, mask = context.tokens[self.anchor]
         nonempty = mask.any(dim=1)
         with context.precision():
-            inputs = {"input_ids": ids, "attention_mask": mask}
-            features = module.encoder(
-                {name: move(x[nonempty], context.device) for name, x in inputs.items()}
-            )
+            inputs = {
+                "input_ids": move(ids[nonempty], context.device),
+                "attention_mask": move(mask[nonempty], context.device),
+            }
+            features = module.encoder(inputs)
         vectors = features["sentence_embedding"]
         rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.vectors.dtype)
         rows[true_cells(nonempty, context.device)] = vectors.to(rows.dtype)
@@ -249,13 +262,16 @@ class MomentumQueue(LossModule):
         self, encoder: nn.Module, projector: nn.Module, width: int, size: int, momentum: float
     ) -> None:
         super().__init__()
-        self._online = (encoder, projector)  # in a tuple: they belong to the network
+        # In a tuple, so that PyTorch does not register them: they belong to the network.
+        self._online = (encoder, projector)
         parts: Any = encoder
         self.encoder = nn.Sequential(*map(copy.deepcopy, parts))
         self.requires_grad_(False).eval()
         self._momentum = momentum
         self.register_buffer("queue", torch.zeros(size, width))
-        self._count, self._followed = 0, 0  # kept on the host, and saved with the weights
+        # Kept on the host, and saved with the weights as extra state.
+        self._count = 0
+        self._followed = 0
 
     def get_extra_state(self) -> Tensor:
         """Return the number of vectors in the queue and the last step that was followed."""
@@ -288,10 +304,9 @@ class MomentumQueue(LossModule):
 
     @torch.no_grad()
     def enqueue(self, vectors: Tensor) -> None:
-        """Add the embeddings of sentence vectors (n, width of the encoder) to the queue; the oldest leave."""
+        """Add the embeddings of sentence vectors (n, width of the encoder); the oldest leave."""
         buffer = self.get_buffer("queue")
-        newest = torch.cat([self.vectors, self._online[1](vectors).to(buffer.dtype)])[
-            -len(buffer) :
-        ]
+        new = self._online[1](vectors).to(buffer.dtype)
+        newest = torch.cat([self.vectors, new])[-len(buffer) :]
         buffer[: len(newest)] = newest
         self._count = len(newest)

@@ -1,4 +1,6 @@
-"""Conditional replaced-token detection (DiffCSE): a generator edits tokens, a conditioned discriminator finds them.
+"""Conditional replaced-token detection (DiffCSE).
+
+A generator edits tokens, and a discriminator conditioned on the sentence vector finds them.
 
 Functions on tokens take ids (n, L) with an attention mask (n, L) of 1 for real tokens, padded at
 the end, and use PyTorch's global generator.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -28,10 +30,14 @@ from opencse.losses.base import (
 from opencse.losses.forgetting import VocabularyModule, mask_tokens, sample_tokens
 
 EditedTokens = tuple[Tensor, Tensor, Tensor]
-"""Ids, attention mask, and the tokens that were masked or inserted, or whose predecessor was deleted, each (n, L')."""
+"""Ids, attention mask and marks, each (n, L').
+
+Marked are the tokens that were masked or inserted, or whose predecessor was deleted.
+"""
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
-_ROWS = 16  # of a pass of the generator, because logits over the vocabulary take much memory
+# Rows of a pass of the generator, because logits over the vocabulary take much memory.
+_ROWS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +70,7 @@ class ReplacedTokenDetectionLoss(Loss):
             it.
         task: `replace`; `insert` (detect inserted tokens, filled in by the generator); `delete`
             (detect tokens that follow a deleted one); `masked_lm` (predict the masked tokens);
-            `corrective_lm` (predict the original tokens behind those of the generator).
+            `corrective_lm` (predict the original tokens after those of the generator).
         ratio: Probability of masking, inserting before or deleting a content token.
         masking: `mask`, or `bert` for BERT's 80/10/10.
         fill: Whether the generator replaces only the `masked` tokens or `all`; with `insert`, only
@@ -128,7 +134,7 @@ class ReplacedTokenDetectionLoss(Loss):
         )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; one forward pass of the generator, and one forward and backward pass of the discriminator."""
+        """See the class; one pass of the generator, a forward and backward of the discriminator."""
         module: Discriminator = context.modules[self.name]
         own = context.processes.own_rows
         pairs = list(zip(self.sentences, self.tokens, strict=True))
@@ -138,71 +144,78 @@ class ReplacedTokenDetectionLoss(Loss):
         valid = torch.cat([own(present[sentence] & present[text]) for sentence, text in pairs])
         ids, mask = module.join([context.tokens[text] for _, text in pairs])
         any_valid = bool(valid.any())
-        if not any_valid:  # the other processes wait for the gradients of this one
+        if not any_valid:
+            # The other processes wait for the gradients of this one, so it computes one row for
+            # nothing.
             valid = torch.arange(len(valid), device="cpu") == 0
             mask = mask.clone()
             mask[0, 0] = 1
-        ids, mask = ids[valid], mask[valid]
+        ids = ids[valid]
+        mask = mask[valid]
         width = int(mask.sum(1).max())
         device = vectors.device
         with context.precision():
-            *edited, counted = self._edit(ids[:, :width], mask[:, :width], module)
-            inputs, attended, labels = (move(x, device) for x in edited)
+            edited = self._edit(ids[:, :width], mask[:, :width], module)
+            inputs = move(edited.ids, device)
+            attended = move(edited.mask, device)
+            labels = move(edited.labels, device)
             conditions = vectors[true_cells(valid, device)]
             logits = module.predict(
-                inputs, attended, conditions, counted, whole=self.counted == "all"
+                inputs, attended, conditions, edited.counted, whole=self.counted == "all"
             )
-        logits = logits if logits.dtype == torch.float64 else logits.float()
-        labels = labels.flatten()[true_cells(counted, device)]
+        if logits.dtype != torch.float64:
+            logits = logits.float()
+        labels = labels.flatten()[true_cells(edited.counted, device)]
         total = F.cross_entropy(logits, labels, reduction="sum")
         count = total.new_full((), len(labels) if any_valid else 0, dtype=torch.long)
-        mean = context.processes.mean(total if any_valid else total * 0, count)
-        return LossOutput(mean, self._reports(logits, labels))
+        if not any_valid:
+            total = total * 0
+        return LossOutput(context.processes.mean(total, count), self._reports(logits, labels))
 
-    def _edit(
-        self, ids: Tensor, mask: Tensor, module: Discriminator
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return the discriminator's ids and attention mask, the label of each token, and the mask of those that count.
-
-        The last is on the CPU, as are `ids` and `mask`; what depends on the generator is on its
-        device.
-        """
+    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> _Edited:
+        """Edit token ids and mask, both (n, L) on the CPU, as the task says."""
         content = module.is_content(ids) & mask.bool()
         chosen = sample_tokens(content, self.ratio)
         if self.task == "delete":
             ids, mask, marked = delete_tokens(ids, mask, chosen, module.pad_id)
-            return ids, mask, marked.long(), self._counted(ids, mask, marked, module)
+            return _Edited(ids, mask, marked.long(), self._counted(ids, mask, marked, module))
         if self.task == "insert":
             ids, mask, marked = insert_tokens(
                 ids, mask, chosen, module.mask_id, module.pad_id, module.max_length
             )
             ids = module.generator.fill(ids, mask, marked, self.temperature)
-            return ids, mask, marked.long(), self._counted(ids, mask, marked, module) | marked
+            counted = self._counted(ids, mask, marked, module) | marked
+            return _Edited(ids, mask, marked.long(), counted)
         masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
         if self.task == "masked_lm":
-            return masked, mask, ids, chosen
-        # The sentence vector replaces the first token.
-        others = (torch.arange(ids.shape[1], device="cpu") > 0).expand_as(chosen)
-        filled = module.generator.fill(
-            masked, mask, others if self.fill == "all" else chosen, self.temperature
-        )
-        if self.task == "corrective_lm":
-            return filled, mask, ids, chosen
-        original, real = move(ids, filled.device), move(mask, filled.device)
+            return _Edited(masked, mask, labels=ids, counted=chosen)
+        wanted = chosen
         if self.fill == "all":
-            filled = filled * real  # as published: padding becomes token 0
+            # All but the first token, which the sentence vector replaces.
+            wanted = (torch.arange(ids.shape[1], device="cpu") > 0).expand_as(chosen)
+        filled = module.generator.fill(masked, mask, wanted, self.temperature)
+        if self.task == "corrective_lm":
+            return _Edited(filled, mask, labels=ids, counted=chosen)
+        original = move(ids, filled.device)
+        real = move(mask, filled.device)
+        if self.fill == "all":
+            # As published: padding becomes token 0.
+            filled = filled * real
         replaced = (filled != original) & real.bool()
-        all_tokens = torch.ones_like(content)
-        return filled, mask, replaced.long(), all_tokens if self.counted == "all" else content
+        counted = content
+        if self.counted == "all":
+            counted = torch.ones_like(content)
+        return _Edited(filled, mask, replaced.long(), counted)
 
     def _counted(self, ids: Tensor, mask: Tensor, marked: Tensor, module: Discriminator) -> Tensor:
         if self.counted == "all":
             return torch.ones_like(marked)
-        content = module.is_content(
-            ids.cpu()
-        )  # waits for the generator's predictions, if tokens were inserted
-        # A deleted last token shows at the token after it, which may be a special token.
-        return (content | marked if self.task == "delete" else content) & mask.bool()
+        # Waits for the generator's predictions if tokens were inserted.
+        content = module.is_content(ids.cpu())
+        if self.task == "delete":
+            # A deleted last token shows at the token after it, which may be a special token.
+            content = content | marked
+        return content & mask.bool()
 
     def _reports(self, logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
         correct = (logits.argmax(-1) == labels).to(logits.dtype)
@@ -212,6 +225,24 @@ class ReplacedTokenDetectionLoss(Loss):
             reports["changed"] = changed.sum() / max(len(changed), 1)
             reports["found"] = (correct * changed).sum() / changed.sum().clamp(min=1)
         return reports
+
+
+class _Edited(NamedTuple):
+    """Edited sequences, the discriminator's input.
+
+    The first three are on the device of the generator if they depend on it.
+
+    Attributes:
+        ids: Token ids, (n, L').
+        mask: Attention mask, (n, L').
+        labels: Label of each token, (n, L').
+        counted: The tokens to predict, (n, L') bool, on the CPU.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    labels: Tensor
+    counted: Tensor
 
 
 class Discriminator(VocabularyModule):
@@ -231,16 +262,20 @@ class Discriminator(VocabularyModule):
         self.generator: Any = generator
         self.pad_id: int = tokenizer.pad_token_id or 0
         limit = int(getattr(predict.transformer.config, "max_position_embeddings", 512))
-        self.max_length = limit - 2  # RoBERTa's positions start at 2
+        # RoBERTa's positions start at 2.
+        self.max_length = limit - 2
         self.digest = "" if generator is None else generator.digest
 
     def join(self, parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         """Return the ids and masks of several views, concatenated and padded to one length."""
         width = max(ids.shape[1] for ids, _ in parts)
-        ids = torch.cat(
-            [F.pad(ids, (0, width - ids.shape[1]), value=self.pad_id) for ids, _ in parts]
-        )
-        return ids, torch.cat([F.pad(mask, (0, width - mask.shape[1])) for _, mask in parts])
+        all_ids = []
+        all_masks = []
+        for ids, mask in parts:
+            missing = (0, width - ids.shape[1])
+            all_ids.append(F.pad(ids, missing, value=self.pad_id))
+            all_masks.append(F.pad(mask, missing))
+        return torch.cat(all_ids), torch.cat(all_masks)
 
 
 class ConditionalTransformer(nn.Module):
@@ -266,20 +301,20 @@ class ConditionalTransformer(nn.Module):
                 f"a {type(transformer).__name__} has no embedding layer that can take a vector"
             )
         config: Any = transformer.config
-        inner = (
-            config.embedding_size
-            if hasattr(transformer, "embeddings_project")
-            else config.hidden_size
-        )
+        # ELECTRA's embeddings have a size of their own, which a projection changes.
+        inner = config.hidden_size
+        if hasattr(transformer, "embeddings_project"):
+            inner = config.embedding_size
         self.transformer = copy.deepcopy(transformer)
-        self.bridge: nn.Module = (
-            nn.Identity() if width == inner else nn.Linear(width, inner, bias=False)
-        )
+        self.bridge: nn.Module = nn.Identity()
+        if width != inner:
+            self.bridge = nn.Linear(width, inner, bias=False)
         table: Any = self.transformer.get_input_embeddings()  # type: ignore[operator]
-        width = config.hidden_size
-        self.head: nn.Module = (
-            _VocabularyHead(width, table) if outputs is None else nn.Linear(width, outputs)
-        )
+        self.head: nn.Module
+        if outputs is None:
+            self.head = _VocabularyHead(config.hidden_size, table)
+        else:
+            self.head = nn.Linear(config.hidden_size, outputs)
 
     def forward(
         self, ids: Tensor, mask: Tensor, vectors: Tensor, counted: Tensor, whole: bool = False
@@ -303,21 +338,20 @@ class ConditionalTransformer(nn.Module):
             first = vectors.to(output.dtype)
             if output.shape[:2] == ids.shape:
                 return torch.cat([first[:, None], output[:, 1:]], dim=1)
-            return output.index_copy(
-                1, starts, first[None]
-            )  # packed: all sequences in one row, in order
+            # Packed: all sequences are in one row, in order.
+            return output.index_copy(1, starts, first[None])
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
-            # A batch passed by position is not packed, so padding is computed too.
-            out = (
-                self.transformer(ids, mask)
-                if whole
-                else self.transformer(input_ids=ids, attention_mask=mask)
-            )
+            if whole:
+                # A batch passed by position is not packed, so padding is computed as well.
+                out = self.transformer(ids, mask)
+            else:
+                out = self.transformer(input_ids=ids, attention_mask=mask)
         finally:
             handle.remove()
-        return self.head(out.last_hidden_state.flatten(0, 1)[true_cells(counted, ids.device)])
+        cells = true_cells(counted, ids.device)
+        return self.head(out.last_hidden_state.flatten(0, 1)[cells])
 
 
 class _VocabularyHead(nn.Module):
@@ -328,7 +362,8 @@ class _VocabularyHead(nn.Module):
         inner = table.weight.shape[1]
         self.transform = nn.Sequential(nn.Linear(width, inner), nn.GELU(), nn.LayerNorm(inner))
         self.bias = nn.Parameter(torch.zeros(table.weight.shape[0]))
-        self._table = (table,)  # in a tuple: it belongs to the transformer
+        # In a tuple, because it belongs to the transformer.
+        self._table = (table,)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return nn.functional.linear(self.transform(hidden), self._table[0].weight, self.bias)
@@ -346,7 +381,9 @@ class TokenGenerator(Frozen):
         super().__init__(model.train(dropout))
         base = getattr(model, "base_model", model)
         heads = [child for child in model.children() if child is not base]
-        self._head = (heads[0] if len(heads) == 1 and base is not model else None,)
+        # Only a head that is a single module can be computed for the chosen tokens alone.
+        head = heads[0] if len(heads) == 1 and base is not model else None
+        self._head = (head,)
 
     @property
     def digest(self) -> str:
@@ -369,24 +406,24 @@ class TokenGenerator(Frozen):
         device = next(self.module.parameters()).device
         filled = move(ids, device).clone()
         cells = torch.arange(ids.numel(), device="cpu").view(ids.shape)
-        lengths, order = mask.sum(1).sort(
-            stable=True
-        )  # rows of similar length together, for less padding
+        # Rows of similar length together, for less padding.
+        lengths, order = mask.sum(1).sort(stable=True)
         for rows, longest in zip(order.split(_ROWS), lengths.split(_ROWS), strict=True):
             width = int(longest[-1])
             chosen_part = chosen[rows, :width]
-            logits = self._logits(
-                move(ids[rows, :width], device), move(mask[rows, :width], device), chosen_part
-            )
+            ids_part = move(ids[rows, :width], device)
+            mask_part = move(mask[rows, :width], device)
+            logits = self._logits(ids_part, mask_part, chosen_part)
             if not temperature:
                 tokens = logits.argmax(-1)
             else:
                 tokens = sample_classes((logits.float() / temperature).softmax(-1))
-            filled.view(-1).index_copy_(0, move(cells[rows, :width][chosen_part], device), tokens)
+            places = move(cells[rows, :width][chosen_part], device)
+            filled.view(-1).index_copy_(0, places, tokens)
         return filled
 
     def _logits(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
-        """Return the logits (chosen tokens, vocabulary); a separate head is computed for these tokens only."""
+        """Return the logits (chosen tokens, vocabulary); only theirs if the head is separate."""
         model: Any = self.module
         cells = true_cells(chosen, ids.device)
         if self._head[0] is None:
@@ -408,16 +445,18 @@ def sample_classes(probabilities: Tensor) -> Tensor:
 def insert_tokens(
     ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, max_length: int
 ) -> EditedTokens:
-    """Insert a token before each token in `before`, (n, L) bool, up to `max_length` tokens per sequence."""
+    """Insert a token before each token in `before`, (n, L) bool, up to `max_length` tokens."""
     free = (max_length - mask.sum(1, keepdim=True)).clamp(min=0)
     before = before & mask.bool() & (before.cumsum(1) <= free)
     target = torch.arange(ids.shape[1], device=ids.device) + before.cumsum(1)
     lengths = mask.sum(1) + before.sum(1)
     width = int(lengths.max())
-    out = ids.new_full((len(ids), width + 1), pad_id)  # the last column collects discarded tokens
+    # The last column collects discarded tokens.
+    out = ids.new_full((len(ids), width + 1), pad_id)
     marked = torch.zeros_like(out, dtype=torch.bool)
     inserted = torch.where(before, target - 1, width)
-    out.scatter_(1, torch.where(mask.bool(), target, width), ids).scatter_(1, inserted, token)
+    out.scatter_(1, torch.where(mask.bool(), target, width), ids)
+    out.scatter_(1, inserted, token)
     marked.scatter_(1, inserted, True)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
     return out[:, :width], new_mask, marked[:, :width]
@@ -428,9 +467,12 @@ def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> Edi
     remains = mask.bool() & ~chosen
     follows = torch.cat([torch.zeros_like(chosen[:, :1]), chosen[:, :-1]], dim=1)
     lengths = remains.sum(1)
+    # As in `insert_tokens`, the last column collects discarded tokens.
     width = int(lengths.max())
     target = torch.where(remains, remains.cumsum(1) - 1, width)
-    out = ids.new_full((len(ids), width + 1), pad_id).scatter_(1, target, ids)
-    marked = torch.zeros_like(out, dtype=torch.bool).scatter_(1, target, follows)
+    out = ids.new_full((len(ids), width + 1), pad_id)
+    out.scatter_(1, target, ids)
+    marked = torch.zeros_like(out, dtype=torch.bool)
+    marked.scatter_(1, target, follows)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
     return out[:, :width], new_mask, marked[:, :width]

@@ -1,7 +1,7 @@
-"""RLRD's policy, which chooses the weights of several teachers during training; `distillation.py` applies them.
+"""RLRD's policy, which chooses the weights of several teachers during training.
 
-They depend on the student's separate loss against each teacher, and send no gradient to the
-student.
+`distillation.py` applies the weights. They depend on the student's separate loss against each
+teacher, and send no gradient to the student.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ from torch.distributions import Dirichlet
 
 from opencse.losses.base import LossModule
 
-_FEATURES = 2  # of each teacher: relative loss, correlation with the student
-_CLIP = 0.2  # range of the ratio of new to old probability (PPO)
-_DISCOUNT, _TRACE = 0.99, 0.95  # γ, and λ of generalised advantage estimation
+# Features of each teacher: relative loss, correlation with the student.
+_FEATURES = 2
+# Range of the ratio of new to old probability (PPO).
+_CLIP = 0.2
+# γ, and λ of generalised advantage estimation.
+_DISCOUNT = 0.99
+_TRACE = 0.95
 
 
 class PolicyWeights(LossModule):
@@ -39,30 +43,31 @@ class PolicyWeights(LossModule):
 
     learning_rate = 1e-4
     updates = 3
-    """Gradient steps on a horizon's experience, in the training steps that follow; AdamW's momentum outlasts them."""
+    """Gradient steps on a horizon's experience, in the following training steps.
+
+    AdamW's momentum outlasts them.
+    """
     concentration = 1250.0
-    """That of the Dirichlet distribution: with it and two teachers the weights start at 0.500 ± 0.010, as in the public
-    code. Higher values keep them closer to the mean of the policy."""
+    """Concentration of the Dirichlet distribution.
+
+    With two teachers the weights start at 0.500 ± 0.010, as in the public code. Higher values keep
+    them closer to the mean of the policy.
+    """
 
     def __init__(self, teachers: int, seed: int = 0, *, horizon: int = 125) -> None:
         super().__init__()
-        self._seed, self._horizon = seed, horizon
+        self._seed = seed
+        self._horizon = horizon
         self.actor = _small_network(_FEATURES)
         self.critic = _small_network(teachers * _FEATURES)
-        self._widths = [
-            teachers * _FEATURES,
-            teachers,
-            1,
-            1,
-        ]  # of states, actions, log-probabilities and rewards
+        # Widths of states, actions, log-probabilities and rewards.
+        self._widths = [teachers * _FEATURES, teachers, 1, 1]
         self.register_buffer("experience", torch.zeros(horizon, sum(self._widths)))
-        self.register_buffer(
-            "last", torch.zeros(horizon, sum(self._widths))
-        )  # that of the last horizon
-        self.register_buffer("targets", torch.zeros(2, horizon))  # its advantages and returns
-        self.register_buffer(
-            "counts", torch.zeros(3, dtype=torch.long)
-        )  # calls, steps of experience, updates due
+        # The experience of the last horizon, and its advantages and returns.
+        self.register_buffer("last", torch.zeros(horizon, sum(self._widths)))
+        self.register_buffer("targets", torch.zeros(2, horizon))
+        # Calls, steps of experience, updates due.
+        self.register_buffer("counts", torch.zeros(3, dtype=torch.long))
         self._chosen: tuple[Tensor, Tensor, Tensor] | None = None
 
     def distribution(self, states: Tensor) -> Dirichlet:
@@ -95,7 +100,7 @@ class PolicyWeights(LossModule):
         return action
 
     def learn(self, loss: Tensor) -> Tensor:
-        """Return the loss of this module's parameters, each of which gets a gradient (which may be 0).
+        """Return a loss that gives each of this module's parameters a gradient (which may be 0).
 
         Args:
             loss: Loss of the step with the chosen weights.
@@ -126,16 +131,14 @@ class PolicyWeights(LossModule):
         self.get_buffer("counts")[1:] = torch.tensor([0, self.updates])
 
     def _last(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return states (T, K, 2), actions (T, K), log-probabilities (T,) and rewards (T,) of the last horizon."""
-        states, actions, log_probs, rewards = (
-            self.get_buffer("last").clone().split(self._widths, dim=1)
-        )
-        return (
-            states.unflatten(1, (-1, _FEATURES)),
-            actions,
-            log_probs.squeeze(1),
-            rewards.squeeze(1),
-        )
+        """Return the last horizon's states, actions, log-probabilities and rewards.
+
+        Their shapes are (T, K, 2), (T, K), (T,) and (T,).
+        """
+        last = self.get_buffer("last").clone()
+        states, actions, log_probs, rewards = last.split(self._widths, dim=1)
+        states = states.unflatten(1, (-1, _FEATURES))
+        return states, actions, log_probs.squeeze(1), rewards.squeeze(1)
 
     def _surrogate(self) -> Tensor:
         """Return PPO's clipped objective plus the error of the critic on the last horizon."""
@@ -151,7 +154,9 @@ class PolicyWeights(LossModule):
 def generalised_advantages(
     rewards: Tensor, values: Tensor, discount: float, trace: float
 ) -> Tensor:
-    r"""Return the generalised advantages :math:`A_t = \sum_l (\gamma\lambda)^l (r_{t+l} + \gamma V_{t+l+1} - V_{t+l})`.
+    r"""Return the generalised advantages (GAE) of the steps of a horizon.
+
+    .. math:: A_t = \sum_l (\gamma\lambda)^l (r_{t+l} + \gamma V_{t+l+1} - V_{t+l})
 
     Args:
         rewards: Rewards (T,).
@@ -169,7 +174,7 @@ def generalised_advantages(
 
 
 def _small_network(inputs: int) -> nn.Sequential:
-    """Return a network of two layers, the last initialised to 0, so that all teachers start equal, (…, 1)."""
+    """Return a network (…, inputs) to (…, 1), whose last layer is 0, so that teachers start equal."""
     network = nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, 1))
     nn.init.zeros_(network[2].weight)  # type: ignore[arg-type]
     nn.init.zeros_(network[2].bias)  # type: ignore[arg-type]

@@ -300,10 +300,10 @@ class DebiasedPositives(DebiasedDraw):
         numbers = np.tile(np.arange(n), (len(rows), 1))
         noise = gumbel_noise(self.row_seeds(seed, rows), numbers)
         places = self.places(edit_units(texts), np.arange(len(rows)), members, cosine, noise)
-        row, rank = np.nonzero(places >= 0)
-        place = places[row, rank]
-        chosen = [pools[i][k] for i, k in zip(row.tolist(), place.tolist(), strict=True)]
+        owner, rank = np.nonzero(places >= 0)
+        place = places[owner, rank]
+        chosen = [pools[i][k] for i, k in zip(owner.tolist(), place.tolist(), strict=True)]
         counts = [{"candidates": len(pool)} for pool in pools]
         return self._drawn_views(
-            rows, row, chosen, cosine[row, place], counts, empty="no candidate"
+            rows, owner, chosen, cosine[owner, place], counts, empty="no candidate"
         )
