@@ -23,7 +23,7 @@ _POSSIBLE = re.compile(
     r"|\b(?:wenn|falls|sobald|sofern|solange|bis|ob|bevor|während) [^,;]*$",
     re.IGNORECASE,
 )
-"""The beginning of a sentence up to a word that stands for what is possible, permitted or a condition."""
+"""A beginning of a sentence that names what is possible, permitted or a condition."""
 
 GERMAN = LanguagePack(
     code="de",

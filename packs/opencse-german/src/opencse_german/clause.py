@@ -1,6 +1,6 @@
-"""The main clause of a German statement: what stands before the finite verb, the verb, and what follows it.
+"""The main clause of a German statement: the finite verb, and the phrases before and after it.
 
-German puts the finite verb of a main clause into second place, behind exactly one phrase, and the
+German puts the finite verb of a main clause into second place, after exactly one phrase, and the
 rest of the verb at the end. So closed classes of words and the capitals of nouns are enough to
 divide most plain statements. A sentence with a word that fits nowhere has no clause here, and no
 rule rewrites it.
@@ -36,7 +36,7 @@ class Phrase:
     Attributes:
         kind: A noun phrase by its determiner (`counted`: by its number), or another phrase.
         start: Its first token.
-        end: The token behind its last.
+        end: The token after its last.
     """
 
     kind: Kind
@@ -53,10 +53,10 @@ class GermanClause:
         front: Kind of what stands before the finite verb; "clause" for a subordinate clause,
             "imperative" for nothing.
         finite: The finite verb.
-        phrases: The phrases behind it, up to `edge`.
+        phrases: The phrases after it, up to `edge`.
         edge: First token of the verb cluster or of the predicate adjective, with its degree
             adverbs; `end` if there is neither.
-        end: The token behind the clause: its final mark, or the comma before a subordinate clause.
+        end: The token after the clause: its final mark, or the comma before a subordinate clause.
     """
 
     tokens: Sequence[Token]
@@ -72,23 +72,23 @@ class GermanClause:
 
     @property
     def auxiliary(self) -> bool:
-        """Whether the finite verb is a copula, an auxiliary or a modal."""
+        """Return whether the finite verb is a copula, an auxiliary or a modal."""
         return self.word(self.finite) in w.AUXILIARIES
 
     @property
     def predicate(self) -> int | None:
         """The token of the predicate adjective or of the only participle; None if there is none."""
-        return self.end - 1 if self.edge < self.end else None
+        if self.edge == self.end:
+            return None
+        return self.end - 1
 
 
 def main_clause(tokens: Sequence[Token]) -> GermanClause | None:
-    """Return the main clause of a statement; None if the sentence is no plain statement or a word fits nowhere."""
+    """Return the main clause of a plain statement; None if a word of the sentence fits nowhere."""
     last = len(tokens) - 1
-    if (
-        last < 2
-        or tokens[last].text not in (".", "!")
-        or any(t.text in ';:?!…"“”„»«()[]–—-' for t in tokens[:last])
-    ):
+    if last < 2 or tokens[last].text not in (".", "!"):
+        return None
+    if any(token.text in ';:?!…"“”„»«()[]–—-' for token in tokens[:last]):
         return None
     opening = _front(tokens)
     if opening is None:
@@ -97,24 +97,27 @@ def main_clause(tokens: Sequence[Token]) -> GermanClause | None:
     end = next((i for i in range(finite + 1, last) if tokens[i].text == ","), last)
     if end < last and not _subordinate(tokens, end, last):
         return None
-    start = finite + 1 + (front == "imperative")
+    start = finite + 1
+    if front == "imperative":
+        # "Sie" follows the verb.
+        start += 1
     edge = _edge(tokens, finite, start, end)
     if edge is None:
         return None
     phrases = _phrases(tokens, start, edge)
-    return None if phrases is None else GermanClause(tokens, front, finite, phrases, edge, end)
+    if phrases is None:
+        return None
+    return GermanClause(tokens, front, finite, phrases, edge, end)
 
 
 def _front(tokens: Sequence[Token]) -> tuple[str, int] | None:
-    """Return the kind of what stands before the finite verb, and the finite verb."""
+    """Return the kind of phrase before the finite verb, and the finite verb."""
     first = tokens[0].text.lower()
     if first in w.CONDITIONS and tokens[1].text != ",":
         comma = next((i for i, t in enumerate(tokens) if t.text == ","), None)
-        if (
-            comma is None
-            or not tokens[comma - 1].text.islower()
-            or not _is_finite(tokens, comma + 1)
-        ):
+        if comma is None or not tokens[comma - 1].text.islower():
+            return None
+        if not _is_finite(tokens, comma + 1):
             return None
         return "clause", comma + 1
     if tokens[1].text == "Sie" and w.is_infinitive(first) and tokens[0].text.istitle():
@@ -122,76 +125,81 @@ def _front(tokens: Sequence[Token]) -> tuple[str, int] | None:
     if tokens[0].text == "Bitte" and tokens[1].text.islower() and tokens[2].text == "Sie":
         return None
     phrase = next_phrase(tokens, 0, len(tokens) - 1)
-    if (
-        phrase is None
-        or phrase.kind in ("reflexive", "manner")
-        or not _is_finite(tokens, phrase.end)
-    ):
+    if phrase is None or phrase.kind in ("reflexive", "manner"):
+        return None
+    if not _is_finite(tokens, phrase.end):
         return None
     return phrase.kind, phrase.end
 
 
 def _is_finite(tokens: Sequence[Token], i: int) -> bool:
     word = tokens[i].text
-    if tokens[i].tag:  # a full pipeline, with the tags of the Stuttgart-Tübingen tag set
+    if tokens[i].tag:
+        # A full pipeline, with the tags of the Stuttgart-Tübingen tag set.
         return tokens[i].tag.endswith("FIN")
     return word.islower() and (word in w.AUXILIARIES or w.is_full_verb(word))
 
 
 def _subordinate(tokens: Sequence[Token], comma: int, last: int) -> bool:
-    """Whether a comma begins a subordinate clause or another main clause, and no list."""
+    """Return whether a comma begins a subordinate clause or another main clause, and not a list."""
     word = tokens[comma + 1].text.lower()
     if word in w.CONNECTORS:
         return word != "sondern"
-    relative = word in w.RELATIVE or (
-        word in w.PREPOSITIONS and tokens[comma + 2].text.lower() in w.RELATIVE
-    )
+    relative = word in w.RELATIVE
+    if word in w.PREPOSITIONS:
+        # ", mit dem …"
+        relative = relative or tokens[comma + 2].text.lower() in w.RELATIVE
     return relative and tokens[last - 1].text.islower()
 
 
 def _edge(tokens: Sequence[Token], finite: int, start: int, end: int) -> int | None:
-    """Return the first token of the verb cluster or of the predicate adjective; None if an auxiliary lacks both."""
-    verb, last = tokens[finite].text.lower(), end - 1
+    """Return the first token of the verb cluster or of the predicate adjective.
+
+    It is `end` if the clause has neither, and None if an auxiliary lacks both.
+    """
+    verb = tokens[finite].text.lower()
+    last = end - 1
     word = tokens[last].text
+    names_thing = w.is_noun(word) or w.is_number(word)
     if last < start:
         return end if verb not in w.AUXILIARIES else None
     if verb in w.COPULAS | w.WERDEN and is_predicate(tokens, last):
         edge = last
         while edge > start and tokens[edge - 1].text in w.DEGREE:
             edge -= 1
-        return None if tokens[edge - 1].text.lower() in ("und", "oder", "als", "wie") else edge
+        coordinated = tokens[edge - 1].text.lower() in ("und", "oder", "als", "wie")
+        return None if coordinated else edge
     if verb in w.AUXILIARIES:
         edge = last
-        while (
-            edge > start and tokens[edge].text in w.NON_FINITE and tokens[edge - 1].text.islower()
-        ):
+        while edge > start and tokens[edge].text in w.NON_FINITE:
+            if not tokens[edge - 1].text.islower():
+                break
             edge -= 1
-        infinitive = verb in w.MODALS | w.WERDEN and w.is_infinitive(tokens[edge].text)
-        if tokens[edge].text.islower() and (infinitive or w.is_participle(tokens[edge].text)):
-            return None if tokens[edge - 1].text in ("und", "oder", "zu") else edge
-        return (
-            end if verb in w.COPULAS | w.HABEN and (w.is_noun(word) or w.is_number(word)) else None
-        )
+        form = tokens[edge].text
+        infinitive = verb in w.MODALS | w.WERDEN and w.is_infinitive(form)
+        if form.islower() and (infinitive or w.is_participle(form)):
+            coordinated = tokens[edge - 1].text in ("und", "oder", "zu")
+            return None if coordinated else edge
+        # "ist der Administrator", "hat drei Räder"
+        return end if verb in w.COPULAS | w.HABEN and names_thing else None
     if word in w.PARTICLES:
         return last
-    return end if w.is_noun(word) or w.is_number(word) or _closes(word) else None
+    return end if names_thing or _closes(word) else None
 
 
 def is_predicate(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a token has the form of a predicate adjective, or of a participle that can be one."""
+    """Return whether a token looks like a predicate adjective, or a participle that can be one."""
     word = tokens[i].text
-    return word.islower() and (
-        word in adjectives() or w.is_predicate_form(word) or w.is_participle(word)
-    )
+    if not word.islower():
+        return False
+    return word in adjectives() or w.is_predicate_form(word) or w.is_participle(word)
 
 
 def _closes(word: str) -> bool:
-    return (
-        word in w.SENTENCE_ADVERBS
-        or word in w.MANNER_ADVERBS
-        or word == w.REFLEXIVE
-        or word in w.PRONOUNS
-    )
+    """Return whether a clause may end in a word that is no noun and no verb."""
+    if word in w.SENTENCE_ADVERBS or word in w.MANNER_ADVERBS:
+        return True
+    return word == w.REFLEXIVE or word in w.PRONOUNS
 
 
 def _phrases(tokens: Sequence[Token], start: int, edge: int) -> tuple[Phrase, ...] | None:
@@ -207,7 +215,7 @@ def _phrases(tokens: Sequence[Token], start: int, edge: int) -> tuple[Phrase, ..
 
 
 def next_phrase(tokens: Sequence[Token], start: int, end: int) -> Phrase | None:
-    """Return the longest phrase that begins at a token and ends before `end`; None if there is none."""
+    """Return the longest phrase that begins at a token and ends before `end`, if there is one."""
     word = tokens[start].text if start else tokens[start].text.lower()
     later = tokens[start + 1].text if start + 1 < len(tokens) else ""
     if word == w.REFLEXIVE:
@@ -246,11 +254,13 @@ def _prepositional(tokens: Sequence[Token], start: int, end: int) -> Phrase | No
     stop = _nominal(tokens, i, end)
     if stop is None and i < end and tokens[i].text.lower() in w.PRONOUNS | {w.REFLEXIVE}:
         stop = i + 1
-    return None if stop is None else Phrase("prepositional", start, stop)
+    if stop is None:
+        return None
+    return Phrase("prepositional", start, stop)
 
 
 def _nominal(tokens: Sequence[Token], start: int, end: int) -> int | None:
-    """Return the end of a noun phrase, with its genitives and coordinated nouns; None if there is none."""
+    """Return the end of a noun phrase with its genitives and coordinated nouns, if there is one."""
     i = start
     while i < end and tokens[i].text.lower() in w.DETERMINERS | w.INDEFINITE and i < start + 2:
         i += 1
@@ -260,37 +270,36 @@ def _nominal(tokens: Sequence[Token], start: int, end: int) -> int | None:
         return i if counted else None
     i += 1
     while i < end and (w.is_noun(tokens[i].text) or w.is_number(tokens[i].text)):
-        i += 1  # "Herr Müller", "Version 3"
+        # "Herr Müller", "Version 3"
+        i += 1
     if i + 1 < end and tokens[i].text in w.GENITIVES:
         i = _nominal(tokens, i, end) or i
     if i + 1 < end and tokens[i].text in w.COORDINATORS:
-        return _nominal(
-            tokens, i + 1, end
-        )  # a coordinator that joins no nouns leaves the sentence unclear
+        # A coordinator that joins no nouns leaves the sentence unclear.
+        return _nominal(tokens, i + 1, end)
     return i
 
 
 def _attributes(tokens: Sequence[Token], i: int, end: int) -> int:
-    """Return the first token behind the numbers, degree adverbs and adjectives that stand before a noun."""
+    """Return the first token after the numbers, degree adverbs and adjectives before a noun."""
     while i < end:
         word = tokens[i].text if i else tokens[i].text.lower()
         later = tokens[i + 1].text if i + 1 < end else ""
         if w.is_number(word):
             i += 1
         elif i == 0:
+            # "Kunden erhalten …" opens with a noun.
             if not (w.is_attribute(word) and w.is_noun(later)):
-                break  # "Kunden erhalten …" opens with a noun
+                break
             i += 1
-        elif (word in w.DEGREE and w.is_attribute(later)) or (
-            w.is_attribute(word) and _opens_nominal(later)
-        ):
+        elif word in w.DEGREE and w.is_attribute(later):
             i += 1
-        elif (
-            w.is_attribute(word)
-            and later in ("und", "oder")
-            and i + 2 < end
-            and w.is_attribute(tokens[i + 2].text)
-        ):
+        elif not w.is_attribute(word):
+            break
+        elif _opens_nominal(later):
+            i += 1
+        elif later in ("und", "oder") and i + 2 < end and w.is_attribute(tokens[i + 2].text):
+            # "neue und alte Kunden"
             i += 2
         else:
             break

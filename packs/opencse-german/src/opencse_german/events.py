@@ -1,4 +1,4 @@
-"""Clauses in which one date or place excludes another: events that happen once, and where something is."""
+"""Clauses in which one date or place excludes another: events that happen once, and locations."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ _SEATS = (
 
 
 def is_month(word: str) -> bool:
-    """Whether a word is the name of a month."""
+    """Return whether a word is the name of a month."""
     return german_names().get(word) == "month"
 
 
 def in_event(clause: GermanClause | None) -> bool:
-    """Whether a clause says what happens once to one thing: "beginnt", "wurde gegründet", "findet statt"."""
+    """Return whether a clause names an event that happens once: "beginnt", "wurde gegründet"."""
     if clause is None or not _has_one_subject(clause):
         return False
-    finite, last = clause.word(clause.finite), clause.word(clause.end - 1)
+    finite = clause.word(clause.finite)
+    last = clause.word(clause.end - 1)
     if finite in _ONCE:
         return True
-    return (finite == "findet" and last == "statt") or (
-        finite in ("wurde", "ist", "wird") and last in _DONE_ONCE
-    )
+    if finite == "findet":
+        return last == "statt"
+    return finite in ("wurde", "ist", "wird") and last in _DONE_ONCE
 
 
 def at_one_place(clause: GermanClause | None, i: int) -> bool:
-    """Whether the place that a token names is the one where the subject is: "befindet sich in Berlin"."""
+    """Return whether a token names the place of the subject: "befindet sich in Berlin"."""
     if clause is None or not _has_one_subject(clause):
         return False
-    finite, last = clause.word(clause.finite), clause.word(clause.end - 1)
+    finite = clause.word(clause.finite)
+    last = clause.word(clause.end - 1)
     front = {token.text for token in clause.tokens[: clause.finite]}
     if finite in ("ist", "bleibt") and front & set(_SEATS):
         return i == clause.end - 1 and i in (clause.finite + 1, clause.finite + 2)
@@ -62,9 +64,8 @@ def at_one_place(clause: GermanClause | None, i: int) -> bool:
     ):
         return i == clause.end - 2
     seat = finite == "hat" and any(token.text in _SEATS for token in clause.tokens)
-    located = finite in _AT_ONE_PLACE or (
-        finite == "befindet" and any(t.text == "sich" for t in clause.tokens)
-    )
+    reflexive = any(token.text == "sich" for token in clause.tokens)
+    located = finite in _AT_ONE_PLACE or (finite == "befindet" and reflexive)
     return i == clause.end - 1 and (seat or located)
 
 

@@ -11,7 +11,8 @@ from opencse.text.syntax import Token
 from opencse_german import words as w
 
 _KEPT = frozenset("nicht kein keine keinen ohne nie".split())
-_FEWEST, _MOST = 3, 7
+_FEWEST = 3
+_MOST = 7
 
 
 class GermanKeywords(Keywords):
@@ -22,22 +23,27 @@ class GermanKeywords(Keywords):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""
-        ranked = sorted(
-            (_rank(tokens, i), rng.random(), i)
-            for i in range(len(tokens))
-            if _is_content(tokens, i)
-        )
+        ranked = []
+        for i in range(len(tokens)):
+            if _is_content(tokens, i):
+                # A random number orders the words of one rank.
+                ranked.append((_rank(tokens, i), rng.random(), i))
+        ranked.sort()
         if len(ranked) < _FEWEST:
             return None, "few content words"
         wanted = rng.randint(_FEWEST, min(_MOST, len(ranked)))
         chosen = {i for _, _, i in ranked[:wanted]}
-        chosen |= {i for i, token in enumerate(tokens) if token.text.lower() in _KEPT}
+        for i, token in enumerate(tokens):
+            if token.text.lower() in _KEPT:
+                chosen.add(i)
         return " ".join(tokens[i].text for i in sorted(chosen)), f"{len(chosen)} words"
 
 
 def _is_content(tokens: Sequence[Token], i: int) -> bool:
     word = tokens[i].text
-    if not any(map(str.isalnum, word)) or word.lower() in w.ORDINARY or word in w.MANNER_ADVERBS:
+    if not any(character.isalnum() for character in word):
+        return False
+    if word.lower() in w.ORDINARY or word in w.MANNER_ADVERBS:
         return False
     return len(word) > 1 or word.isdigit()
 
@@ -47,4 +53,7 @@ def _rank(tokens: Sequence[Token], i: int) -> int:
     word = tokens[i].text
     if w.is_noun(word) or w.is_number(word):
         return 0
-    return 1 if w.is_participle(word) or i == len(tokens) - 2 else 2
+    # The main verb stands at the end, before the full stop.
+    if w.is_participle(word) or i == len(tokens) - 2:
+        return 1
+    return 2

@@ -17,7 +17,7 @@ class Opposed(NamedTuple):
 
     Attributes:
         opposite: The opposite, in the same form.
-        complementary: Whether the negated opposite says the same.
+        complementary: Whether the negated opposite means the same.
         base: The pair in its base forms, by which words are counted.
     """
 
@@ -27,10 +27,13 @@ class Opposed(NamedTuple):
 
 
 def _of(pos: str) -> list[tuple[str, str, bool]]:
-    pairs = [
-        (a, b, marked == "yes") for a, b, kind, marked in lexicon_rows(OPPOSITES) if kind == pos
-    ]
-    return [*pairs, *((b, a, marked) for a, b, marked in pairs)]
+    """Return word, opposite and mark of a part of speech, in both directions."""
+    pairs = []
+    for word, opposite, kind, marked in lexicon_rows(OPPOSITES):
+        if kind == pos:
+            pairs.append((word, opposite, marked == "yes"))
+    reversed_pairs = [(opposite, word, marked) for word, opposite, marked in pairs]
+    return pairs + reversed_pairs
 
 
 @cache
@@ -61,12 +64,17 @@ def _stem(adjective: str) -> str:
         return adjective[:-1]
     if adjective.endswith(("euer", "auer")):
         return adjective[:-2] + "r"
-    return adjective[:-2] + "l" if adjective.endswith("el") else adjective
+    if adjective.endswith("el"):
+        return adjective[:-2] + "l"
+    return adjective
 
 
 @cache
 def verbs() -> dict[str, Opposed]:
-    """Return the opposites of forms of main verbs: infinitives, present tense, and participles of verbs on -ieren."""
+    """Return the opposites of forms of main verbs.
+
+    These are infinitives, the present tense, and participles of verbs on -ieren.
+    """
     table: dict[str, Opposed] = {}
     for word, opposite, marked in _of("VERB"):
         for form, other in zip(_verb_forms(word), _verb_forms(opposite), strict=True):
@@ -75,10 +83,11 @@ def verbs() -> dict[str, Opposed]:
 
 
 def _verb_forms(infinitive: str) -> tuple[str, str]:
+    """Return the infinitive, and the third person singular of the present."""
     stem = infinitive[:-2] if infinitive.endswith("en") else infinitive[:-1]
-    return infinitive, stem + (
-        "et" if stem.endswith(("t", "d", "n")) and not stem.endswith(("nn", "hn")) else "t"
-    )
+    # "arbeitet", but "nennt" and "wohnt".
+    needs_e = stem.endswith(("t", "d", "n")) and not stem.endswith(("nn", "hn"))
+    return infinitive, stem + ("et" if needs_e else "t")
 
 
 @cache

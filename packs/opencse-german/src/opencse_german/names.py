@@ -1,4 +1,4 @@
-"""German contradictions by name: another month, city or country, where one excludes another."""
+"""German contradictions by name: another month, city or country, if one excludes the other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from opencse_german.events import at_one_place, in_event
 from opencse_german.lexicon import NAMES, german_names
 
 _LATE = ("29.", "30.", "31.")
+_LONG_MONTHS = ("Januar", "März", "Mai", "Juli", "August", "Oktober", "Dezember")
 
 
 class GermanEntitySwap(EntitySwap):
-    """Change the month or weekday of an event that happens once, or the city or country where one thing is."""
+    """Change the month or weekday of an event that happens once, or the place where a thing is."""
 
     tables = (NAMES,)
 
@@ -41,23 +42,20 @@ class GermanEntitySwap(EntitySwap):
             if kind in ("city", "country") and i and at_one_place(clause, i):
                 places.append((i, kind))
             elif kind in ("month", "weekday") and i and in_event(clause):
-                dated = (
-                    tokens[i - 1].text[:-1].isdigit()
-                    if kind == "month"
-                    else tokens[i - 1].text == "am"
-                )
-                places += [(i, kind)] if dated else []
+                before = tokens[i - 1].text
+                # "am 3. Mai", "am Montag"
+                dated = before[:-1].isdigit() if kind == "month" else before == "am"
+                if dated:
+                    places.append((i, kind))
         return places
 
     def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
         """Return the other names of a kind that the sentence does not have."""
-        others = [
-            name for name, other in german_names().items() if other == kind and name not in text
-        ]
-        if kind == "month" and tokens[place - 1].text in _LATE:
-            return [
-                name
-                for name in others
-                if name in ("Januar", "März", "Mai", "Juli", "August", "Oktober", "Dezember")
-            ]
+        late = kind == "month" and tokens[place - 1].text in _LATE
+        others = []
+        for name, other in german_names().items():
+            # Not every month has a 31st.
+            too_short = late and name not in _LONG_MONTHS
+            if other == kind and name not in text and not too_short:
+                others.append(name)
         return others

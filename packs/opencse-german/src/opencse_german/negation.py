@@ -1,4 +1,4 @@
-"""German negation of the main clause: "nicht" in its place, "kein" before an indefinite object, or either removed."""
+"""German negation of the main clause: "nicht" or "kein" put in its place, or removed."""
 
 from __future__ import annotations
 
@@ -40,14 +40,21 @@ class GermanNegation(Negation):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate one sentence."""
         edits, rule = negation_edits(tokens, remove=self.remove)
-        return (None if edits is None else apply_edits(text, edits)), rule
+        if edits is None:
+            return None, rule
+        return apply_edits(text, edits), rule
 
 
 def negation_edits(tokens: Sequence[Token], *, remove: bool = True) -> Edits:
-    """Return the edits that negate a sentence or remove its negation, and the rule; None and a reason if unsafe."""
+    """Return the edits that negate a sentence or remove its negation, and the rule.
+
+    If no rule is safe, the edits are None, and the rule is the reason.
+    """
     negatives = [i for i, token in enumerate(tokens) if token.text.lower() in w.NEGATIVES]
     if negatives:
-        return _remove(tokens, negatives) if remove else (None, "negative already")
+        if not remove:
+            return None, "negative already"
+        return _remove(tokens, negatives)
     clause = main_clause(tokens)
     if clause is None:
         return None, "unclear clause"
@@ -64,32 +71,23 @@ def negation_edits(tokens: Sequence[Token], *, remove: bool = True) -> Edits:
 def _focus(clause: GermanClause, focus: Sequence[int]) -> Edits:
     """Turn "bereits" before the verb cluster into "noch nicht"."""
     i = focus[0]
-    if (
-        len(focus) == 1
-        and clause.word(i) in ("bereits", "schon")
-        and clause.finite < i == clause.edge - 1
-    ):
+    token = clause.tokens[i]
+    before_cluster = clause.finite < i == clause.edge - 1
+    if len(focus) == 1 and clause.word(i) in ("bereits", "schon") and before_cluster:
+        return [(token.start, token.end, "noch nicht")], "bereits"
         return [(clause.tokens[i].start, clause.tokens[i].end, "noch nicht")], "bereits"
     return None, "focus"
 
 
 def _insert(clause: GermanClause) -> Edits:
-    tokens, phrases = clause.tokens, list(clause.phrases)
+    """Negate a clause that has no negative, vague or focus word."""
+    tokens = clause.tokens
+    phrases = list(clause.phrases)
     if clause.word(0) in ("alle", "jeder", "jede", "jedes") and clause.front == "definite":
         return [(tokens[0].start, tokens[0].end, "Nicht " + clause.word(0))], "not all"
     objects = [p for p in phrases if p.kind == "indefinite"]
     if objects:
-        first = tokens[objects[0].start]
-        after = tokens[objects[0].start + 1].text
-        if (
-            len(objects) > 1
-            or after in ("paar", "bisschen", "Paar")
-            or after.lower() in w.DETERMINERS
-        ):
-            return None, "indefinite objects"
-        if is_time(tokens, objects[0]):
-            return None, "counted object"
-        return [(first.start, first.end, match_case("k" + first.text.lower(), first.text))], "kein"
+        return _kein(tokens, objects)
     edge = clause.edge
     while phrases and phrases[-1].kind == "manner":
         edge = phrases.pop().start
@@ -102,12 +100,25 @@ def _insert(clause: GermanClause) -> Edits:
     if last is not None and last.kind == "prepositional":
         place = _before_phrase(clause, phrases, edge)
     elif edge == clause.end and clause.auxiliary and last is not None:
-        place = last.start  # "ist nicht der Administrator"
+        # "ist nicht der Administrator"
+        place = last.start
     if place is None:
         return None, "unclear place"
     if place >= clause.end:
         return [(tokens[place - 1].end, tokens[place - 1].end, " nicht")], "nicht"
     return [(tokens[place].start, tokens[place].start, "nicht ")], "nicht"
+
+
+def _kein(tokens: Sequence[Token], objects: Sequence[Phrase]) -> Edits:
+    """Turn "ein" before the only indefinite object into "kein"."""
+    article = tokens[objects[0].start]
+    after = tokens[objects[0].start + 1].text
+    if len(objects) > 1 or after in ("paar", "bisschen", "Paar") or after.lower() in w.DETERMINERS:
+        return None, "indefinite objects"
+    if is_time(tokens, objects[0]):
+        return None, "counted object"
+    word = match_case("k" + article.text.lower(), article.text)
+    return [(article.start, article.end, word)], "kein"
 
 
 def _before_phrase(clause: GermanClause, phrases: Sequence[Phrase], edge: int) -> int | None:
@@ -122,18 +133,19 @@ def _before_phrase(clause: GermanClause, phrases: Sequence[Phrase], edge: int) -
         words = [token.text for token in clause.tokens[phrase.start : phrase.end]]
         dated = words[0].lower() in w.CONTRACTED and any(map(w.is_number, words))
         return edge if in_bracket and not dated else phrase.start
-    if to_noun:  # "die Frist für die Zahlung" may be one phrase
+    if to_noun:
+        # "die Frist für die Zahlung" may be one phrase.
         return edge if in_bracket and not particle else None
     return phrase.start
 
 
 def is_temporal(tokens: Sequence[Token], phrase: Phrase) -> bool:
-    """Whether a prepositional phrase names a time."""
+    """Return whether a prepositional phrase names a time."""
     return tokens[phrase.start].text.lower() in w.TIME_PREPOSITIONS and is_time(tokens, phrase)
 
 
 def is_time(tokens: Sequence[Token], phrase: Phrase) -> bool:
-    """Whether a phrase has a noun of time."""
+    """Return whether a phrase has a noun of time."""
     return any(w.TIME_NOUNS.fullmatch(token.text) for token in tokens[phrase.start : phrase.end])
 
 
@@ -144,16 +156,16 @@ def _bare(clause: GermanClause, phrase: Phrase) -> Edits:
     coordinated = any(tokens[i].text in w.COORDINATORS for i in range(phrase.start, phrase.end))
     if not nouns or coordinated or len(nouns) > 1:
         return None, "several nouns"
+    start = tokens[phrase.start].start
     noun = nouns[0]
-    if (
-        clause.auxiliary
-        and clause.edge == clause.end
-        and (tokens[noun].text in ("Teil", "Bestandteil") or tokens[noun].text in german_names())
-    ):
-        return [(tokens[phrase.start].start, tokens[phrase.start].start, "nicht ")], "nicht"
-    if not w.is_plural(tokens[noun].text):
+    word = tokens[noun].text
+    is_all = clause.auxiliary and clause.edge == clause.end
+    if is_all and (word in ("Teil", "Bestandteil") or word in german_names()):
+        # "ist nicht Teil des Vertrags"
+        return [(start, start, "nicht ")], "nicht"
+    if not w.is_plural(word):
         return None, "bare noun"
-    edits: list[Edit] = [(tokens[phrase.start].start, tokens[phrase.start].start, "keine ")]
+    edits: list[Edit] = [(start, start, "keine ")]
     for i in range(phrase.start, noun):
         if not w.is_attribute(tokens[i].text) or not tokens[i].text.endswith("e"):
             return None, "adjective"
@@ -179,7 +191,7 @@ def _remove(tokens: Sequence[Token], negatives: Sequence[int]) -> Edits:
 
 
 def _in_subordinate(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a token follows a comma, or belongs to the clause that opens the sentence."""
+    """Return whether a token follows a comma, or is in the clause that opens the sentence."""
     before = [token.text for token in tokens[:i]]
     if tokens[0].text.lower() in w.CONDITIONS:
         return before.count(",") != 1
@@ -187,7 +199,9 @@ def _in_subordinate(tokens: Sequence[Token], i: int) -> bool:
 
 
 def _without_nicht(tokens: Sequence[Token], i: int) -> Edits:
-    token, after = tokens[i], tokens[i + 1].text.lower()
+    """Remove "nicht", or turn "nicht mehr" into "weiterhin" and "noch nicht" into "bereits"."""
+    token = tokens[i]
+    after = tokens[i + 1].text.lower()
     before = tokens[i - 1].text.lower() if i else ""
     if not i or after in _AFTER_NICHT or before in ("oder", "ob", "auch", "nur", "warum", "bitte"):
         return None, "nicht with a focus"
@@ -197,6 +211,7 @@ def _without_nicht(tokens: Sequence[Token], i: int) -> Edits:
         return [(tokens[i - 1].start, token.end, "bereits")], "noch nicht"
     if before in w.FOCUS or after in w.FOCUS - {"mehr"}:
         return None, "nicht with a focus"
+    # "gar nicht" goes as a whole.
     first = i - 1 if before in ("gar", "überhaupt", "absolut") else i
     return [(tokens[first - 1].end, token.end, "")], "nicht removed"
 
@@ -212,7 +227,9 @@ def _without_kein(tokens: Sequence[Token], i: int) -> Edits:
     before = tokens[i - 1].text.lower() if i else ""
     ending = token.text.lower()[4:]
     if word in _SINGULAR_MASS:
-        return _left_out(tokens, i, noun) if plain else (None, "mass noun")
+        if not plain:
+            return None, "mass noun"
+        return _left_out(tokens, i, noun)
     if ending == "e" and (word in _FEMININE_E or (w.is_feminine(word) and not w.is_plural(word))):
         return [(token.start, token.end, match_case("eine", token.text))], "kein removed"
     if ending == "e" and w.is_plural(word):
@@ -223,14 +240,16 @@ def _without_kein(tokens: Sequence[Token], i: int) -> Edits:
 
 
 def _left_out(tokens: Sequence[Token], i: int, noun: int) -> Edits:
-    """Leave out "keine"; adjectives before the noun end in -e then."""
+    """Leave out "keine"; adjectives before the noun then end in -e."""
+    article = tokens[i]
     following = tokens[i + 1]
-    edits: list[Edit] = [
-        (tokens[i].start, following.end, match_case(following.text, tokens[i].text))
-    ]
-    if noun > i + 1:
-        if any(not t.text.endswith("en") for t in tokens[i + 1 : noun]):
-            return None, "adjective"
-        edits = [(tokens[i].start, following.end, match_case(following.text[:-1], tokens[i].text))]
-        edits += [(t.end - 1, t.end, "") for t in tokens[i + 2 : noun]]
+    if noun == i + 1:
+        word = match_case(following.text, article.text)
+        return [(article.start, following.end, word)], "kein removed"
+    if any(not token.text.endswith("en") for token in tokens[i + 1 : noun]):
+        return None, "adjective"
+    word = match_case(following.text[:-1], article.text)
+    edits: list[Edit] = [(article.start, following.end, word)]
+    for token in tokens[i + 2 : noun]:
+        edits.append((token.end - 1, token.end, ""))
     return edits, "kein removed"

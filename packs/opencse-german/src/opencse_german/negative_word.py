@@ -1,4 +1,4 @@
-"""German contradictions by a negative word: "alle" and "keine", "jeder" and "kein", "immer" and "nie"."""
+"""German contradictions by a negative word: "alle" and "keine", "immer" and "nie"."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _AROUND = frozenset("noch wieder nur mehr so wie auf fast nicht wenn".split())
 
 
 class GermanNegativeWord(NegativeWord):
-    """Deny a sentence by "kein", "niemand", "nie" and the like, or replace these by their opposites."""
+    """Deny a sentence with "kein", "niemand", "nie" and the like, or replace these by opposites."""
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Deny one sentence."""
         clause = main_clause(tokens)
-        if clause is None or any(
-            token.text.lower() in w.VAGUE | w.FOCUS for token in tokens[: clause.end]
-        ):
+        if clause is None:
+            return None, "unclear clause"
+        if any(token.text.lower() in w.VAGUE | w.FOCUS for token in tokens[: clause.end]):
             return None, "unclear clause"
         negatives = [i for i in range(len(tokens)) if clause.word(i) in w.NEGATIVES]
-        edits = [
-            (edit, rule)
-            for i, edit, rule in (*_subjects(clause), *_adverbs(clause))
-            if negatives in ([], [i])
-        ]
+        edits = []
+        for i, edit, rule in (*_subjects(clause), *_adverbs(clause)):
+            # No negative word may be left next to the new one.
+            if not negatives or negatives == [i]:
+                edits.append((edit, rule))
         if not edits:
             return None, "no negative word"
         edit, rule = rng.choice(edits)
@@ -48,7 +48,9 @@ class GermanNegativeWord(NegativeWord):
 
 def _subjects(clause: GermanClause) -> Iterator[tuple[int, Edit, str]]:
     """Yield the edits of the first word, if it says how many of the subjects."""
-    first, word, finite = clause.tokens[0], clause.word(0), clause.word(clause.finite)
+    first = clause.tokens[0]
+    word = clause.word(0)
+    finite = clause.word(clause.finite)
     if clause.finite == 1:
         if word in _ALONE and finite not in w.PLURAL_FINITE:
             yield 0, (first.start, first.end, _ALONE[word]), word

@@ -1,4 +1,4 @@
-"""German opposites: a word replaced by its opposite, negated opposites, and both of the same predicate."""
+"""German opposites: a word replaced by its opposite, negated opposites, and both together."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ from opencse_german.negation import is_time, negation_edits
 
 _TABLES: tuple[LexiconTable, ...] = (OPPOSITES,)
 _WORDS_AFTER = {"mehr": ("als",), "weniger": ("als",)}
-"""Words of which one must follow a word so that it has its opposite."""
+"""One of these words must follow the word, or it has no opposite."""
 _POSSIBLE = frozenset("kann können konnte konnten darf dürfen durfte durften".split())
-"""Modals of what is possible or permitted: its opposite can be possible as well."""
+"""Modals of what is possible or permitted; the opposite can be possible as well."""
 _NO_OPPOSITE_BEFORE = frozenset(
     "allem dem der die das ein sich wie so noch wieder nur mehr zu".split()
 )
-"""Behind "vor", "mit", "immer" these begin another meaning: "vor allem", "immer noch"."""
+"""After "vor", "mit", "immer" these begin another meaning: "vor allem", "immer noch"."""
 
 
 class GermanAntonymSwap(AntonymSwap):
-    """Replace one word by its opposite: the predicate, an attribute, a verb, a separated prefix or a preposition."""
+    """Replace one word by its opposite.
+
+    It is the predicate, an attribute, a verb, a separated prefix or a preposition.
+    """
 
     tables = _TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Replace one word."""
-        if any(
-            token.text.lower() in (w.NEGATIVES | w.VAGUE) - {"ohne", "selten", "nie"}
-            for token in tokens
-        ):
+        unclear = (w.NEGATIVES | w.VAGUE) - {"ohne", "selten", "nie"}
+        if any(token.text.lower() in unclear for token in tokens):
             return None, "negative words"
-        predicates = [
-            (edits, "antonym predicate") for edits, *_ in _predicates(main_clause(tokens))
-        ]
-        others = list(_words(tokens))
-        opposites = predicates if predicates and self.predicate_first else [*predicates, *others]
+        opposites = []
+        for edits, _, _ in _predicates(main_clause(tokens)):
+            opposites.append((edits, "antonym predicate"))
+        if not opposites or not self.predicate_first:
+            opposites += _words(tokens)
         if not opposites:
             return None, "no antonym"
         edits, rule = rng.choice(opposites)
@@ -71,7 +72,7 @@ class GermanAntonymQuadruple(AntonymQuadruple):
 
 
 def opposed_words(text: str) -> dict[str, str]:
-    """Return the opposites of the predicates and attributes that a text may have, by their base form."""
+    """Return the opposites of a text's possible predicates and attributes, by their base form."""
     words: dict[str, str] = {}
     for word in text.replace(".", " ").replace(",", " ").split():
         entry = lexicon.adjectives().get(word) or lexicon.attributes().get(word)
@@ -81,18 +82,28 @@ def opposed_words(text: str) -> dict[str, str]:
 
 
 def _quadruple(text: str, tokens: Sequence[Token]) -> list[Rewrite]:
-    none: list[Rewrite] = [(None, "no antonym")] * 3
+    """Return the paraphrase, the negation and the antonym of a sentence."""
     turned, rule = negation_edits(tokens)
     if turned is None:
         return [(None, rule)] * 3
     for swap, entry, clause in _predicates(_without_negation(tokens)):
-        if any(a < end and start < b for a, b, _ in turned for start, end, _ in swap):
+        if _overlap(turned, swap):
             continue
-        paraphrase: Rewrite = (apply_edits(text, [*turned, *swap]), "negated antonym")
-        if not entry.complementary or not _states(clause):
-            paraphrase = None, "third possibility"
-        return [paraphrase, (apply_edits(text, turned), rule), (apply_edits(text, swap), "antonym")]
-    return none
+        paraphrase: Rewrite = (None, "third possibility")
+        if entry.complementary and _states(clause):
+            paraphrase = (apply_edits(text, [*turned, *swap]), "negated antonym")
+        negation: Rewrite = (apply_edits(text, turned), rule)
+        antonym: Rewrite = (apply_edits(text, swap), "antonym")
+        return [paraphrase, negation, antonym]
+    return [(None, "no antonym")] * 3
+
+
+def _overlap(first: Sequence[Edit], second: Sequence[Edit]) -> bool:
+    for start, end, _ in first:
+        for other_start, other_end, _ in second:
+            if start < other_end and other_start < end:
+                return True
+    return False
 
 
 def _without_negation(tokens: Sequence[Token]) -> GermanClause | None:
@@ -101,7 +112,7 @@ def _without_negation(tokens: Sequence[Token]) -> GermanClause | None:
 
 
 def _states(clause: GermanClause) -> bool:
-    """Whether the predicate says how something is: no modal, no degree, nothing that limits it."""
+    """Return whether the predicate is unlimited: no modal, no degree, no adverb of manner."""
     finite = clause.word(clause.finite)
     degree = clause.edge < clause.end - 1
     manner = any(phrase.kind == "manner" for phrase in clause.phrases)
@@ -114,33 +125,37 @@ def _predicates(clause: GermanClause | None) -> Iterator[tuple[list[Edit], Oppos
         return
     token = clause.tokens[clause.predicate]
     finite = clause.word(clause.finite)
-    single = clause.edge == clause.predicate or all(
-        clause.tokens[i].text in w.DEGREE for i in range(clause.edge, clause.predicate)
-    )
-    entry = lexicon.adjectives().get(token.text) if finite in w.COPULAS | w.WERDEN else None
-    entry = entry or (
-        lexicon.verbs().get(token.text) if finite in w.AUXILIARIES - _POSSIBLE else None
-    )
-    if entry is None or not single or not _fits(clause, entry):
+    words_before = clause.tokens[clause.edge : clause.predicate]
+    if not all(word.text in w.DEGREE for word in words_before):
         return
-    yield [(token.start, token.end, entry.opposite)], entry, clause
+    entry = None
+    if finite in w.COPULAS | w.WERDEN:
+        entry = lexicon.adjectives().get(token.text)
+    if entry is None and finite in w.AUXILIARIES - _POSSIBLE:
+        entry = lexicon.verbs().get(token.text)
+    if entry is not None and _fits(clause, entry):
+        yield [(token.start, token.end, entry.opposite)], entry, clause
 
 
 def _fits(clause: GermanClause, entry: Opposed) -> bool:
-    """Whether the opposite fits the phrases of the clause: nothing is "auf eine Stunde unbegrenzt"."""
-    becomes = clause.word(clause.finite) in w.WERDEN  # "wird unverschlüsselt" says nothing
+    """Return whether the opposite fits the phrases: nothing is "auf eine Stunde unbegrenzt"."""
+    becomes = clause.word(clause.finite) in w.WERDEN
     if becomes and entry.opposite.startswith("un") and w.is_participle(entry.opposite[2:]):
+        # "wird unverschlüsselt" means nothing.
         return False
-    first = [(phrase, clause.word(phrase.start)) for phrase in clause.phrases]
-    return not any(
-        word == "auf"
-        or (phrase.kind in ("indefinite", "counted") and is_time(clause.tokens, phrase))
-        for phrase, word in first
-    )
+    for phrase in clause.phrases:
+        if clause.word(phrase.start) == "auf":
+            return False
+        if phrase.kind in ("indefinite", "counted") and is_time(clause.tokens, phrase):
+            return False
+    return True
 
 
 def _words(tokens: Sequence[Token]) -> Iterator[tuple[list[Edit], str]]:
-    """Yield the edits that turn an attribute, a preposition, an adverb or a separated prefix into its opposite."""
+    """Yield the edits that turn another word into its opposite.
+
+    It is an attribute, a preposition, an adverb, a separated prefix or the main verb.
+    """
     clause = main_clause(tokens)
     for i, token in enumerate(tokens[:-1]):
         later = tokens[i + 1].text
@@ -152,39 +167,32 @@ def _words(tokens: Sequence[Token]) -> Iterator[tuple[list[Edit], str]]:
             yield [(token.start, token.end, match_case(opposite, token.text))], "antonym word"
     if clause is None:
         return
-    finite, last = clause.tokens[clause.finite], clause.tokens[clause.end - 1]
-    other = lexicon.particles().get((finite.text.lower(), last.text))
-    if other is not None:
-        yield [(last.start, last.end, other)], "antonym prefix"
-    elif (
-        clause.edge == clause.end
-        and finite.text in lexicon.verbs()
-        and clause.front != "imperative"
-    ):
-        yield [(finite.start, finite.end, lexicon.verbs()[finite.text].opposite)], "antonym verb"
+    finite = clause.tokens[clause.finite]
+    last = clause.tokens[clause.end - 1]
+    prefix = lexicon.particles().get((finite.text.lower(), last.text))
+    verb = lexicon.verbs().get(finite.text)
+    if prefix is not None:
+        yield [(last.start, last.end, prefix)], "antonym prefix"
+    elif verb is not None and clause.edge == clause.end and clause.front != "imperative":
+        yield [(finite.start, finite.end, verb.opposite)], "antonym verb"
 
 
 def _has_opposite(tokens: Sequence[Token], i: int) -> bool:
-    word, later = tokens[i].text.lower(), tokens[i + 1].text.lower()
+    """Return whether a function word has its usual meaning, and so its opposite."""
+    word = tokens[i].text.lower()
+    before = tokens[i - 1].text.lower() if i else ""
+    later = tokens[i + 1].text.lower()
     if word in _WORDS_AFTER:
-        return later in _WORDS_AFTER[word] and not (
-            i and tokens[i - 1].text.lower() in ("nicht", "immer", "noch")
-        )
-    if word in (
-        "mit",
-        "ohne",
-    ):  # "mit" takes the dative and "ohne" the accusative: only without an article
+        return later in _WORDS_AFTER[word] and before not in ("nicht", "immer", "noch")
+    if word in ("mit", "ohne"):
+        # "mit" takes the dative and "ohne" the accusative: only without an article.
         return w.is_noun(tokens[i + 1].text) and tokens[-2].text != word
-    if word in ("vor", "nach"):  # both take the dative of time
-        return later in ("dem", "der", "jeder", "jedem") and any(
-            w.TIME_NOUNS.fullmatch(t.text) for t in tokens[i + 2 : i + 4]
-        )
-    if word in ("über", "unter", "innerhalb", "außerhalb", "oberhalb", "unterhalb"):
-        return later in ("der", "des") if word not in ("über", "unter") else w.is_number(later)
-    if word in ("mindestens", "höchstens"):
+    if word in ("vor", "nach"):
+        # Both take the dative of time.
+        has_time = any(w.TIME_NOUNS.fullmatch(token.text) for token in tokens[i + 2 : i + 4])
+        return later in ("dem", "der", "jeder", "jedem") and has_time
+    if word in ("über", "unter", "mindestens", "höchstens"):
         return w.is_number(later)
-    return (
-        i > 0
-        and later not in _NO_OPPOSITE_BEFORE
-        and tokens[i - 1].text.lower() not in _NO_OPPOSITE_BEFORE
-    )
+    if word in ("innerhalb", "außerhalb", "oberhalb", "unterhalb"):
+        return later in ("der", "des")
+    return i > 0 and later not in _NO_OPPOSITE_BEFORE and before not in _NO_OPPOSITE_BEFORE

@@ -1,4 +1,4 @@
-"""German word order: subordinate clauses and times before or behind their clause, conjuncts exchanged, questions."""
+"""German word order: clauses and times moved, conjuncts exchanged, questions."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ _NOMINATIVE = frozenset(
 _SUBJECT_PRONOUNS = frozenset("ich er wir man es sie".split())
 _UNCLEAR = frozenset("er sie es das dies dieses diese dieser wir ich man ihr".split())
 _NAMED = ("definite", "indefinite", "bare")
-_LONGEST = 24  # words of a question
+# Longest question, in words.
+_LONGEST = 24
 _ASKING = ("Warum", "Wie", "Wann")
 
 
 class GermanReordering(Reordering):
-    """Move a subordinate clause or a time to the other side of the main clause, or exchange two nouns."""
+    """Move a clause or a time to the other side of the main clause, or exchange two nouns."""
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Apply one of the possible moves, drawn at random."""
         clause = main_clause(tokens)
-        if (
-            clause is None
-            or clause.front == "imperative"
-            or any(t.text.lower() in w.FOCUS for t in tokens)
-        ):
+        if clause is None or clause.front == "imperative":
+            return None, "unclear clause"
+        if any(token.text.lower() in w.FOCUS for token in tokens):
             return None, "unclear clause"
         orders = [*_moved(text, clause), *_exchanged(text, clause)]
-        return rng.choice(orders) if orders else (None, "nothing to move")
+        if not orders:
+            return None, "nothing to move"
+        return rng.choice(orders)
 
 
 class GermanQuestion(Question):
@@ -61,17 +62,21 @@ class GermanQuestion(Question):
 
 
 def _parts(text: str, clause: GermanClause) -> tuple[str, str, str]:
-    """Return what stands before the finite verb without its capital, the verb, and the rest of the clause."""
-    tokens, finite = clause.tokens, clause.finite
+    """Return the text before the finite verb without its capital, the verb, and the rest."""
+    tokens = clause.tokens
+    finite = clause.finite
     front = _lowered(clause, _text(text, tokens, 0, finite))
     rest = finite + 1
-    if clause.phrases and clause.phrases[0].kind == "reflexive":  # "sich" stays behind the verb
+    if clause.phrases and clause.phrases[0].kind == "reflexive":
+        # "sich" stays after the verb.
         rest += 1
     return front, _text(text, tokens, finite, rest), _text(text, tokens, rest, clause.end)
 
 
 def _text(text: str, tokens: Sequence[Token], start: int, end: int) -> str:
-    return text[tokens[start].start : tokens[end - 1].end] if start < end else ""
+    if start >= end:
+        return ""
+    return text[tokens[start].start : tokens[end - 1].end]
 
 
 def _lowered(clause: GermanClause, front: str) -> str:
@@ -79,7 +84,9 @@ def _lowered(clause: GermanClause, front: str) -> str:
     word = clause.word(0)
     attribute = w.is_attribute(word) and w.is_noun(clause.tokens[1].text)
     closed = word in w.ORDINARY and clause.tokens[0].text not in ("Sie", "Ihnen")
-    return front[0].lower() + front[1:] if closed or attribute or w.is_number(word) else front
+    if closed or attribute or w.is_number(word):
+        return front[0].lower() + front[1:]
+    return front
 
 
 def _raised(phrase: str) -> str:
@@ -87,86 +94,76 @@ def _raised(phrase: str) -> str:
 
 
 def _is_subject(clause: GermanClause, phrase: Phrase) -> bool:
-    """Whether the phrase behind the finite verb can only be the subject."""
+    """Return whether the phrase after the finite verb can only be the subject."""
     word = clause.word(phrase.start)
     if phrase.kind == "pronoun":
         return word in _SUBJECT_PRONOUNS
-    return phrase.kind == "bare" or (
-        phrase.kind in ("definite", "indefinite") and word in _NOMINATIVE
-    )
+    if phrase.kind in ("definite", "indefinite"):
+        return word in _NOMINATIVE
+    return phrase.kind == "bare"
 
 
 def _moved(text: str, clause: GermanClause) -> Iterator[Rewrite]:
-    tokens, last = clause.tokens, len(clause.tokens) - 1
-    commas = sum(token.text == "," for token in tokens)
+    """Yield the sentence with its subordinate clause or its time moved."""
+    tokens = clause.tokens
+    last = len(tokens) - 1
     mark = tokens[last].text
+    commas = sum(token.text == "," for token in tokens)
     first = clause.phrases[0] if clause.phrases else None
-    if (
-        clause.front == "clause"
-        and commas == 1
-        and clause.end == last
-        and first
-        and _is_subject(clause, first)
-    ):
+    opens_with_clause = clause.front == "clause" and commas == 1 and clause.end == last
+    if opens_with_clause and first and _is_subject(clause, first):
         subject = _raised(_text(text, tokens, first.start, first.end))
         rest = _text(text, tokens, first.end, clause.end)
         condition = _text(text, tokens, 0, clause.finite - 1)
         condition = condition[0].lower() + condition[1:]
-        main = " ".join(part for part in (subject, tokens[clause.finite].text, rest) if part)
+        main = _joined(subject, tokens[clause.finite].text, rest)
         yield f"{main}, {condition}{mark}", "clause to the end"
     if clause.front not in (*_NAMED, "prepositional", "pronoun"):
         return
+
     front, finite, rest = _parts(text, clause)
-    named = clause.front in _NAMED or (
-        clause.front == "pronoun" and clause.word(0) in ("wir", "sie", "man")
-    )
-    if named and commas == 1 and clause.end < last and clause.word(clause.end + 1) in w.CONDITIONS:
+    named = clause.front in _NAMED
+    if clause.front == "pronoun":
+        named = clause.word(0) in ("wir", "sie", "man")
+    ends_with_clause = commas == 1 and clause.end < last
+    if named and ends_with_clause and clause.word(clause.end + 1) in w.CONDITIONS:
         condition = _raised(_text(text, tokens, clause.end + 1, last))
-        yield (
-            f"{condition}, {finite} {front}{' ' + rest if rest else ''}{mark}",
-            "clause to the front",
-        )
+        yield f"{condition}, {_joined(finite, front, rest)}{mark}", "clause to the front"
     if commas or first is None:
         return
+
     rest = _text(text, tokens, first.end, clause.end)
-    time = _text(text, tokens, first.start, first.end)
+    time = _raised(_text(text, tokens, first.start, first.end))
+    turned = f"{_joined(time, finite, front, rest)}{mark}"
     if named and first.kind == "prepositional" and is_temporal(tokens, first):
-        yield (
-            f"{_raised(time)} {finite} {front}{' ' + rest if rest else ''}{mark}",
-            "time to the front",
-        )
-    whole = Phrase("prepositional", 0, clause.finite)
-    if (
-        clause.front == "prepositional"
-        and is_temporal(tokens, whole)
-        and _is_subject(clause, first)
-    ):
-        yield (
-            f"{_raised(time)} {finite} {front}{' ' + rest if rest else ''}{mark}",
-            "time behind the verb",
-        )
+        yield turned, "time to the front"
+    before_verb = Phrase("prepositional", 0, clause.finite)
+    opens_with_time = clause.front == "prepositional" and is_temporal(tokens, before_verb)
+    if opens_with_time and _is_subject(clause, first):
+        # Here `time` is the subject, and `front` the time.
+        yield turned, "time behind the verb"
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
 
 
 def _exchanged(text: str, clause: GermanClause) -> Iterator[Rewrite]:
     """Yield the sentence with two bare nouns around "und" or "oder" exchanged."""
     tokens = clause.tokens
+    if any(token.text == "," for token in tokens):
+        return
     for i in range(1, len(tokens) - 2):
-        if tokens[i].text not in ("und", "oder") or any(t.text == "," for t in tokens):
+        if tokens[i].text not in ("und", "oder"):
             continue
-        left, right, after = tokens[i - 1], tokens[i + 1], tokens[i + 2].text
+        left = tokens[i - 1]
+        right = tokens[i + 1]
         before = tokens[i - 2].text.lower() if i > 1 else ""
+        after = tokens[i + 2].text
+        nouns = w.is_noun(left.text) and w.is_noun(right.text)
         opens = i == 1 or (before in w.PREPOSITIONS and before not in w.CONTRACTED)
-        closes = after == "." or (
-            after.islower() and after not in w.GENITIVES | w.PREPOSITIONS | w.RELATIVE
-        )
-        if (
-            opens
-            and closes
-            and w.is_noun(left.text)
-            and w.is_noun(right.text)
-            and left.text.lower() not in w.ORDINARY
-        ):
-            yield (
-                f"{text[: left.start]}{right.text} {tokens[i].text} {left.text}{text[right.end :]}",
-                "turned",
-            )
+        continued = after in w.GENITIVES | w.PREPOSITIONS | w.RELATIVE
+        closes = after == "." or (after.islower() and not continued)
+        if nouns and opens and closes and left.text.lower() not in w.ORDINARY:
+            exchanged = f"{right.text} {tokens[i].text} {left.text}"
+            yield f"{text[: left.start]}{exchanged}{text[right.end :]}", "turned"
