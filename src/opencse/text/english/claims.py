@@ -1,4 +1,4 @@
-"""One expression of a sentence in place of another: a claim's by a table, a name or a number by one of its kind."""
+"""One expression of a sentence replaced: a claim by a table, a name or a number by its kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES = {
     "adj": "[a-z]{3,}",
     "a": "an?",
 }
-"""What the places of an expression stand for; {g} is a noun of `hyponyms.tsv`, and {s} a narrower one."""
+"""Patterns of an expression's places; {g} is a noun of `hyponyms.tsv`, and {s} a narrower one."""
 _DEGREES = ("JJ", "RB", "VBN", "VBG")
 """Tags of what {adj} stands for: words with degrees ("more advanced than")."""
 _MODIFIERS = ("RB", "RBR", "NN", "NNS", "CD")
@@ -34,13 +34,12 @@ class Claim(GrammarView):
 
     The columns of `[build.NAME]` are, for "At least ten people came on Monday.":
 
-    - `NAME_reworded`: "No fewer than ten people came on Monday." It says the same, or what follows
-    from the sentence.
+    - `NAME_reworded`: "No fewer than ten people came on Monday." It means the same, or follows from
+      the sentence.
     - `NAME_opposed`: "At most ten people came on Monday." It contradicts the sentence.
-    - `NAME_opposed_reworded`: "Ten or fewer people came on Monday." It says what `NAME_opposed`
-    says.
-    - `NAME_exchanged`: "At least ten people came on Friday." Something else: another day, amount or
-    direction.
+    - `NAME_opposed_reworded`: "Ten or fewer people came on Monday." It means the same as
+      `NAME_opposed`.
+    - `NAME_exchanged`: "At least ten people came on Friday." Another day, amount or direction.
 
     One expression is rewritten; the columns for which the table has nothing are null. The kinds of
     expressions are quantifiers, comparatives, conditions, modality, time, presence, entailment ("no
@@ -59,31 +58,36 @@ class Claim(GrammarView):
     tables = ("claims", "units", "hyponyms")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
-        """Rewrite one expression: a kind is drawn first, so that frequent kinds don't crowd out the others."""
+        """Rewrite one expression.
+
+        A kind is drawn first, so that frequent kinds do not crowd out the others.
+        """
         matches = [*_matches(text, tokens), *_amounts(text, tokens)]
         if not matches:
             return [(None, "no claim")] * len(self.parts)
         kind = rng.choice(sorted({match.kind for match in matches}))
         matches = [match for match in matches if match.kind == kind]
-        longest = max(
-            match.end - match.start for match in matches
-        )  # "one of the largest" before "the largest"
+        # "one of the largest" before "the largest"
+        longest = max(match.end - match.start for match in matches)
         match = rng.choice([match for match in matches if match.end - match.start == longest])
         new = match.rewritten(rng)
         old = text[match.start : match.end]
-        views = {
-            part: apply_edits(text, [(match.start, match.end, match_case(new[part], old))])
-            for part in new
-        }
-        return [(views.get(part), kind) for part in self.parts]
+        views: list[Rewrite] = []
+        for part in self.parts:
+            view = None
+            if part in new:
+                edit = (match.start, match.end, match_case(new[part], old))
+                view = apply_edits(text, [edit])
+            views.append((view, kind))
+        return views
 
 
 Sides = Mapping[str, Sequence[str]]
-"""What may take the place of an expression: under "same", under "opposed", and under "neither" of both."""
+"""Replacements of an expression: those of the "same" meaning, "opposed", and "neither"."""
 
 
 class _Line(NamedTuple):
-    """An expression of `claims.tsv` that may be replaced, with what its line says.
+    """An expression of `claims.tsv` that may be replaced, with the rest of its line.
 
     `needs` has tags or relations of which the first token must have one, if there are any, and
     `not_after` matches the words that must not precede it.
@@ -97,7 +101,7 @@ class _Line(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """An expression in a sentence from `start` to `end`, and what may take its place."""
+    """An expression in a sentence from `start` to `end`, and its possible replacements."""
 
     kind: str
     start: int
@@ -108,19 +112,19 @@ class _Match(NamedTuple):
         """Draw a text for each column that has one."""
         opposed = rng.sample(self.sides["opposed"], min(2, len(self.sides["opposed"])))
         new = dict(zip(("opposed", "opposed_reworded"), opposed, strict=False))
-        one_of = {"reworded": self.sides["same"], "exchanged": self.sides["neither"]}
-        return new | {part: rng.choice(texts) for part, texts in one_of.items() if texts}
+        if self.sides["same"]:
+            new["reworded"] = rng.choice(self.sides["same"])
+        if self.sides["neither"]:
+            new["exchanged"] = rng.choice(self.sides["neither"])
+        return new
 
 
 def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
     """Yield the expressions of the table in a sentence."""
     for i, token in enumerate(tokens):
-        if (
-            token.text[0].isupper()
-            and i
-            and any(earlier.text[0].isalnum() for earlier in tokens[:i])
-        ):
-            continue  # "May", or a title: "The Best of Both Worlds"
+        if token.text[0].isupper() and any(before.text[0].isalnum() for before in tokens[:i]):
+            # "May", or a title: "The Best of Both Worlds".
+            continue
         for line in (*_lines().get(token.text.lower(), ()), *_lines()[""]):
             match = line.pattern.match(text, token.start)
             if match is None or line.not_after.fullmatch(word_at(tokens, i - 1)):
@@ -128,27 +132,29 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
             if line.needs and not line.needs & {token.tag, base_relation(token)}:
                 continue
             values = {name: value for name, value in match.groupdict().items() if value}
-            if "adj" in values and not any(
-                t.start == match.start("adj") and t.tag in _DEGREES for t in tokens
-            ):
+            if "adj" in values and not _has_degrees(tokens, match.start("adj")):
                 continue
-            barred = "not " if i > 0 and tokens[i - 1].tag in _MODIFIERS else "\0"
-            sides = {
-                side: [
-                    new
-                    for form in expressions
-                    if not form.startswith(barred)
-                    for new in _filled(form, values)
-                ]
-                for side, expressions in line.sides.items()
-            }
+            modified = i > 0 and tokens[i - 1].tag in _MODIFIERS
+            sides = {}
+            for side, expressions in line.sides.items():
+                sides[side] = []
+                for form in expressions:
+                    if not (modified and form.startswith("not ")):
+                        sides[side] += _filled(form, values)
             yield _Match(line.kind, match.start(), match.end(), sides)
+
+
+def _has_degrees(tokens: Sequence[Token], start: int) -> bool:
+    """Return whether the token at an offset is a word with degrees."""
+    return any(token.start == start and token.tag in _DEGREES for token in tokens)
 
 
 def _filled(expression: str, values: Mapping[str, str]) -> list[str]:
     """Return an expression with the values of its places; several if it has a narrower noun."""
-    narrower = _narrower()[values["g"].lower()] if "{s}" in expression else ("",)
-    return [expression.format(**{**values, "s": noun}) for noun in narrower]
+    if "{s}" not in expression:
+        return [expression.format(**values)]
+    narrower = _narrower()[values["g"].lower()]
+    return [expression.format(**values, s=noun) for noun in narrower]
 
 
 @cache
@@ -156,39 +162,40 @@ def _lines() -> dict[str, list[_Line]]:
     """Return the expressions of `claims.tsv` by their first word; "" for those that begin with a place."""
     lines: dict[str, list[_Line]] = {"": []}
     for kind, needs, left, right, neither, not_after, not_before in lexicon_rows("claims"):
-        sides = left.split(" / "), right.split(" / ") if right else []
-        for side, opposite in (sides, sides[::-1]):
+        left_side = left.split(" / ")
+        right_side = right.split(" / ") if right else []
+        for side, opposite in ((left_side, right_side), (right_side, left_side)):
             for expression in side:
-                if expression.startswith("~"):  # written, but never replaced
+                if expression.startswith("~"):
+                    # It is a replacement, but never replaced.
                     continue
                 others = [new.lstrip("~") for new in side if new != expression]
-                opposed = [new.lstrip("~") for new in opposite]
-                written: Sides = {
+                written: dict[str, Sequence[str]] = {
                     "same": others,
-                    "opposed": opposed,
+                    "opposed": [new.lstrip("~") for new in opposite],
                     "neither": [neither] if neither else [],
                 }
-                if not right:  # a list of things that exclude each other
-                    written = {
-                        "same": [],
-                        "opposed": opposed,
-                        "neither": [neither] if neither else others,
-                    }
-                not_preceded = re.compile("|".join(not_after.split()) or "(?!)")
+                if not right:
+                    # A list of things that exclude each other.
+                    written["same"] = []
+                    written["neither"] = [neither] if neither else others
                 line = _Line(
-                    kind,
-                    _pattern(expression, not_before),
-                    frozenset(needs.split()),
-                    not_preceded,
-                    written,
+                    kind=kind,
+                    pattern=_pattern(expression, not_before),
+                    needs=frozenset(needs.split()),
+                    # Without words to exclude, a pattern that matches nothing.
+                    not_after=re.compile("|".join(not_after.split()) or "(?!)"),
+                    sides=written,
                 )
                 first = expression.lower().split()[0]
-                lines.setdefault("" if first.startswith("{") else first, []).append(line)
+                if first.startswith("{"):
+                    first = ""
+                lines.setdefault(first, []).append(line)
     return lines
 
 
 def _pattern(expression: str, not_before: str) -> re.Pattern[str]:
-    """Return what matches an expression, whose first letter may be a capital."""
+    """Return the pattern of an expression, whose first letter may be a capital."""
     places = {**_PLACES, "g": "|".join(_narrower())}
     first = expression[0]
     start = f"[{first}{first.upper()}]" if first.islower() else re.escape(first)
@@ -200,7 +207,7 @@ def _pattern(expression: str, not_before: str) -> re.Pattern[str]:
 
 @cache
 def _narrower() -> dict[str, tuple[str, ...]]:
-    """Return the narrower nouns of a noun, by noun: "poodles", "terriers" and "beagles" for "dogs"."""
+    """Return narrower nouns by noun: "poodles", "terriers" and "beagles" for "dogs"."""
     return {noun: tuple(narrower.split(" / ")) for noun, narrower in lexicon_rows("hyponyms")}
 
 
@@ -208,51 +215,59 @@ def _amounts(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
     """Yield the amounts with a unit: in another unit, and as another amount."""
     pattern, table = _units()
     for match in pattern.finditer(text):
-        names, factor, smaller = table[match["unit"]]
-        number, unit = match["number"], match["unit"]
-        amount = (
-            float(number.replace(",", ""))
-            if number[0].isdigit()
-            else _SMALL.index(number.lower()) + 2.0
-        )
-        others = (
-            [amount + n for n in (2, 3, 5, 9)]
-            if amount <= 4
-            else [amount * f for f in (0.25, 0.5, 2, 3, 10)]
-        )
-        if not smaller:  # a share
-            others = [
-                other for other in (amount + 13, amount + 37, amount / 2, amount / 3) if other < 100
-            ]
-        others = [max(round(other), 2) if amount.is_integer() else other for other in others]
-        pairs = [(amount, name) for name in names if name != unit]
-        pairs_other = [(other, unit) for other in others if other != amount]
+        unit_names, factor, smaller = table[match["unit"]]
+        number = match["number"]
+        unit = match["unit"]
+        if number[0].isdigit():
+            amount = float(number.replace(",", ""))
+        else:
+            amount = _SMALL.index(number.lower()) + 2.0
+        others = _other_amounts(amount, is_share=not smaller)
+        same = [f"{amount:,.10g} {name}" for name in unit_names if name != unit]
+        neither = [f"{other:,.10g} {unit}" for other in others]
         if smaller:
-            pairs.append((amount * factor, smaller))
-            pairs_other += [(other * factor, smaller) for other, _ in pairs_other]
-        same, neither = (
-            [f"{number:,.10g} {name}" for number, name in some] for some in (pairs, pairs_other)
-        )
-        yield _Match(
-            "amount", match.start(), match.end(), {"same": same, "opposed": [], "neither": neither}
-        )
+            same.append(f"{amount * factor:,.10g} {smaller}")
+            neither += [f"{other * factor:,.10g} {smaller}" for other in others]
+        sides = {"same": same, "opposed": [], "neither": neither}
+        yield _Match("amount", match.start(), match.end(), sides)
+
+
+def _other_amounts(amount: float, *, is_share: bool) -> list[float]:
+    """Return amounts of similar size; a share, such as a percentage, stays below 100."""
+    if is_share:
+        others = [amount + 13, amount + 37, amount / 2, amount / 3]
+        others = [other for other in others if other < 100]
+    elif amount <= 4:
+        others = [amount + n for n in (2, 3, 5, 9)]
+    else:
+        others = [amount * factor for factor in (0.25, 0.5, 2, 3, 10)]
+    if amount.is_integer():
+        others = [max(round(other), 2) for other in others]
+    return [other for other in others if other != amount]
 
 
 @cache
 def _units() -> tuple[re.Pattern[str], Mapping[str, tuple[list[str], int, str]]]:
-    """Return what matches an amount with a unit, and by unit its names, and a smaller unit with the factor."""
-    rows = [
-        (names.split(", "), int(factor or 1), smaller)
-        for names, factor, smaller in lexicon_rows("units")
-    ]
-    table = {name: row for row in rows for name in row[0]}
-    return re.compile(
-        rf"(?<![\w.,:/$£€–-])(?P<number>{_NUMBER}) (?P<unit>{'|'.join(table)})(?![\w/²³'’-]| (?:and )?\d)"
-    ), table
+    """Return the pattern of an amount with a unit, and the row of the table by unit.
+
+    A row has the names of the unit, and a smaller unit with the factor.
+    """
+    table = {}
+    for listed, factor, smaller in lexicon_rows("units"):
+        unit_names = listed.split(", ")
+        for name in unit_names:
+            table[name] = (unit_names, int(factor or 1), smaller)
+    before = r"(?<![\w.,:/$£€–-])"
+    after = r"(?![\w/²³'’-]| (?:and )?\d)"
+    pattern = rf"{before}(?P<number>{_NUMBER}) (?P<unit>{'|'.join(table)}){after}"
+    return re.compile(pattern), table
 
 
 _LONG_MONTHS = ("January", "July", "August", "October", "December")
-_IN_PLACES = "Town City Street Road Avenue Park County School College House Island River Lake Bay Square Hall".split()
+_IN_PLACES = (
+    "Town City Street Road Avenue Park County School College House Island River Lake Bay Square "
+    "Hall".split()
+)
 _SERIES = [
     words.split() for name, words in lexicon_rows("classes") if name.startswith("number words")
 ]
@@ -262,7 +277,7 @@ _GLUE = "-–—/:.,'’°"
 
 
 class EntitySwap(GrammarView):
-    """Change one name to another of its kind: a country, a nationality, a city, a first name, a month, a weekday, ...
+    """Change one name to another of its kind: a country, a city, a first name, a month, ...
 
     The names come from a list that ships with the library (`assets/lexicon/names.tsv`), so the kind
     is certain. Null if the sentence has no name from the list.
@@ -286,68 +301,78 @@ class EntitySwap(GrammarView):
         place, kind = rng.choice(candidates)
         new = rng.choice(self.replacements(text, tokens, place, kind))
         edits: list[Edit] = []
-        for i, token in enumerate(tokens):  # a name that stayed in one place would be a second name
+        for i, token in enumerate(tokens):
+            # A name that stayed in one place would be a second name.
             if token.text == tokens[place].text and _stands_alone(text, token):
-                edits += [(token.start, token.end, new), *article_edits(text, tokens, i, new)]
+                edits.append((token.start, token.end, new))
+                edits += article_edits(text, tokens, i, new)
         return apply_edits(text, edits), kind
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, str]]:
         """Return the names that may be changed: their places and kinds."""
-        kinds = [(i, names().get(token.text)) for i, token in enumerate(tokens)]
-        return [
-            (i, kind)
-            for i, kind in kinds
-            if kind is not None and not _part_of_name(text, tokens, i, kind)
-        ]
+        candidates = []
+        for i, token in enumerate(tokens):
+            kind = names().get(token.text)
+            if kind is not None and not _part_of_name(text, tokens, i, kind):
+                candidates.append((i, kind))
+        return candidates
 
     def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
-        """Return the names of a kind that the sentence does not have and that fit next to a day of the month."""
+        """Return the other names of a kind that fit next to a day of the month."""
         others = [
             name for name, its_kind in names().items() if its_kind == kind and name not in text
         ]
-        if kind == "month":  # "June 30" cannot become "February 30"
-            neighbours = [k for k in (place - 1, place + 1) if 0 <= k < len(tokens)]
-            late = any(tokens[k].text in ("29", "30", "31") for k in neighbours)
-            return [name for name in others if not late or name in _LONG_MONTHS] or others
+        neighbours = [k for k in (place - 1, place + 1) if 0 <= k < len(tokens)]
+        late = any(tokens[k].text in ("29", "30", "31") for k in neighbours)
+        if kind == "month" and late:
+            # "June 30" cannot become "February 30".
+            return [name for name in others if name in _LONG_MONTHS] or others
         return others
 
 
 def _stands_alone(text: str, token: Token) -> bool:
-    """Whether no hyphen or slash joins a token to another word."""
+    """Return whether no hyphen or slash joins a token to another word."""
     around = text[max(token.start - 1, 0) : token.start] + text[token.end : token.end + 1]
     return not any(mark in "-–/" for mark in around)
 
 
 def _part_of_name(text: str, tokens: Sequence[Token], i: int, kind: str) -> bool:
-    """Whether a word stands within a longer name ("the Paris Review", "New England", "Lake Victoria")."""
+    """Return whether a word stands within a longer name ("the Paris Review", "Lake Victoria")."""
     token = tokens[i]
-    before, after = (
-        0 < k < len(tokens) and tokens[k].text[:1].isupper() and tokens[k].tag != "PRP"
-        for k in (i - 1, i + 1)
-    )
-    if not _stands_alone(text, token) or (i + 1 < len(tokens) and tokens[i + 1].text in _IN_PLACES):
+    before = _is_capitalised(tokens, i - 1)
+    after = _is_capitalised(tokens, i + 1)
+    next_word = tokens[i + 1].text if i + 1 < len(tokens) else ""
+    if not _stands_alone(text, token) or next_word in _IN_PLACES:
         return True
-    if kind in ("man", "woman"):  # "Peter Smith": first names only
-        return (before and tokens[i - 1].tag in ("NNP", "NNPS")) or text[
-            token.end : token.end + 2
-        ] in ("'s", "’s")
+    if kind in ("man", "woman"):
+        # Only first names without a surname: not "Peter Smith".
+        named_before = before and tokens[i - 1].tag in ("NNP", "NNPS")
+        return named_before or text[token.end : token.end + 2] in ("'s", "’s")
     if kind in ("month", "weekday"):
         return token.tag not in ("NNP", "NNPS", "NN")
     if kind == "nationality":
         return after or (before and tokens[i - 1].pos == "PROPN")
-    of_name = (
-        i > 2
-        and tokens[i - 1].text in ("of", "the", "and", "de")
-        and tokens[i - 2].text[:1].isupper()
-    )
-    listed = i + 2 < len(tokens) and tokens[i + 1].text == "," and tokens[i + 2].text[:1].isupper()
-    return (
-        before or after or of_name or (listed and kind == "city")
-    )  # "Paris, Texas" stays a pair of places
+    if before or after:
+        return True
+    joined = i > 2 and tokens[i - 1].text in ("of", "the", "and", "de")
+    if joined and tokens[i - 2].text[:1].isupper():
+        return True
+    # "Paris, Texas" stays a pair of places.
+    listed = i + 2 < len(tokens) and next_word == "," and tokens[i + 2].text[:1].isupper()
+    return listed and kind == "city"
+
+
+def _is_capitalised(tokens: Sequence[Token], k: int) -> bool:
+    """Return whether a word that does not open the sentence has a capital, and is no pronoun."""
+    if not 0 < k < len(tokens):
+        return False
+    return tokens[k].text[:1].isupper() and tokens[k].tag != "PRP"
 
 
 class NumberSwap(GrammarView):
-    """Change one number, year, amount or ordinal to another of similar size. Null if the sentence has none.
+    """Change one number, year, amount or ordinal to another of similar size.
+
+    Null if the sentence has none.
 
     Example:
         [build.number]
@@ -368,9 +393,8 @@ class NumberSwap(GrammarView):
             token = tokens[i]
             new, rule = _other_number(text, tokens, i, rng)
             if new is not None and new != token.text:
-                return apply_edits(
-                    text, [replaced(token, new), *article_edits(text, tokens, i, new)]
-                ), rule
+                edits = [replaced(token, new), *article_edits(text, tokens, i, new)]
+                return apply_edits(text, edits), rule
         return None, "no number"
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
@@ -379,16 +403,21 @@ class NumberSwap(GrammarView):
 
 
 def _is_number(text: str, tokens: Sequence[Token], i: int) -> bool:
-    token, word = tokens[i], tokens[i].text.lower()
-    before, after = text[max(token.start - 1, 0) : token.start], text[token.end : token.end + 2]
+    """Return whether a token is a number that may be changed."""
+    token = tokens[i]
+    word = token.text.lower()
+    before = text[max(token.start - 1, 0) : token.start]
+    after = text[token.end : token.end + 2]
     if (before and before in _GLUE) or (after and after[0] in _GLUE and after[1:].isalnum()):
-        return False  # "3-2", "10:30", "1988–89", "Mark-2"
-    named = i and tokens[i - 1].tag in ("NNP", "NNPS") and not _is_month(tokens[i - 1])
+        # "3-2", "10:30", "1988–89", "Mark-2"
+        return False
+    named = i > 0 and tokens[i - 1].tag in ("NNP", "NNPS") and not _is_month(tokens[i - 1])
     if named and token.relation not in ("nummod", "obl"):
-        return False  # "Apollo 11"
-    return bool(_NUMERAL.match(word) or _ORDINAL.match(word)) or any(
-        word in series for series in _SERIES
-    )
+        # "Apollo 11"
+        return False
+    if _NUMERAL.match(word) or _ORDINAL.match(word):
+        return True
+    return any(word in series for series in _SERIES)
 
 
 def _is_month(token: Token) -> bool:
@@ -398,51 +427,54 @@ def _is_month(token: Token) -> bool:
 def _other_number(
     text: str, tokens: Sequence[Token], i: int, rng: random.Random
 ) -> tuple[str | None, str]:
-    """Return another number in the form of the one at index i, None if there is none, and the rule."""
+    """Return another number in the form of the one at index i (None if there is none), and the rule."""
     word = tokens[i].text.lower()
     series = next((series for series in _SERIES if word in series), None)
     if word == "second" and tokens[i].tag != "JJ":
         return None, "no number"
     if series is not None:
         return rng.choice([other for other in series if other != word]), "number word"
-    if ordinal := _ORDINAL.match(word):
-        value = int(ordinal[1])
-        low, high = (
-            (max(value - 6, 1), min(value + 6, 21)) if value <= 21 else (value // 2, value * 2)
-        )
-        other = _drawn(value, low, high, rng)
-        ending = (
-            "th"
-            if other % 100 in (11, 12, 13)
-            else {1: "st", 2: "nd", 3: "rd"}.get(other % 10, "th")
-        )
-        return f"{other}{ending}", "ordinal"
-    early = i and word_at(tokens, i - 1) == "in" and tokens[i].relation == "obl"  # "in 785"
+    ordinal = _ORDINAL.match(word)
+    if ordinal:
+        return _other_ordinal(int(ordinal[1]), rng), "ordinal"
+    # "in 785" is a year, too.
+    early = i > 0 and word_at(tokens, i - 1) == "in" and tokens[i].relation == "obl"
+    is_year = re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]", word)
+    if early:
+        is_year = is_year or re.fullmatch("[1-9][0-9]{2}", word)
     # "2000 soldiers" are counted, but not "the 2010 meeting".
-    counts = (
-        tokens[i].relation == "nummod"
-        and tokens[i].head > i
-        and tokens[tokens[i].head].tag in ("NNS", "NNPS")
-    )
-    if (
-        re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]" + "|[1-9][0-9]{2}" * bool(early), word)
-        and not counts
-    ):
+    head = tokens[i].head
+    counts = tokens[i].relation == "nummod" and head > i and tokens[head].tag in ("NNS", "NNPS")
+    if is_year and not counts:
         return _other_year(text, int(word), rng), "year"
     return _other_amount(tokens, i, rng), "number"
 
 
+def _other_ordinal(value: int, rng: random.Random) -> str:
+    """Return another ordinal: one up to 21st if there are few, such as centuries."""
+    if value <= 21:
+        other = _drawn(value, max(value - 6, 1), min(value + 6, 21), rng)
+    else:
+        other = _drawn(value, value // 2, value * 2, rng)
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(other % 10, "th")
+    if other % 100 in (11, 12, 13):
+        ending = "th"
+    return f"{other}{ending}"
+
+
 def _other_year(text: str, year: int, rng: random.Random) -> str | None:
-    """Return another year, at most 40 away, that keeps its order among the other years of the sentence."""
+    """Return another year, at most 40 away, in the same order among the sentence's other years."""
     years = [int(y) for y in re.findall(r"(?<!\d)(?:1\d{3}|20[0-4]\d)(?!\d)", text)]
     low = max([y for y in years if y < year], default=year - 40) + 1
     high = min([y for y in years if y > year], default=min(year + 40, 2025)) - 1
     others = [y for y in range(max(low, year - 40), min(high, year + 40) + 1) if abs(y - year) > 1]
-    return str(rng.choice(others)) if others else None
+    if not others:
+        return None
+    return str(rng.choice(others))
 
 
 def _other_amount(tokens: Sequence[Token], i: int, rng: random.Random) -> str | None:
-    """Return another amount: a day of the month, a percentage up to 99, or up to half as much more or less."""
+    """Return another amount: a day of a month, a percentage, or up to half as much more or less."""
     whole, dot, decimals = tokens[i].text.partition(".")
     value = int(whole.replace(",", ""))
     neighbours = [tokens[k] for k in (i - 1, i + 1) if 0 <= k < len(tokens)]
@@ -450,21 +482,30 @@ def _other_amount(tokens: Sequence[Token], i: int, rng: random.Random) -> str | 
         return str(_drawn(value, 1, 28, rng))
     percent = any(token.text.lower() in ("%", "percent", "per") for token in neighbours)
     if value <= 1 and not decimals:
-        return None  # the noun would have to change too
-    high = min(value * 2 + 2, 99) if percent and value <= 99 else value + max(value // 2, 3)
+        # The noun would have to change as well.
+        return None
+    high = value + max(value // 2, 3)
+    if percent and value <= 99:
+        high = min(value * 2 + 2, 99)
     other = _drawn(value, max(2, value // 2), max(high, 3), rng)
-    zeros = len(whole.replace(",", "")) - len(whole.replace(",", "").rstrip("0"))
-    if zeros and value >= 20:  # a round number stays round
+    digits = whole.replace(",", "")
+    zeros = len(digits) - len(digits.rstrip("0"))
+    if zeros and value >= 20:
+        # A round number stays round.
         step = 10**zeros if value >= 4 * 10**zeros else 10 ** max(zeros - 1, 1)
         other = max(step, other // step * step)
-        other = other + step if other == value else other
+        if other == value:
+            other += step
     if percent and other > 99:
         return None
     new = f"{other:,}" if "," in whole else str(other)
-    return f"{new}.{''.join(rng.choice('123456789') for _ in decimals)}" if dot else new
+    if not dot:
+        return new
+    return f"{new}.{''.join(rng.choice('123456789') for _ in decimals)}"
 
 
 def _drawn(value: int, low: int, high: int, rng: random.Random) -> int:
     """Draw an integer in [low, high] other than the value."""
     other = rng.randint(low, max(high - 1, low))
+    # The range has one number less, and those from the value on move up by one.
     return other + 1 if other >= value else other

@@ -1,7 +1,7 @@
-"""Numbers and opposites that exclude each other: rules that change a sentence only where both cannot be true.
+"""Numbers and opposites that exclude each other: rules for cases where both cannot be true.
 
-`opencse check` contradicts and rewords with these; the training's rules, of which they are narrower
-forms, may be wrong now and then.
+`opencse check` contradicts and rewords with these. The training rules are broader, and may be wrong
+now and then.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from opencse.text.english.predicates import (
 from opencse.text.syntax import Token
 
 _AMOUNT = re.compile(r"(?!(?:1\d|20)\d\d$)(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|[a-z]+)")
-"""No years, no decimals, which are often versions, and no ordinals, which say which one is meant."""
+"""No years, no decimals, which are often versions, and no ordinals, which name one of several."""
 
-_COUNT = re.compile(r"[1-9]\d{0,3}")  # in digits
+# A count in digits.
+_COUNT = re.compile(r"[1-9]\d{0,3}")
 
 _INEXACT = word_class("inexact") | {"from", "between"}
 
 _NOT_BESIDE = frozenset(
     "and or & through to the these those both all its his her their our your my".split()
 )
-"""Words beside a number that is one of several, or known: "2 and 3 workers", "the two sides"."""
+"""Next to these, a number is one of several, or known: "2 and 3 workers", "the two sides"."""
 
 _NUMBERED = word_class("numbered")
-"""Nouns whose number says which one is meant."""
+"""Nouns whose number identifies one of them."""
 
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
 
@@ -42,12 +43,12 @@ _QUALIFIED = word_class("qualified")
 """Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true."""
 
 _OTHER_SENSES = word_class("other senses")
-"""Words whose opposite holds in one of several senses only, or leaves a third possibility: "a positive test"."""
+"""Words whose opposite holds in one sense only, or leaves a third possibility: "a positive test"."""
 
 _WITH_ANY_PREPOSITION = word_class("any preposition")
 
 _COMPLEMENTARY = word_class("without third possibility")
-"""Adjectives without a third possibility between them and their opposite; others are known by a negative prefix."""
+"""Adjectives without a third possibility; others are recognized by a negative prefix."""
 
 _GRADUAL = word_class("with third possibility")
 """Adjectives whose prefixed opposite leaves a third possibility: neither happy nor unhappy."""
@@ -77,18 +78,18 @@ class CountSwap(NumberSwap):
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
         """Return the places of the counts."""
-        pairs = [
-            (i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)
-        ]
-        return [
-            i
-            for i, after in pairs
-            if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()
-        ]
+        counts = []
+        for i in super().candidates(text, tokens):
+            if i + 1 == len(tokens) or not _COUNT.fullmatch(tokens[i].text):
+                continue
+            after = tokens[i + 1].text
+            if after.isalpha() and after.islower():
+                counts.append(i)
+        return counts
 
 
 class ExclusiveNumberSwap(NumberSwap):
-    """Change one number that says how many there are of something, and no more or less.
+    """Change one number that counts something, no more and no less.
 
     "It runs on Python 2" and "on Python 4" can both be true, and so can "more than 200" and "more
     than 190".
@@ -96,30 +97,36 @@ class ExclusiveNumberSwap(NumberSwap):
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
         """Return the places of the numbers of which only one can be true."""
-        stated = any(token.tag in _FINITE for token in tokens)
-        return [i for i in super().candidates(text, tokens) if stated and _is_exact(tokens, i)]
+        if not any(token.tag in _FINITE for token in tokens):
+            return []
+        return [i for i in super().candidates(text, tokens) if _is_exact(tokens, i)]
 
 
 def _is_exact(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a number is the exact count of a plural noun: not in "the sum of two numbers", one of many sums."""
-    before, beside = tokens[max(0, i - 3) : i], [*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 2]]
-    noun = tokens[tokens[i].head]
-    if (
-        not _AMOUNT.fullmatch(tokens[i].text.lower())
-        or tokens[i].tag != "CD"
-        or noun.tag not in ("NNS", "NNPS")
-    ):
+    """Return whether a number is the exact count of a plural noun.
+
+    It is not in "the sum of two numbers", which is one of many sums.
+    """
+    number = tokens[i]
+    noun = tokens[number.head]
+    if number.tag != "CD" or noun.tag not in ("NNS", "NNPS"):
         return False
-    if any(token.text.lower() in _INEXACT for token in before) or any(
-        t.text.lower() in _NOT_BESIDE for t in beside
-    ):
+    if not _AMOUNT.fullmatch(number.text.lower()):
+        return False
+    before = tokens[max(0, i - 3) : i]
+    if any(token.text.lower() in _INEXACT for token in before):
+        return False
+    neighbours = [*before[-1:], *tokens[i + 1 : i + 2]]
+    if any(token.text.lower() in _NOT_BESIDE for token in neighbours):
+        return False
+    if any(token.lemma.lower() in _NUMBERED for token in before[-1:]):
         return False
     of_subject = noun.relation.startswith("nmod") and tokens[noun.head].relation.startswith("nsubj")
-    return not of_subject and not any(token.lemma.lower() in _NUMBERED for token in before[-1:])
+    return not of_subject
 
 
 class NegatedComplement(NegatedAntonym):
-    """Negate the opposite of a predicate, only where there is no third possibility between the two.
+    """Negate the opposite of a predicate, only if there is no third possibility between the two.
 
     Who isn't deafening need not be silent, and what isn't new need not be old.
     """
@@ -128,14 +135,14 @@ class NegatedComplement(NegatedAntonym):
         """Return whether one of the two words denies the other, by its form or by the list."""
         if not opposite.complementary or opposite.pos not in ("ADJ", "ADV"):
             return opposite.complementary
-        prefixed = min(opposite.pair, key=len) not in _GRADUAL and _is_prefixed(
-            opposite.pair, (*_NEGATIVE, "non")
-        )
-        return prefixed or "/".join(sorted(opposite.pair)) in _COMPLEMENTARY
+        gradual = min(opposite.pair, key=len) in _GRADUAL
+        if not gradual and _is_prefixed(opposite.pair, (*_NEGATIVE, "non")):
+            return True
+        return "/".join(sorted(opposite.pair)) in _COMPLEMENTARY
 
 
 class ExclusiveOpposite(AntonymSwap):
-    """Replace a predicate by its opposite: an adjective, a noun or a verb that leaves no third possibility.
+    """Replace a predicate by its opposite, only if there is no third possibility between the two.
 
     "The price is high" and "The price is low" cannot both be true. "The castle is a modern
     building" and "a traditional building" can, and "Shoes are included from returns" is no English.
@@ -143,12 +150,11 @@ class ExclusiveOpposite(AntonymSwap):
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
         """Return the words whose opposite cannot be true of the same subject."""
-        predications = find_predications(text, tokens)
-        return [
-            predication.opposite
-            for predication in predications
-            if _excludes_opposite(text, tokens, predication)
-        ]
+        exclusive = []
+        for predication in find_predications(text, tokens):
+            if _excludes_opposite(text, tokens, predication):
+                exclusive.append(predication.opposite)
+        return exclusive
 
 
 def _excludes_opposite(text: str, tokens: Sequence[Token], predication: Predication) -> bool:
@@ -159,43 +165,43 @@ def _excludes_opposite(text: str, tokens: Sequence[Token], predication: Predicat
     if set(opposite.pair) & _OTHER_SENSES or not _in_main_clause(tokens, place):
         return False
     around = [*tokens[max(0, place - 3) : place], *tokens[place + 1 : place + 5]]
-    if (
-        any(token.text.lower() in _QUALIFIED for token in around)
-        or tokens[place + 1].text.lower() in _COORDINATED
-    ):
+    if any(token.text.lower() in _QUALIFIED for token in around):
         return False
-    if (
-        opposite.pos == "ADJ"
-        and tokens[place].relation == "amod"
-        and not _is_prefixed(opposite.pair)
-    ):
-        return False  # "is a modern church": it may be a traditional one, too
-    return (
-        _suits_preposition(tokens, opposite)
-        and predication_edits(text, tokens, predication, swap=True, deny=True)[0] is not None
-    )
+    if tokens[place + 1].text.lower() in _COORDINATED:
+        return False
+    is_attribute = opposite.pos == "ADJ" and tokens[place].relation == "amod"
+    if is_attribute and not _is_prefixed(opposite.pair):
+        # "is a modern church": it may be a traditional one as well.
+        return False
+    if not _suits_preposition(tokens, opposite):
+        return False
+    edits, _ = predication_edits(text, tokens, predication, swap=True, deny=True)
+    return edits is not None
 
 
 def _in_main_clause(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a word is the root, joined to it, or the adjective of a noun that is."""
+    """Return whether a word is the root, joined to it, or the adjective of a noun that is."""
     while tokens[place].relation in ("conj", "amod"):
         place = tokens[place].head
     return tokens[place].relation == "ROOT" or tokens[place].head == place
 
 
 def _suits_preposition(tokens: Sequence[Token], opposite: Opposite) -> bool:
-    """Whether the opposite can stand before the preposition that follows, if one does: not in "excluded from"."""
-    after = (opposite.place if opposite.particle is None else opposite.particle) + 1
+    """Return whether the opposite can stand before the preposition that follows, if one does."""
+    last = opposite.place if opposite.particle is None else opposite.particle
+    after = last + 1
     if after >= len(tokens) or tokens[after].tag not in ("IN", "TO", "RP"):
         return True
-    word, base = tokens[after].text.lower(), opposite.pair[0]
+    word = tokens[after].text.lower()
+    base = opposite.pair[0]
     if base in _WITH_ANY_PREPOSITION:
         return True
-    fixed = _FIXED_PREPOSITIONS.get(base) == word
-    return not fixed and (word in _ADJUNCTS or (_is_prefixed(opposite.pair) and word != "by"))
+    if _FIXED_PREPOSITIONS.get(base) == word:
+        return False
+    return word in _ADJUNCTS or (_is_prefixed(opposite.pair) and word != "by")
 
 
 def _is_prefixed(pair: tuple[str, str], prefixes: Sequence[str] = _NEGATIVE) -> bool:
-    """Whether one word is the other with a negative prefix: "stable", "unstable"."""
+    """Return whether one word is the other with a negative prefix: "stable", "unstable"."""
     shorter, longer = sorted(pair, key=len)
     return any(longer == prefix + shorter for prefix in prefixes)

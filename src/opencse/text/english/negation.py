@@ -55,8 +55,8 @@ class Negation(GrammarView):
 
     Attributes:
         mode: "sound", or "faithful" for SNCSE's rules, which take none of the options below.
-        by: "not", or "not-antonym" for an opposite, as of `antonym_swap`, where "not" cannot stand.
-        remove: Remove the negation of a sentence that is negative already; if false, such a
+        by: "not", or "not-antonym" for an opposite, as in `antonym_swap`, if "not" cannot stand.
+        remove: Remove the negation of a sentence that is negative already. If false, such a
             sentence gives null and "and" stays "and", because OssCSE only inserts.
 
     Example:
@@ -105,18 +105,18 @@ class Negation(GrammarView):
         if clause.negators and not clause.negatives and not self.remove:
             return None, "negative already"
         edits, rule = negation_edits(text, clause)
-        if (
-            edits is not None and not self.remove
-        ):  # as OssCSE §4: words are inserted, and "and" stays
-            edits = [
-                (start, end, new) for start, end, new in edits if text[start:end].lower() != "and"
-            ]
-        return (None if edits is None else apply_edits(text, edits)), rule
+        if edits is None:
+            return None, rule
+        if not self.remove:
+            # As in OssCSE §4, words are only inserted: "and" does not become "or".
+            edits = [edit for edit in edits if text[edit[0] : edit[1]].lower() != "and"]
+        return apply_edits(text, edits), rule
 
 
 def _opens_subordinate(text: str, clause: Clause) -> bool:
-    """Whether the parser took a subordinate clause that opens the sentence for the main one."""
-    first, tokens = clause.tokens[0], clause.tokens
+    """Return whether the parser took a subordinate clause at the beginning for the main one."""
+    tokens = clause.tokens
+    first = tokens[0]
     subordinates = first.text.lower() in word_class("subordinators") and first.tag in ("IN", "WRB")
     if not subordinates or first.relation == "case" or is_question(text):
         return False
@@ -149,18 +149,23 @@ def negation_edits(text: str, clause: Clause, *, contract: bool = False) -> Nega
 def _after_auxiliary(
     text: str, clause: Clause, finite: int, subject: int, contract: bool
 ) -> Negated:
-    """Insert "not" after a form of be, have, do or a modal, past sentence adverbs; in questions past the subject."""
-    tokens, verb = clause.tokens, clause.tokens[finite]
+    """Insert "not" after a form of be, have, do or a modal, past sentence adverbs.
+
+    In questions, it goes past the subject.
+    """
+    tokens = clause.tokens
+    verb = tokens[finite]
     word = verb.text.lower()
     if not _governs(clause, word):
         return None, "verb form"
-    place, rule = _past_adverbs(tokens, finite), "copula" if word in BE else "auxiliary"
-    if clause.predicate <= finite < subject and is_question(
-        text
-    ):  # "Where are you?", "Is there a problem?"
+    place = _past_adverbs(tokens, finite)
+    rule = "copula" if word in BE else "auxiliary"
+    if clause.predicate <= finite < subject and is_question(text):
+        # "Where are you?", "Is there a problem?"
         return None, "inverted"
     if finite < subject < clause.predicate:
-        place, rule = max(subtree(tokens, subject)), "question"
+        place = max(subtree(tokens, subject))
+        rule = "question"
         if place >= clause.predicate or place - finite > 6 or not is_question(text):
             return None, "inverted"
     elif word_at(tokens, place + 1) in (*word_class("limiting"), "ever"):
@@ -171,15 +176,18 @@ def _after_auxiliary(
     else:
         glue = "" if word == "can" and place == finite else " "
         negation = (tokens[place].end, tokens[place].end, f"{glue}not")
-    shared = [
-        i for i in clause.shared_verbs() if tokens[i].tag not in FINITE
-    ]  # "was not built or tested"
-    return [negation, *(edit for i in shared for edit in _or(clause, i))], rule
+    edits: list[Edit] = [negation]
+    for i in clause.shared_verbs():
+        # "was not built or tested"
+        if tokens[i].tag not in FINITE:
+            edits += _or(clause, i)
+    return edits, rule
 
 
 def _governs(clause: Clause, helper: str) -> bool:
-    """Whether the verb after an auxiliary has a form that it can govern: "had hopes" is not a perfect tense."""
-    tokens, root = clause.tokens, clause.predicate
+    """Return whether an auxiliary governs the verb's form: "had hopes" is not a perfect tense."""
+    tokens = clause.tokens
+    root = clause.predicate
     if clause.finite == root or helper in BE or helper in ("'d", "’d"):
         return True
     verbs = [root, *children(tokens, root, *AUXILIARIES)]
@@ -190,7 +198,8 @@ def _governs(clause: Clause, helper: str) -> bool:
 
 def _past_adverbs(tokens: Sequence[Token], place: int) -> int:
     """Return the index after which "not" stands: past sentence adverbs and their commas ("is, however, not")."""
-    last, at = place, place + 1
+    last = place
+    at = place + 1
     while at < len(tokens):
         if word_at(tokens, at) in SENTENTIAL and tokens[at].pos in ("ADV", "SCONJ", "INTJ"):
             enclosed = tokens[at - 1].text == ","
@@ -207,24 +216,21 @@ def _past_adverbs(tokens: Sequence[Token], place: int) -> int:
 
 def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: bool) -> Negated:
     """Negate by do-support: put "does not" before the verb and the adverbs that belong to it."""
-    tokens, verb = clause.tokens, clause.tokens[finite]
+    tokens = clause.tokens
+    verb = tokens[finite]
     if subject > finite:
         return None, "inverted"
     base = _checked_base(verb, clause.tag)
     if base is None or _meets_finite(tokens[finite + 1 :]) or _is_misread(clause, finite, subject):
         return None, "verb form"
     first = finite
-    while (
-        first - 1 > subject
-        and tokens[first - 1].tag.startswith("RB")
-        and tokens[first - 1].head == finite
-        and word_at(tokens, first - 1) not in SENTENTIAL
-    ):
+    while first - 1 > subject and _is_adverb_of(tokens, first - 1, finite):
         first -= 1
-        if word_at(tokens, first) not in word_class("preverbal adverbs") and not tokens[
-            first
-        ].text.endswith("ly"):
-            return None, "verb form"  # a noun that the tagger took for an adverb
+        adverb = tokens[first].text
+        known = adverb.lower() in word_class("preverbal adverbs")
+        if not known and not adverb.endswith("ly"):
+            # A noun that the tagger took for an adverb.
+            return None, "verb form"
     if any(word_at(tokens, i) in word_class("limiting") for i in (first, finite - 1, finite + 1)):
         return None, "not only"
     helper = _SUPPORT[clause.tag] + ("n't " if contract else " not ")
@@ -232,18 +238,29 @@ def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: 
     if first < finite:
         edits = [(tokens[first].start, tokens[first].start, helper), (verb.start, verb.end, base)]
     for i in clause.shared_verbs():
-        past = is_past(tokens[i].text)  # whatever the tagger says
+        # The form decides, whatever the tagger says.
+        past = is_past(tokens[i].text)
         if past != (clause.tag == "VBD"):
-            break  # another tense: a statement of its own
+            # Another tense: a separate statement.
+            break
         shared = _checked_base(tokens[i], "VBD" if past else tokens[i].tag)
         if shared is None or i < finite:
             break
-        edits += [(tokens[i].start, tokens[i].end, shared), *_or(clause, i)]
+        edits.append((tokens[i].start, tokens[i].end, shared))
+        edits += _or(clause, i)
     return edits, f"do-support {clause.tag}"
 
 
+def _is_adverb_of(tokens: Sequence[Token], i: int, verb: int) -> bool:
+    """Return whether a token is an adverb of a verb, and not of the whole sentence."""
+    token = tokens[i]
+    if not token.tag.startswith("RB") or token.head != verb:
+        return False
+    return word_at(tokens, i) not in SENTENTIAL
+
+
 def _meets_finite(following: Sequence[Token]) -> bool:
-    """Whether another finite verb follows without a subject: "taxa included here were …" has another main verb."""
+    """Return whether another finite verb follows without a subject: "taxa included here were …"."""
     for token in following:
         if token.tag in ("MD", "VBZ", "VBD") or token.text.lower() in BE:
             return True
@@ -253,12 +270,13 @@ def _meets_finite(following: Sequence[Token]) -> bool:
 
 
 def _is_misread(clause: Clause, finite: int, subject: int) -> bool:
-    """Whether the parser may have taken a noun for the verb, or the verb for a noun.
+    """Return whether the parser may have taken a noun for the verb, or the verb for a noun.
 
     "Those fires mainly affect" has no agreement, in "The dashboard shows failed jobs" the verb is
     "shows", and "Objects derived from it" may have a verb later on.
     """
-    tokens, noun = clause.tokens, clause.tokens[subject]
+    tokens = clause.tokens
+    noun = tokens[subject]
     if clause.tag == "VBZ" and noun.text.lower() in _PLURAL:
         return True
     if clause.tag != "VBD" or subject != finite - 1 or noun.tag not in ("NN", "NNS"):
@@ -271,40 +289,43 @@ def _is_misread(clause: Clause, finite: int, subject: int) -> bool:
 
 
 def _checked_base(verb: Token, tag: str) -> str | None:
-    """Return the base of a finite verb; None if its form is not what inflection of the base gives."""
+    """Return the base of a finite verb; None if inflecting the base does not give its form."""
     form = verb.text.lower()
-    if not form.isalpha() or (verb.start and verb.text.istitle()):  # a name
+    is_name = verb.start > 0 and verb.text.istitle()
+    if not form.isalpha() or is_name:
         return None
     base = base_form(form, tag, verb.lemma)
-    return base if base != form or tag == "VBP" or inflect(base, tag) == form else None
+    if base == form and tag != "VBP" and inflect(base, tag) != form:
+        return None
+    return base
 
 
 def _or(clause: Clause, verb: int) -> list[Edit]:
     """Turn the "and" that joins a verb into "or"."""
-    joins = [
-        i
-        for i in children(clause.tokens, verb, "cc")
-        if i < verb and word_at(clause.tokens, i) == "and"
-    ]
-    return [replaced(clause.tokens[i], "or") for i in joins]
+    edits = []
+    for i in children(clause.tokens, verb, "cc"):
+        if i < verb and word_at(clause.tokens, i) == "and":
+            edits.append(replaced(clause.tokens[i], "or"))
+    return edits
 
 
 def _imperative(text: str, clause: Clause) -> Negated:
-    """Negate an imperative ("Do not open"), only if the verb opens the sentence or follows "please" or a comma."""
+    """Negate an imperative ("Do not open") that opens the sentence or follows "please" or a comma."""
     tokens = clause.tokens
     start = next(iter(children(tokens, clause.predicate, "cop")), clause.predicate)
-    verb, word = tokens[start], word_at(tokens, start)
+    verb = tokens[start]
+    word = word_at(tokens, start)
     opened = word_at(tokens, start - 1) in ("", "please", ",", ":", '"', "“")
     if not opened or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
         return None, "no subject"
-    if word in word_class("remarks") or re.search(
-        r"[^s]s$", word
-    ):  # "Roads in ..." is a mistagged noun
+    # "Roads in ..." is a mistagged noun.
+    if word in word_class("remarks") or re.search(r"[^s]s$", word):
         return None, "remark"
-    edits: list[Edit] = [
-        (verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))
-    ]
-    return [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))], "imperative"
+    negated = f"{match_case('do', verb.text)} not {decapitalise(verb.text)}"
+    edits: list[Edit] = [(verb.start, verb.end, negated)]
+    for i in clause.shared_verbs():
+        edits += _or(clause, i)
+    return edits, "imperative"
 
 
 def _remove(text: str, clause: Clause) -> Negated:
@@ -313,7 +334,8 @@ def _remove(text: str, clause: Clause) -> Negated:
     if len(clause.negators) > 1:
         return None, "negative words"
     place = clause.negators[0]
-    if place == 0:  # "Not all birds can fly"
+    if place == 0:
+        # "Not all birds can fly"
         return None, "negative words"
     word = word_at(tokens, place)
     end = next((t.start for t in tokens[place + 1 :] if t.text in (".", "?", "!", ";")), len(text))
@@ -322,47 +344,49 @@ def _remove(text: str, clause: Clause) -> Negated:
         return None, "hanging on negation"
     removed: Edit = (tokens[place - 1].end, tokens[place].end, "")
     if word == "never":
-        return (None, "never") if clause.finite is None else ([removed], "never removed")
-    if (
-        clause.finite is None
-    ):  # "Do not go", where the parser has "do" as an auxiliary or as nothing
+        if clause.finite is None:
+            return None, "never"
+        return [removed], "never removed"
+    if clause.finite is None:
+        # "Do not go", if the parser has "do" as an auxiliary or as nothing.
         return None, "negative imperative"
-    helper, verb = tokens[clause.finite], tokens[clause.predicate]
+    helper = tokens[clause.finite]
+    verb = tokens[clause.predicate]
     stem = helper.text.lower()
-    if stem == "ai" or "or" in [t.text.lower() for t in tokens[max(clause.finite - 1, 0) : place]]:
-        return None, "negative words"  # "may or may not"
+    before = [token.text.lower() for token in tokens[max(clause.finite - 1, 0) : place]]
+    if stem == "ai" or "or" in before:
+        # "may or may not"
+        return None, "negative words"
     if stem in _STEMS and word in NOT[1:]:
-        return [
-            (helper.start, tokens[place].end, match_case(_STEMS[stem], helper.text))
-        ], "not removed"
-    supports = (
-        stem in _SUPPORT.values()
-        and clause.finite != clause.predicate
-        and verb.tag in ("VB", "VBP")
-    )
+        # "can't", which the tokenizer divides into "ca" and "n't".
+        restored = match_case(_STEMS[stem], helper.text)
+        return [(helper.start, tokens[place].end, restored)], "not removed"
+    supports = stem in _SUPPORT.values() and clause.finite != clause.predicate
+    supports = supports and verb.tag in ("VB", "VBP")
     if not supports or (clause.subject is not None and clause.subject > clause.finite):
         return [removed], "not removed"
     if clause.predicate < place or place + 1 >= len(tokens):
         return None, "negative words"
     following = tokens[place + 1]
-    if clause.subject is None and stem == "do":  # "Do not open"
-        return [
-            (helper.start, following.end, match_case(following.text, helper.text))
-        ], "imperative not removed"
-    if clause.shared_verbs():  # "did not sing or dance"
+    if clause.subject is None and stem == "do":
+        # "Do not open"
+        opened = match_case(following.text, helper.text)
+        return [(helper.start, following.end, opened)], "imperative not removed"
+    if clause.shared_verbs():
+        # "did not sing or dance"
         return None, "negative words"
-    new = inflect(
-        verb.text.lower(), next(tag for tag, helper in _SUPPORT.items() if helper == stem)
-    )
+    tag = next(tag for tag, support in _SUPPORT.items() if support == stem)
+    new = inflect(verb.text.lower(), tag)
     return [(helper.start, following.start, ""), replaced(verb, new)], "do-support removed"
 
 
 def _sncse_negation(tokens: Sequence[Token]) -> Rewrite:
     """Return SNCSE's soft negative of a sentence, by its published rules with their weaknesses.
 
-    A "not" is deleted; else "not" follows the first auxiliary before the root; else by the root:
-    after be and modals, "do/does/did not" with the lemma by its tag, or "Not" before everything.
-    "n't" and "never" are not recognised. The published rules assume spaCy's English scheme, in
+    A "not" is deleted. Otherwise "not" follows the first auxiliary before the root; without one,
+    the root decides: "not" after be and modals, "do/does/did not" with the lemma by its tag, or
+    "Not" before everything. "n't" and "never" are not recognized. The published rules assume
+    spaCy's English scheme, in
     which a copula is the root; with Universal Dependencies the copula is treated as the root.
     """
     words = [token.text for token in tokens]
@@ -370,20 +394,22 @@ def _sncse_negation(tokens: Sequence[Token]) -> Rewrite:
         words.remove("not")
         return " ".join(words), "faithful not removed"
     root = next((i for i, token in enumerate(tokens) if token.head == i), 0)
-    root = next(
-        (i for i, token in enumerate(tokens) if token.head == root and token.relation == "cop"),
-        root,
-    )
+    for i, token in enumerate(tokens):
+        if token.head == root and token.relation == "cop":
+            root = i
+            break
     auxiliary = next(
         (i for i in range(root) if base_relation(tokens[i]) in ("aux", "auxpass")), None
     )
-    if auxiliary is not None or words[root].lower() in _DIRECT:
-        place = root if auxiliary is None else auxiliary
-        rule = "faithful copula" if auxiliary is None else "faithful auxiliary"
-        return " ".join([*words[: place + 1], "not", *words[place + 1 :]]), rule
-    if tokens[root].tag in _SUPPORT:
-        support = [_SUPPORT[tokens[root].tag], "not", tokens[root].lemma]
-        return " ".join(
-            [*words[:root], *support, *words[root + 1 :]]
-        ), f"faithful do-support {tokens[root].tag}"
-    return " ".join(["Not", *words]), "faithful prefix"
+    if auxiliary is not None:
+        words.insert(auxiliary + 1, "not")
+        return " ".join(words), "faithful auxiliary"
+    if words[root].lower() in _DIRECT:
+        words.insert(root + 1, "not")
+        return " ".join(words), "faithful copula"
+    tag = tokens[root].tag
+    if tag in _SUPPORT:
+        words[root : root + 1] = [_SUPPORT[tag], "not", tokens[root].lemma]
+        return " ".join(words), f"faithful do-support {tag}"
+    words.insert(0, "Not")
+    return " ".join(words), "faithful prefix"

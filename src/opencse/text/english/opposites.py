@@ -1,4 +1,4 @@
-"""The opposite of a word in its sentence: the words that have one in this context, and the form that it takes there."""
+"""The opposite of a word in its sentence: which words have one there, and in which form."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _VERB_CLASSES = {
     "without oblique": "!OBLIQUE",
     "finite only": "VBD VBZ VBP",
 }
-"""What a verb of a class must have, or with "!" must not have: relations of its dependents, or its tag."""
+"""What a verb of a class must have, or after "!" must not have: dependents' relations, or its tag."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Opposite:
         pos: "ADJ", "ADV", "NOUN", "VERB", "ADP", "PART" (a verb with a particle) or "DEGREE"
             ("more" and "less").
         pair: The word and its opposite in their base forms.
-        complementary: Whether the negated opposite says the same (`lexicon.is_complementary`).
+        complementary: Whether the negated opposite means the same (`lexicon.is_complementary`).
         particle: Index of the particle that belongs to a verb; None if there is none.
         new_particle: The particle of the opposite; "" if it has none.
     """
@@ -81,24 +81,31 @@ def find_opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
     """
     words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):
-        around = text[max(token.start - 1, 0) : token.start] + text[token.end : token.end + 1]
-        if (
-            not token.text.isalpha()
-            or (i and not token.text.islower())
-            or any(mark in around for mark in "-–'’\"“”/")
-        ):
+        if not _may_have_opposite(text, token, is_first=i == 0):
             continue
         opposite = _degree(tokens, i) or _opposite(tokens, i)
         if opposite is None:
             continue
-        if (
-            opposite.word if opposite.word != token.text.lower() else opposite.new_particle
-        ) not in words:
+        new_word = opposite.word
+        if new_word == token.text.lower():
+            # Only the particle changes: "turn on", "turn off".
+            new_word = opposite.new_particle
+        if new_word not in words:
             yield opposite
 
 
+def _may_have_opposite(text: str, token: Token, *, is_first: bool) -> bool:
+    """Return whether a token is a plain word: no name, and not joined to or quoted by a mark."""
+    if not token.text.isalpha():
+        return False
+    if not is_first and not token.text.islower():
+        return False
+    around = text[max(token.start - 1, 0) : token.start] + text[token.end : token.end + 1]
+    return not any(mark in around for mark in "-–'’\"“”/")
+
+
 def opposite_edits(text: str, tokens: Sequence[Token], opposite: Opposite) -> list[Edit]:
-    """Return the edits that replace a word by its opposite, with its particle, and correct the article before it."""
+    """Return the edits that replace a word by its opposite, with its particle and its article."""
     token = tokens[opposite.place]
     word = match_case(opposite.word, token.text)
     edits = article_edits(text, tokens, opposite.place, opposite.word)
@@ -121,10 +128,10 @@ def opposed_adjectives(text: str) -> dict[str, str]:
 
 
 def opposed_verbs(text: str) -> dict[str, str]:
-    """Return the complementary opposites of all words of a sentence that can be verbs, as infinitives ("to accept").
+    """Return the complementary opposites of words that can be verbs, as infinitives ("to accept").
 
-    It does not parse, as `opposed_adjectives`. Verbs whose opposite depends on the object are found
-    if one is there.
+    It does not parse, like `opposed_adjectives`. A verb whose opposite depends on the object is
+    found if one of its objects is there.
     """
     words = set(_WORD.findall(text))
     opposites: dict[str, str] = {}
@@ -137,35 +144,37 @@ def opposed_verbs(text: str) -> dict[str, str]:
 
 @cache
 def _verb_forms() -> dict[str, tuple[tuple[str, OpposedVerb], ...]]:
-    """Return the complementary verbs by each of their forms: the base, and the entry of the lexicon."""
-    plain = [(word, _whatever_objects(word)) for word, pos in lexicon.opposites() if pos == "VERB"]
-    listed = lexicon.opposed_phrases("collocations").items()
+    """Return the complementary verbs by each of their forms: base, and entry of the lexicon."""
+    entries: list[tuple[str, OpposedVerb | None]] = []
+    for word, pos in lexicon.opposites():
+        if pos == "VERB":
+            entries.append((word, _whatever_objects(word)))
+    for verb, collocations in lexicon.opposed_phrases("collocations").items():
+        for collocation in collocations:
+            entries.append((verb, collocation))
     forms: dict[str, tuple[tuple[str, OpposedVerb], ...]] = {}
-    for base, entry in [
-        *plain,
-        *((verb, collocation) for verb, entries in listed for collocation in entries),
-    ]:
-        if entry is not None and entry.complementary:
-            for form in dict.fromkeys(inflect(base, tag) for tag in _VERB_TAGS):
-                forms[form] = (*forms.get(form, ()), (base, entry))
+    for base, entry in entries:
+        if entry is None or not entry.complementary:
+            continue
+        for form in dict.fromkeys(inflect(base, tag) for tag in _VERB_TAGS):
+            forms[form] = (*forms.get(form, ()), (base, entry))
     return forms
 
 
 def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
     """Return the opposite degree: of "more than 100", "the most important"."""
-    word, before = tokens[i].text.lower(), word_at(tokens, i - 1)
+    word = tokens[i].text.lower()
+    before = word_at(tokens, i - 1)
     if word not in _DEGREES or i + 1 == len(tokens) or before in ("no", "any", "not"):
         return None
     following = tokens[i + 1]
     counted = following.text == "than" and i + 2 < len(tokens) and tokens[i + 2].tag == "CD"
     bound = before == "at" and following.tag == "CD"
     graded = tokens[i].tag in ("RBR", "RBS") and following.tag == "JJ" and tokens[i].head == i + 1
-    pair = (word, _DEGREES[word])
-    return (
-        Opposite(place=i, word=pair[1], pos="DEGREE", pair=pair)
-        if counted or bound or graded
-        else None
-    )
+    if not (counted or bound or graded):
+        return None
+    opposite = _DEGREES[word]
+    return Opposite(place=i, word=opposite, pos="DEGREE", pair=(word, opposite))
 
 
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
@@ -177,34 +186,42 @@ def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
     if token.tag in _VERB_TAGS:
         return _particle_verb(tokens, i) or _verb(tokens, i)
     pos = _POS.get(token.tag, "")
-    base = (
-        _singular(word) if token.tag == "NNS" and (word, pos) not in lexicon.opposites() else word
-    )
+    base = word
+    if token.tag == "NNS" and (word, pos) not in lexicon.opposites():
+        base = _singular(word)
     new = lexicon.opposites().get((base, pos))
     if new is None or not _suits_context(tokens, i, pos):
         return None
-    marked = lexicon.is_complementary(base, pos)
-    form = new
-    if base != word:
-        regular = (
-            re.sub("y$", "ie", new) + "s" if re.search(r"[^aeiou]y$", new) else third_person(new)
-        )
-        form = _PLURALS.get(new, regular)
-    return Opposite(place=i, word=form, pos=pos, pair=(base, new), complementary=marked)
+    return Opposite(
+        place=i,
+        word=new if base == word else _plural(new),
+        pos=pos,
+        pair=(base, new),
+        complementary=lexicon.is_complementary(base, pos),
+    )
+
+
+def _plural(noun: str) -> str:
+    if noun in _PLURALS:
+        return _PLURALS[noun]
+    if re.search(r"[^aeiou]y$", noun):
+        return re.sub("y$", "ie", noun) + "s"
+    return third_person(noun)
 
 
 def _singular(noun: str) -> str:
-    regular = (
-        re.sub("ies$", "y", noun)
-        if noun.endswith("ies")
-        else re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
-    )
-    return _SINGULARS.get(noun, regular)
+    if noun in _SINGULARS:
+        return _SINGULARS[noun]
+    if noun.endswith("ies"):
+        return re.sub("ies$", "y", noun)
+    return re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
 
 
 @cache
 def _contexts() -> dict[tuple[str, str], list[list[str]]]:
-    """Return the contexts in which a word has its opposite, by word and part of speech; one of them is enough.
+    """Return the contexts in which a word has its opposite, by word and part of speech.
+
+    One of a word's contexts is enough.
 
     A context has four cells. Each lists words of which one must be there, or after "!" none: the
     role ("attribute", "predicate" or "never"; what a preposition's noun is; the relations and the
@@ -220,37 +237,49 @@ def _contexts() -> dict[tuple[str, str], list[list[str]]]:
 def _has_context(
     tokens: Sequence[Token], i: int, word: tuple[str, str], role: set[str], governor: set[str]
 ) -> bool:
-    """Whether the words around a token are one of the contexts of its word."""
-    cells = role, _neighbour(tokens, i - 1), _neighbour(tokens, i + 1), governor
-    contexts = _contexts().get(word, [[""] * 4])
-    return any(all(map(_among, context, cells)) for context in contexts)
+    """Return whether the words around a token are one of the contexts of its word."""
+    before = _neighbour(tokens, i - 1)
+    after = _neighbour(tokens, i + 1)
+    if word not in _contexts():
+        return True
+    for role_cell, before_cell, after_cell, governor_cell in _contexts()[word]:
+        around = _among(before_cell, before) and _among(after_cell, after)
+        if around and _among(role_cell, role) and _among(governor_cell, governor):
+            return True
+    return False
 
 
 def _neighbour(tokens: Sequence[Token], i: int) -> set[str]:
+    """Return a word and its tag, as the cells of a context name them."""
     if not 0 <= i < len(tokens):
         return {"END"}
     token = tokens[i]
-    return {
-        token.text.lower(),
-        "DIGITS" if token.text.isdigit() else token.tag if token.tag.isalpha() else "",
-    }
+    tag = token.tag if token.tag.isalpha() else ""
+    if token.text.isdigit():
+        tag = "DIGITS"
+    return {token.text.lower(), tag}
 
 
 def _among(cell: str, around: set[str]) -> bool:
-    """Whether one of some words is in the cell of a context, or none if it begins with "!"."""
-    return not cell or bool(around.intersection(cell.removeprefix("!").split())) != cell.startswith(
-        "!"
-    )
+    """Return whether one of the cell's words is in a context, or none if the cell begins with "!"."""
+    if not cell:
+        return True
+    excluded = cell.startswith("!")
+    found = bool(around.intersection(cell.removeprefix("!").split()))
+    return found != excluded
 
 
 def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
-    """Whether the opposite of an adjective, adverb, noun or preposition suits the words around it."""
-    token, head = tokens[i], tokens[tokens[i].head]
-    word, role = token.text.lower(), set()
+    """Return whether the opposite of a word that is no verb suits the words around it."""
+    token = tokens[i]
+    head = tokens[token.head]
+    word = token.text.lower()
+    role: set[str] = set()
     if pos == "ADJ":
         if token.relation == "amod" and token.head > i and head.tag.startswith("N"):
             if {head.tag, tokens[i + 1].tag} & {"NNP", "NNPS"}:
-                return False  # "the late John"
+                # "the late John"
+                return False
             role = {"attribute"}
         elif any(tokens[k].relation == "cop" for k in children(tokens, i)):
             role = {"predicate"}
@@ -264,19 +293,22 @@ def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
             return False
         role = {head.relation, head.pos, head.lemma.lower(), word_at(tokens, i + 2)}
         head = tokens[head.head]
-    elif (word, pos) not in _contexts():  # "father and mother"
-        return token.relation != "conj" and all(
-            tokens[k].relation != "conj" for k in children(tokens, i)
-        )
-    return _has_context(tokens, i, (word, pos), role, {head.tag, head.pos, head.lemma.lower()})
+    elif (word, pos) not in _contexts():
+        # A noun may have its opposite as a conjunct: "father and mother".
+        conjuncts = [k for k in children(tokens, i) if tokens[k].relation == "conj"]
+        return token.relation != "conj" and not conjuncts
+    governor = {head.tag, head.pos, head.lemma.lower()}
+    return _has_context(tokens, i, (word, pos), role, governor)
 
 
 def _base(verb: Token) -> str | None:
-    """Return the base of a verb; None if it is no predicate, or its form is not what inflection of the base gives."""
+    """Return the base of a verb that is a predicate; None if inflecting it does not give the form."""
     if verb.relation in ("amod", "aux", "cop"):
         return None
     base = verb_base(verb)
-    return base if inflect(base, verb.tag) == verb.text.lower() else None
+    if inflect(base, verb.tag) != verb.text.lower():
+        return None
+    return base
 
 
 def _opposed(
@@ -285,12 +317,16 @@ def _opposed(
     """Return the opposite of a verb, perhaps with a particle, in the verb's form."""
     base, _, new_particle = entry.opposite.partition(" ")
     word = inflect(base, verb.tag)
+    pos = "PART"
     if particle is None:
-        word, new_particle = f"{word} {new_particle}".rstrip(), ""
+        # The opposite may have a particle although the verb has none.
+        word = f"{word} {new_particle}".rstrip()
+        new_particle = ""
+        pos = "VERB"
     return Opposite(
         place=i,
         word=word,
-        pos="VERB" if particle is None else "PART",
+        pos=pos,
         pair=(phrase, entry.opposite),
         complementary=entry.complementary,
         particle=particle,
@@ -299,80 +335,88 @@ def _opposed(
 
 
 def _particle_verb(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Return the opposite of a verb with a particle; None if it needs an object that the verb lacks, or lacks one.
+    """Return the opposite of a verb with a particle; None if its objects do not fit the opposite.
 
     The parser often takes a particle for a preposition: "called off the meeting".
     """
-    base, dependents = _base(tokens[i]), children(tokens, i)
+    base = _base(tokens[i])
+    dependents = children(tokens, i)
     if base is None or children(tokens, i, "xcomp", "ccomp"):
         return None
-    objects = {
-        tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS
-    }
+    objects = _lemmas(tokens, dependents, _OBJECT_RELATIONS)
     following = tokens[i + 1] if i + 1 < len(tokens) else tokens[i]
     if following.tag == "RP" or (base, following.text.lower()) == ("put", "on"):
         particle: int | None = i + 1
         if base_relation(following) == "case" and tokens[following.head].head == i:
             objects.add(tokens[following.head].lemma.lower())
     else:
-        particles = [
-            k
-            for k in dependents
-            if base_relation(tokens[k]) in ("compound", "advmod")
-            or tokens[k].relation in _PARTICLE_RELATIONS
-        ]
-        particle = next((k for k in particles if k > i), None)
+        particle = next((k for k in dependents if k > i and _is_particle(tokens[k])), None)
     if particle is None:
         return None
     phrase = f"{base} {tokens[particle].text.lower()}"
+    has_object = "yes" if objects else "no"
     for entry in lexicon.opposed_phrases("particles").get(phrase, ()):
-        if (
-            "any" in entry.objects
-            or entry.objects & objects
-            or ("yes" if objects else "no") in entry.objects
-        ):
+        if entry.objects & (objects | {"any", has_object}):
             return _opposed(i, tokens[i], phrase, entry, particle)
     return None
 
 
+def _is_particle(token: Token) -> bool:
+    return base_relation(token) in ("compound", "advmod") or token.relation in _PARTICLE_RELATIONS
+
+
+def _lemmas(tokens: Sequence[Token], places: Sequence[int], relations: Sequence[str]) -> set[str]:
+    """Return the lemmas of the tokens with one of some relations."""
+    return {tokens[k].lemma.lower() for k in places if tokens[k].relation in relations}
+
+
 def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Return the opposite of a verb; None if it does not fit the objects, which decide first ("keep a promise")."""
-    base, dependents = _base(tokens[i]), children(tokens, i)
+    """Return the opposite of a verb; None if it does not fit the objects ("keep a promise")."""
+    base = _base(tokens[i])
+    dependents = children(tokens, i)
     if base is None or any(tokens[k].relation in _PARTICLE_RELATIONS for k in dependents):
         return None
     entry = _entry(tokens, dependents, base)
-    if entry is None or not (entry.objects or _fits(tokens, i, base, dependents)):
+    if entry is None:
+        return None
+    # An entry that names objects was chosen by them, and fits.
+    if not entry.objects and not _fits(tokens, i, base, dependents):
         return None
     return _opposed(i, tokens[i], base, entry)
 
 
 def _entry(tokens: Sequence[Token], dependents: Sequence[int], base: str) -> OpposedVerb | None:
-    """Return the opposite of a verb for its objects, its infinitive or its clause; None if it has none."""
+    """Return the opposite of a verb with its objects, its infinitive or its clause, if it has one."""
     clauses = [k for k in dependents if tokens[k].relation in ("xcomp", "ccomp")]
     if any(token.tag == "TO" and token.head in clauses for token in tokens):
         return _with_infinitive().get(base)
     if clauses:
-        return _whatever_objects(base) if base in word_class("saying") else None
-    objects = {
-        tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS
-    }
+        if base in word_class("saying"):
+            return _whatever_objects(base)
+        return None
+    objects = _lemmas(tokens, dependents, _OBJECT_RELATIONS)
     for entry in lexicon.opposed_phrases("collocations").get(base, ()):
         if entry.objects & objects:
             return entry
-    return None if base in word_class("only saying") else _whatever_objects(base)
+    if base in word_class("only saying"):
+        return None
+    return _whatever_objects(base)
 
 
 @cache
 def _with_infinitive() -> dict[str, OpposedVerb]:
-    """Return the opposites of verbs before an infinitive ("agreed to come"); those of `opposites.tsv` if empty."""
-    return {
-        verb: OpposedVerb(
+    """Return the opposites of verbs before an infinitive ("agreed to come").
+
+    An empty cell stands for the opposite of `opposites.tsv`.
+    """
+    table = {}
+    for verb, new, marked in lexicon_rows("infinitives"):
+        table[verb] = OpposedVerb(
             opposite=new or lexicon.opposites()[verb, "VERB"],
             objects=frozenset(),
             complementary=marked == "yes",
         )
-        for verb, new, marked in lexicon_rows("infinitives")
-    }
+    return table
 
 
 def _whatever_objects(base: str) -> OpposedVerb | None:
@@ -385,28 +429,22 @@ def _whatever_objects(base: str) -> OpposedVerb | None:
 
 
 def _fits(tokens: Sequence[Token], i: int, base: str, dependents: Sequence[int]) -> bool:
-    """Whether the verb at index i has the dependents with which its opposite is one."""
-    verb, related = tokens[i], [tokens[k] for k in dependents]
-    role = {
-        verb.tag,
-        verb.text.lower(),
-        f"={verb.relation}",
-        *(token.relation for token in related),
-    }
+    """Return whether a verb has the dependents that its opposite needs."""
+    verb = tokens[i]
+    related = [tokens[k] for k in dependents]
+    role = {verb.tag, verb.text.lower(), f"={verb.relation}"}
+    role |= {token.relation for token in related}
     role |= {token.text for token in tokens if token.tag in ("IN", "RP")}
     if any(base_relation(token) == "obl" for token in related):
         role.add("OBLIQUE")
-    subjects = {
-        token.text.lower().removesuffix("s") for token in related if token.relation == "nsubj"
-    }
-    if subjects & word_class("quantities"):
-        role.add("COUNTED")
-    objects = {
-        token.lemma.lower() for token in related if token.relation in ("obj", "dobj", "nsubj:pass")
-    }
+    for token in related:
+        is_subject = token.relation == "nsubj"
+        if is_subject and token.text.lower().removesuffix("s") in word_class("quantities"):
+            role.add("COUNTED")
+    for name, cell in _VERB_CLASSES.items():
+        if base in word_class(name) and not _among(cell, role):
+            return False
+    objects = _lemmas(tokens, dependents, ("obj", "dobj", "nsubj:pass"))
     if role & {"obj", "dobj"}:
         objects.add("OBJECT")
-    in_class = all(
-        base not in word_class(name) or _among(cell, role) for name, cell in _VERB_CLASSES.items()
-    )
-    return in_class and _has_context(tokens, i, (base, "VERB"), role, objects)
+    return _has_context(tokens, i, (base, "VERB"), role, objects)

@@ -27,7 +27,10 @@ from opencse.text.views.registry import (
 Span = tuple[int, int]
 """Index of the first and of the last token of a phrase, both included."""
 MAX_TOKENS = 150
-"""Longest sentence whose phrases are searched: longer texts are rarely one sentence, and the time is quadratic."""
+"""Longest sentence whose phrases are searched: longer texts are rarely one sentence.
+
+The time is quadratic.
+"""
 
 _ASIDE = re.compile(r"\s*(?:\([^()\[\]]*\)|\[[^()\[\]]*\])")
 _INNER = (
@@ -46,21 +49,24 @@ _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
 def parse_without_asides(parser: SpacyParser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
-    """Yield the tokens of each of n texts that are outside brackets, with their offsets in the original text."""
+    """Yield the tokens of each text that are outside brackets, with offsets in the original text."""
     cleaned = [_cleaned(text) for text in texts]
-    for (_, places), tokens in zip(
-        cleaned, parser.parse([text for text, _ in cleaned]), strict=True
-    ):
+    parsed = parser.parse([text for text, _ in cleaned])
+    for (_, places), tokens in zip(cleaned, parsed, strict=True):
         if places is None:
             yield tokens
-        else:  # a token on both sides of a removed bracket spans it
-            yield tuple(
-                replace(t, start=places[t.start], end=places[t.end - 1] + 1) for t in tokens
-            )
+            continue
+        original = []
+        for token in tokens:
+            # A token on both sides of a removed bracket spans it.
+            start = places[token.start]
+            end = places[token.end - 1] + 1
+            original.append(replace(token, start=start, end=end))
+        yield tuple(original)
 
 
 def _cleaned(text: str) -> tuple[str, list[int] | None]:
-    """Return the text to parse and the original offset of each of its characters; None if nothing was removed."""
+    """Return the text to parse, and the original offset of each character if any was removed."""
     cut = [match.span() for match in _ASIDE.finditer(text)]
     if not cut and not _ODD_SPACE.search(text):
         return text, None
@@ -73,44 +79,57 @@ def _cleaned(text: str) -> tuple[str, list[int] | None]:
         start = end
     while places and text[places[-1]].isspace():
         places.pop()
-    return "".join(" " if text[i].isspace() else text[i] for i in places), places
+    characters_kept = [" " if text[i].isspace() else text[i] for i in places]
+    return "".join(characters_kept), places
 
 
 def children(tokens: Sequence[Token], head: int, *relations: str) -> list[int]:
-    """Return the direct dependents of a token with one of some relations or their subtypes; all if none is named."""
+    """Return the direct dependents of a token, only those with some relations if any are named.
+
+    A relation includes its subtypes.
+    """
     dependents = [i for i, token in enumerate(tokens) if token.head == head != i]
-    return (
-        [i for i in dependents if base_relation(tokens[i]) in relations]
-        if relations
-        else dependents
-    )
+    if not relations:
+        return dependents
+    return [i for i in dependents if base_relation(tokens[i]) in relations]
 
 
 def subtree(tokens: Sequence[Token], head: int, *, closed: Sequence[str] = ()) -> set[int]:
-    """Return the indices of a token and of all that depend on it, without going below the relations in `closed`."""
-    places, front = {head}, {head}
+    """Return the indices of a token and its descendants, except those below relations in `closed`."""
+    places = {head}
+    front = {head}
     while front:
-        front = {
-            i for i, t in enumerate(tokens) if t.head in front and base_relation(t) not in closed
-        } - places
+        below = set()
+        for i, token in enumerate(tokens):
+            if token.head in front and base_relation(token) not in closed:
+                below.add(i)
+        front = below - places
         places |= front
     return places
 
 
 def as_span(places: set[int]) -> Span | None:
     """Return the span of the given indices; None if they have a gap."""
-    first, last = min(places), max(places)
-    return (first, last) if last - first + 1 == len(places) else None
+    first = min(places)
+    last = max(places)
+    if last - first + 1 > len(places):
+        return None
+    return first, last
 
 
 def noun_phrase(tokens: Sequence[Token], head: int, longest: int = 6) -> Span | None:
-    """Return the base noun phrase of a noun: its article, adjectives and compounds, but not what follows it.
+    """Return the base noun phrase of a noun: article, adjectives, compounds, nothing after it.
 
     None if these are not one span of at most `longest` tokens.
     """
-    inner = [i for i in children(tokens, head) if tokens[i].relation in _INNER]
-    span = as_span({head}.union(*(subtree(tokens, i) for i in inner)))
-    return span if span and span[1] - span[0] < longest else None
+    places = {head}
+    for i in children(tokens, head):
+        if tokens[i].relation in _INNER:
+            places |= subtree(tokens, i)
+    span = as_span(places)
+    if span is None or span[1] - span[0] >= longest:
+        return None
+    return span
 
 
 def characters(tokens: Sequence[Token], span: Span) -> tuple[int, int]:
@@ -120,11 +139,15 @@ def characters(tokens: Sequence[Token], span: Span) -> tuple[int, int]:
 
 def text_of(text: str, tokens: Sequence[Token], span: Span) -> str:
     """Return the characters of a span of tokens."""
-    return text[slice(*characters(tokens, span))]
+    start, end = characters(tokens, span)
+    return text[start:end]
 
 
 def recased(piece: str, first: Token, *, was_first: bool, is_first: bool = False) -> str:
-    """Return a moved phrase with the capital letter that its new place needs; `first` is its first token."""
+    """Return a moved phrase with the capital letter that its new place needs.
+
+    `first` is its first token.
+    """
     if is_first:
         return capitalised(piece)
     named = first.pos == "PROPN" or first.tag in ("NNP", "NNPS")
@@ -143,29 +166,33 @@ def base_relation(token: Token) -> str:
 
 def word_at(tokens: Sequence[Token], i: int) -> str:
     """Return a word of the sentence in lower case; "" outside of it."""
-    return tokens[i].text.lower() if 0 <= i < len(tokens) else ""
+    if not 0 <= i < len(tokens):
+        return ""
+    return tokens[i].text.lower()
 
 
 def is_question(text: str) -> bool:
-    """Whether a sentence ends with a question mark, perhaps within quotes or brackets."""
+    """Return whether a sentence ends with a question mark, perhaps within quotes or brackets."""
     return text.rstrip(" \"'”’)").endswith("?")
 
 
 def replaced(token: Token, word: str) -> Edit:
-    """Return the edit that puts a word in the place of a token, in its case."""
+    """Return the edit that replaces a token by a word in its case."""
     return token.start, token.end, match_case(word, token.text)
 
 
 Rewrite = tuple[str | None, str]
-"""The new sentence, or None if no rule applies, and the rule that was applied, or the reason why none was."""
+"""The new sentence and the applied rule; or None and the reason why no rule applies."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GrammarView(View):
     """A kind of view that rewrites each sentence by its grammar; a subclass implements `rewrite`.
 
-    Class attributes: parts: Endings of the columns, if it rewrites a sentence in several ways:
-        `[build.NAME]` builds NAME_PART. tables: Word lists that the output depends on.
+    Class attributes:
+        parts: Endings of the columns, if it rewrites a sentence in several ways: `[build.NAME]`
+            builds NAME_PART.
+        tables: Word lists that the output depends on.
         random_stream: Name under which the generators of the rows are seeded; by default the kind.
 
     Attributes:
@@ -186,12 +213,16 @@ class GrammarView(View):
 
     def columns(self, name: str) -> tuple[str, ...]:
         """Return one column for each part."""
-        return tuple(f"{name}_{part}" for part in self.parts) or (name,)
+        if not self.parts:
+            return (name,)
+        return tuple(f"{name}_{part}" for part in self.parts)
 
     def rewrite(
         self, text: str, tokens: Sequence[Token], rng: random.Random
     ) -> Rewrite | list[Rewrite]:
-        """Rewrite one sentence, once for each part; the result depends on the arguments and the options alone.
+        """Rewrite one sentence, once for each part.
+
+        The result depends only on the arguments and the options.
 
         Args:
             text: The sentence.
@@ -208,21 +239,18 @@ class GrammarView(View):
 
     def _views(self, rows: Sequence[SourceRow], parser: SpacyParser, seed: int) -> list[Any]:
         """Rewrite each row's text: one view for each row, or a list with one for each part."""
+        if not rows:
+            return []
         texts = [row.text for row in rows]
         parsed = parse_without_asides(parser, texts) if self.skips_asides else parser.parse(texts)
+        stream = self.random_stream or self.kind
         rewritten: list[Sequence[Rewrite]] = []
         for row, tokens in zip(rows, parsed, strict=True):
             new: Rewrite | list[Rewrite] = [(None, "empty")] * max(len(self.parts), 1)
             if tokens:
-                new = self.rewrite(
-                    row.text, tokens, row_random(seed, self.random_stream or self.kind, row)
-                )
+                new = self.rewrite(row.text, tokens, row_random(seed, stream, row))
             rewritten.append(new if isinstance(new, list) else [new])
         columns = [with_error_rate(rows, column) for column in zip(*rewritten, strict=True)]
-        return (
-            [list(views) for views in zip(*columns, strict=True)]
-            if self.parts
-            else columns[0]
-            if rows
-            else []
-        )
+        if not self.parts:
+            return columns[0]
+        return [list(views) for views in zip(*columns, strict=True)]

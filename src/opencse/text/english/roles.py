@@ -1,4 +1,4 @@
-"""Who does what to whom: subject and object exchanged, and pairs of a paraphrase and of the roles exchanged.
+"""Who does what to whom: pairs of a paraphrase and of a sentence with the roles exchanged.
 
 | pattern | sentence | same roles | roles exchanged |
 |---|---|---|---|
@@ -23,6 +23,7 @@ from opencse.text.english.lexicon import (
 from opencse.text.english.parse import (
     GrammarView,
     Rewrite,
+    Span,
     as_span,
     capitalised,
     characters,
@@ -54,11 +55,11 @@ class RolePairs(GrammarView):
 
     The columns of `[build.NAME]` are, for the sentence "The lawyer sued the baker.":
 
-    - `NAME_kept`: "The baker was sued by the lawyer." It says the same. Null if no rule keeps the
-    meaning.
-    - `NAME_exchanged`: "The baker sued the lawyer." It says something else, with nearly the words
-      of the sentence: pronouns change their case, and the verb its number. Subject and object must
-      be names, personal pronouns, people or groups of people, so that the result makes sense.
+    - `NAME_kept`: "The baker was sued by the lawyer." It means the same. Null if no rule keeps the
+      meaning.
+    - `NAME_exchanged`: "The baker sued the lawyer." It means something else, in nearly the same
+      words: pronouns change their case, and the verb its number. Subject and object must be names,
+      personal pronouns, people or groups of people, so that the result makes sense.
 
     Besides the voice, the patterns are the order of two clauses ("before", "after", "because") and
     directions ("from Rome to Oslo"). Both are null if none applies.
@@ -79,43 +80,39 @@ class RolePairs(GrammarView):
     tables = OPPOSITE_TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
-        """Return both views of one pattern, drawn at random; one with a paraphrase if there is any."""
-        pairs = [(*pair, "voice") for pair in _voice(text, tokens)]
-        if not any(token.text in (".", "?", ";") for token in tokens[:-1]) and not is_question(
-            text
-        ):
-            patterns = {"order": _order, "direction": _direction}
-            pairs[:0] = [
-                (*pair, rule)
-                for rule, pattern in patterns.items()
-                for pair in pattern(text, tokens)
-            ]
+        """Return both views of one pattern, drawn at random, if possible with a paraphrase."""
+        pairs = []
+        one_sentence = not any(token.text in (".", "?", ";") for token in tokens[:-1])
+        if one_sentence and not is_question(text):
+            pairs += [(*pair, "order") for pair in _order(text, tokens)]
+            pairs += [(*pair, "direction") for pair in _direction(text, tokens)]
+        pairs += [(*pair, "voice") for pair in _voice(text, tokens)]
         if not pairs:
             return [(None, "no roles")] * len(self.parts)
-        paraphrase, exchanged, rule = rng.choice(
-            [pair for pair in pairs if pair[0] is not None] or pairs
-        )
+        with_paraphrase = [pair for pair in pairs if pair[0] is not None]
+        paraphrase, exchanged, rule = rng.choice(with_paraphrase or pairs)
         return [(paraphrase, rule if paraphrase else "no paraphrase"), (exchanged, rule)]
 
 
 def _voice(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
-    """Exchange subject and object, also of passive clauses with an agent; the other voice keeps the meaning."""
+    """Exchange subject and object, also in passives with an agent; the other voice is the paraphrase."""
     for roles in transitives(text, tokens):
-        verb, base = tokens[roles.clause.predicate], verb_base(tokens[roles.clause.predicate])
+        verb = tokens[roles.clause.predicate]
+        base = verb_base(verb)
         number = is_plural(tokens, roles.other_head, roles.other)
         before = is_plural(tokens, roles.subject_head, roles.subject)
         possessive = any(tokens[i].tag == "PRP$" for i in range(roles.other[0], roles.other[1] + 1))
         fits = can_act(tokens[roles.subject_head]) and can_act(tokens[roles.other_head])
-        either = base in SYMMETRIC_VERBS or base in word_class(
-            "one way"
-        )  # both orders may mean the same
+        # Both orders may mean the same.
+        either = base in SYMMETRIC_VERBS or base in word_class("one way")
         if possessive or either or not fits or number is None or before is None:
             continue
         edits = exchange(text, tokens, roles.subject, roles.other)
         subject = edits[0][2]
         if number != before or "I" in (tokens[roles.subject[0]].text, subject):
             if shares_subject(tokens):
-                continue  # a second verb would have to agree
+                # A second verb would have to agree.
+                continue
             finite = tokens[roles.clause.finite or 0]
             new = agreeing(finite.text, number, first_person=subject == "I")
             if not roles.helpers and roles.clause.tag in ("VBZ", "VBP"):
@@ -126,99 +123,105 @@ def _voice(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
 
 
 def _order(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
-    """Exchange two clauses: "A before B" becomes "B before A"; "Before B, A" keeps the meaning."""
+    """Exchange two clauses: "A before B" becomes "B before A"; "Before B, A" is the paraphrase."""
     last = len(tokens) - 2
-    for i, token in enumerate(tokens):
-        marks = children(tokens, i, "mark")
-        if token.relation != "advcl" or len(marks) != 1 or tokens[-1].text not in (".", "!"):
+    if tokens[-1].text not in (".", "!"):
+        return
+    if any(token.text in ('"', "“", "”", "(", ":") for token in tokens[: last + 1]):
+        return
+    for i in range(len(tokens)):
+        spans = _clauses(tokens, i)
+        if spans is None:
             continue
-        mark, head = marks[0], token.head
+        mark, main, subordinate = spans
         word = word_at(tokens, mark)
-        if (
-            word not in ("before", "after", "because", "until")
-            or tokens[head].head != head
-            or head > last
-        ):
-            continue
-        if not children(tokens, i, "nsubj") or not children(tokens, head, "nsubj"):
-            continue
-        places = {k for k in subtree(tokens, i) if k <= last}
-        span = as_span(
-            {k for k in places if tokens[k].text != "," or k not in (min(places), max(places))}
-        )
-        if span is None or span[0] != mark:
-            continue
-        fronted, before = mark == 0, tokens[mark - 1]
-        if fronted and tokens[min(span[1] + 1, last)].text == ",":
-            main = (span[1] + 2, last)
-        elif (
-            not fronted
-            and span[1] == last
-            and before.text not in (",", "and", "or", "even", "not", "just")
-        ):
-            main = (0, mark - 1)
-        else:
-            continue
-        opening = (
-            tokens[main[0]].tag == "RB" and tokens[main[0] + 1].text == ","
-        )  # "Furthermore, he left"
-        shifted = not fronted and before.tag in (
-            "RB",
-            "NNS",
-            "CC",
-        )  # "shortly after", "two days before"
-        marked = any(token.text in ('"', "“", "”", "(", ":") for token in tokens[: last + 1])
-        if main[1] <= main[0] or opening or shifted or marked:
-            continue
-        one, other = (
-            recased(
-                text_of(text, tokens, s),
-                tokens[s[0]],
-                was_first=s[0] == 0 and tokens[0].text != "I",
-            )
-            for s in (main, (mark + 1, span[1]))
-        )
+        one = _clause_text(text, tokens, main)
+        other = _clause_text(text, tokens, subordinate)
         end = text[tokens[last].end :]
+        fronted = mark == 0
         yield (
             _joined(one, word, other, end, fronted=not fronted),
             _joined(other, word, one, end, fronted=fronted),
         )
 
 
+def _clauses(tokens: Sequence[Token], i: int) -> tuple[int, Span, Span] | None:
+    """Return a conjunction, the main clause, and the subordinate one of the verb at index i.
+
+    None unless both can be exchanged.
+    """
+    last = len(tokens) - 2
+    marks = children(tokens, i, "mark")
+    if tokens[i].relation != "advcl" or len(marks) != 1:
+        return None
+    mark = marks[0]
+    head = tokens[i].head
+    if word_at(tokens, mark) not in ("before", "after", "because", "until"):
+        return None
+    if tokens[head].head != head or head > last:
+        return None
+    if not children(tokens, i, "nsubj") or not children(tokens, head, "nsubj"):
+        return None
+    places = {k for k in subtree(tokens, i) if k <= last}
+    ends = (min(places), max(places))
+    span = as_span({k for k in places if tokens[k].text != "," or k not in ends})
+    if span is None or span[0] != mark:
+        return None
+    before = tokens[mark - 1]
+    if mark == 0 and tokens[min(span[1] + 1, last)].text == ",":
+        main = (span[1] + 2, last)
+    elif mark > 0 and span[1] == last:
+        if before.text in (",", "and", "or", "even", "not", "just"):
+            return None
+        if before.tag in ("RB", "NNS", "CC"):
+            # "shortly after", "two days before"
+            return None
+        main = (0, mark - 1)
+    else:
+        return None
+    if main[1] <= main[0]:
+        return None
+    if tokens[main[0]].tag == "RB" and tokens[main[0] + 1].text == ",":
+        # "Furthermore, he left"
+        return None
+    return mark, main, (mark + 1, span[1])
+
+
+def _clause_text(text: str, tokens: Sequence[Token], span: Span) -> str:
+    """Return a clause as it reads within a sentence."""
+    was_first = span[0] == 0 and tokens[0].text != "I"
+    return recased(text_of(text, tokens, span), tokens[span[0]], was_first=was_first)
+
+
 def _joined(main: str, word: str, other: str, end: str, *, fronted: bool) -> str:
     """Return a sentence of a main and another clause: "Before OTHER, MAIN." or "MAIN before OTHER."."""
-    return capitalised(f"{word} {other}, {main}{end}" if fronted else f"{main} {word} {other}{end}")
+    joined = f"{word} {other}, {main}{end}" if fronted else f"{main} {word} {other}{end}"
+    return capitalised(joined)
 
 
 def _direction(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
-    """Exchange where something starts and where it ends: "from A to B" becomes "from B to A"."""
+    """Exchange the start and the end of a movement: "from A to B" becomes "from B to A"."""
     for i, token in enumerate(tokens[:-1]):
         governor = tokens[tokens[token.head].head].lemma.lower()
         if token.text != "from" or token.relation != "case" or governor in word_class("ranges"):
             continue
         start = noun_phrase(tokens, token.head)
-        to = start[1] + 1 if start is not None else 0
-        if (
-            start is None
-            or start[0] != i + 1
-            or word_at(tokens, to) != "to"
-            or tokens[to].relation != "case"
-        ):
+        if start is None or start[0] != i + 1:
             continue
-        source, target = tokens[token.head], tokens[tokens[to].head]
+        to = start[1] + 1
+        if word_at(tokens, to) != "to" or tokens[to].relation != "case":
+            continue
+        source = tokens[token.head]
+        target = tokens[tokens[to].head]
         end = noun_phrase(tokens, tokens[to].head)
         if end is None or end[0] != to + 1 or max(children(tokens, tokens[to].head)) > end[1]:
             continue
-        if (
-            source.lemma.lower() == target.lemma.lower()
-            or source.tag not in ("NNP", "NN")
-            or source.tag != target.tag
-        ):
+        same = source.lemma.lower() == target.lemma.lower()
+        if same or source.tag not in ("NNP", "NN") or source.tag != target.tag:
             continue
-        origin, goal, place = (
-            text_of(text, tokens, start),
-            text_of(text, tokens, end),
-            characters(tokens, (i, end[1])),
-        )
-        reordered, exchanged = f"to {goal} from {origin}", f"from {goal} to {origin}"
-        yield apply_edits(text, [(*place, reordered)]), apply_edits(text, [(*place, exchanged)])
+        origin = text_of(text, tokens, start)
+        goal = text_of(text, tokens, end)
+        first, last = characters(tokens, (i, end[1]))
+        reordered = apply_edits(text, [(first, last, f"to {goal} from {origin}")])
+        exchanged = apply_edits(text, [(first, last, f"from {goal} to {origin}")])
+        yield reordered, exchanged

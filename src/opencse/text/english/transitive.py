@@ -27,7 +27,8 @@ from opencse.text.syntax import Edit, Token, apply_edits
 
 _SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
 _OBJECT_FORM = {new: old for old, new in _SUBJECT_FORM.items()} | {"she": "her", "i": "me"}
-_MAX_TOKENS = 14  # of a phrase
+# Tokens of a phrase, at most.
+_MAX_TOKENS = 14
 # Words that refer back to something: in another place they would refer to something else.
 _ANAPHORIC = word_class("anaphoric")
 _AFTER_OBJECT = ("that", "for", "about", "between", "against", "over", "of")
@@ -117,50 +118,54 @@ def transitives(text: str, tokens: Sequence[Token]) -> Iterator[Transitive]:
     A clause is left out if the grammar is in any doubt.
     """
     if any(token.text == "." for token in tokens[:-1]) or "?" in text:
-        return  # more than one sentence, or no statement
+        # More than one sentence, or no statement.
+        return
     clauses = [main_clause(tokens)]
-    clauses += [
-        clause_at(tokens, i) for i, t in enumerate(tokens) if base_relation(t) in _OTHER_CLAUSES
-    ]
+    for i, token in enumerate(tokens):
+        if base_relation(token) in _OTHER_CLAUSES:
+            clauses.append(clause_at(tokens, i))
     for clause in clauses:
-        roles = _transitive(tokens, clause) if clause is not None else None
+        if clause is None:
+            continue
+        roles = _transitive(tokens, clause)
         if roles is not None:
             yield roles
 
 
 def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     """Return a clause as subject, verb and object; None if the grammar is in any doubt."""
-    verb, noun, finite = clause.predicate, clause.subject, clause.finite
+    verb = clause.predicate
+    noun = clause.subject
+    finite = clause.finite
     if noun is None or finite is None or clause.negatives or not tokens[verb].tag.startswith("VB"):
         return None
     relations = {tokens[i].relation for i in children(tokens, verb)}
     helpers = children(tokens, verb, "aux", "auxpass")
     first = min([verb, *helpers])
-    if (
-        relations & {"xcomp", "iobj", "expl", "cop"}
-        or noun > first
-        or any(i > verb for i in helpers)
-    ):
+    if relations & {"xcomp", "iobj", "expl", "cop"}:
+        return None
+    if noun > first or any(i > verb for i in helpers):
         return None
     passive = bool(relations & {"aux:pass", "auxpass"})
-    by, head = _agent(tokens, verb) if passive else (None, _object(tokens, verb))
+    if passive:
+        by, head = _agent(tokens, verb)
+    else:
+        by = None
+        head = _object(tokens, verb)
     if head is None:
         return None
+    possessive = tokens[noun].pos != "PRON" and not passive
     subject = _noun_phrase(tokens, noun)
-    other = _noun_phrase(
-        tokens, head, without=by, possessive=tokens[noun].pos != "PRON" and not passive
-    )
+    other = _noun_phrase(tokens, head, without=by, possessive=possessive)
     if subject is None or other is None or tokens[noun].text.lower() == "one":
         return None
     if subject[0] and tokens[subject[0] - 1].tag == "CC" and tokens[verb].relation != "conj":
-        return None  # the first conjuncts are elsewhere: "A, B and C solved it"
-    between = (tokens[i] for i in range(subject[1] + 1, verb) if i not in helpers)
+        # The first conjuncts are elsewhere: "A, B and C solved it".
+        return None
+    between = [tokens[i] for i in range(subject[1] + 1, verb) if i not in helpers]
     only_adverbs = all(token.head == verb and token.tag in ("RB", "RBR") for token in between)
-    if (
-        not subject[1] < first <= verb < other[0]
-        or not only_adverbs
-        or not _ends(tokens, head, other, by)
-    ):
+    in_order = subject[1] < first <= verb < other[0]
+    if not in_order or not only_adverbs or not _ends(tokens, head, other, by):
         return None
     return Transitive(
         clause=clause,
@@ -174,26 +179,28 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
 
 
 def _ends(tokens: Sequence[Token], head: int, span: Span, by: int | None) -> bool:
-    """Whether a phrase after the verb certainly ends where the parser says."""
+    """Return whether a phrase after the verb certainly ends where the parser says."""
     for i in subtree(tokens, head) - {head, by}:
-        if tokens[i].relation != "case" or word_at(tokens, i) in _GENITIVES:
+        word = word_at(tokens, i)
+        if tokens[i].relation != "case" or word in _GENITIVES:
             continue
-        if (
-            by is not None
-            or word_at(tokens, i) not in _PREPOSITIONS
-            or tokens[tokens[i].head].tag == "CD"
-        ):
-            return False  # "protects the burrows from flooding", "received a prize in 1990"
+        counted = tokens[tokens[i].head].tag == "CD"
+        if by is not None or word not in _PREPOSITIONS or counted:
+            # "protects the burrows from flooding", "received a prize in 1990"
+            return False
     following = tokens[span[1] + 1 : span[1] + 3]
     if not following or following[0].text in (".", "!", ";"):
         return True
-    after, later = following[0], following[1].tag if len(following) > 1 else ""
-    if after.text == "," and later:  # no apposition, no relative clause
+    after = following[0]
+    later = following[1].tag if len(following) > 1 else ""
+    if after.text == "," and later:
+        # No apposition, and no relative clause.
         return later in ("IN", "WRB", "RB", "PRP", "VBG")
-    if after.tag == "CC":  # "mandated McCoy and Spock be male"
+    if after.tag == "CC":
+        # "mandated McCoy and Spock be male"
         return later[:2] in ("VB", "MD", "PR", "IN")
-    # "highlighted the need for a union", "is caused by acids in the blood": the next phrase may
-    # belong to the noun
+    # The next phrase may belong to the noun: "highlighted the need for a union", "is caused by
+    # acids in the blood".
     joined = _AFTER_AGENT if by is not None else _AFTER_OBJECT
     return after.tag in ("IN", "WRB", "RB") and after.text.lower() not in joined
 
@@ -202,12 +209,13 @@ def _object(tokens: Sequence[Token], verb: int) -> int | None:
     """Return the noun of the object, if the object follows the verb directly."""
     objects = children(tokens, verb, "obj", "dobj")
     if len(objects) != 1 or not set(range(verb + 1, objects[0])) <= subtree(tokens, objects[0]):
-        return None  # a particle or an adverb between verb and object
+        # A particle or an adverb stands between verb and object.
+        return None
     return objects[0]
 
 
 def _agent(tokens: Sequence[Token], verb: int) -> tuple[int | None, int | None]:
-    """Return "by" and its noun: `obl:agent` with a case (Universal Dependencies), or `agent` with an object (spaCy)."""
+    """Return "by" and its noun, in Universal Dependencies (`obl:agent`) or spaCy's scheme (`agent`)."""
     for i in children(tokens, verb):
         if i > verb and tokens[i].relation == "obl:agent":
             by = [k for k in children(tokens, i, "case") if tokens[k].text == "by"]
@@ -221,115 +229,127 @@ def _agent(tokens: Sequence[Token], verb: int) -> tuple[int | None, int | None]:
 def _noun_phrase(
     tokens: Sequence[Token], head: int, without: int | None = None, *, possessive: bool = False
 ) -> Span | None:
-    """Return the whole noun phrase if it is one span without commas, clauses and anaphoric words."""
-    noun, places = tokens[head], subtree(tokens, head) - {without}
-    span, inner = as_span(places), [tokens[i] for i in places - {head}]
+    """Return the complete noun phrase if it is one span without commas, clauses and anaphors."""
+    noun = tokens[head]
+    places = subtree(tokens, head) - {without}
+    span = as_span(places)
+    if span is None or span[1] - span[0] >= _MAX_TOKENS:
+        return None
     nominal = noun.pos in ("NOUN", "PROPN") or (noun.pos == "PRON" and noun.tag == "PRP")
-    if (
-        span is None
-        or span[1] - span[0] >= _MAX_TOKENS
-        or not nominal
-        or noun.tag in ("VBG", "JJ", "RB")
-    ):
+    if not nominal or noun.tag in ("VBG", "JJ", "RB"):
         return None
-    plain = head > 0 and tokens[0].tag in ("NN", "JJ") and noun.tag == "NNS"  # "Local farmers"
-    if (
-        span[0] == 0
-        and not plain
-        and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW")
-    ):
-        return None  # perhaps an unknown name: whether it keeps its capital would be a guess
-    *words, last = (tokens[i].text.lower() for i in range(span[0], span[1] + 1))
+    if span[0] == 0 and not _opens_clearly(tokens, head):
+        return None
+    words = [tokens[i].text.lower() for i in range(span[0], span[1] + 1)]
     barred = _ANAPHORIC - word_class("possessives") if possessive else _ANAPHORIC
-    if any(word in barred or word in _STOP for word in words) or last in (
-        *_ANAPHORIC - {"her"},
-        *_STOP,
-    ):
+    if any(word in barred or word in _STOP for word in words[:-1]):
         return None
-    clauses = any(
-        base_relation(t) in _WITHIN or (t.relation == "conj" and t.tag[0] == "V") for t in inner
-    )
-    verbal = any(
-        tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") or tokens[i].relation == "mark"
-        for i in places
-    )
-    joined = word_at(tokens, span[1] + 1) in ("-", "–", "/", "'")  # it would belong to it
-    return None if clauses or verbal or joined else span
+    if words[-1] in _ANAPHORIC - {"her"} or words[-1] in _STOP:
+        return None
+    for i in places:
+        token = tokens[i]
+        if token.tag in ("VB", "VBP", "VBZ", "VBD", "MD") or token.relation == "mark":
+            return None
+        if i == head:
+            continue
+        if base_relation(token) in _WITHIN or (token.relation == "conj" and token.tag[0] == "V"):
+            return None
+    if word_at(tokens, span[1] + 1) in ("-", "–", "/", "'"):
+        # It would belong to the phrase.
+        return None
+    return span
+
+
+def _opens_clearly(tokens: Sequence[Token], head: int) -> bool:
+    """Return whether it is certain that the first word of a sentence is no name.
+
+    Otherwise it would be a guess whether it keeps its capital.
+    """
+    if head > 0 and tokens[0].tag in ("NN", "JJ") and tokens[head].tag == "NNS":
+        # "Local farmers"
+        return True
+    return tokens[0].tag not in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW")
 
 
 def shares_subject(tokens: Sequence[Token]) -> bool:
-    """Whether some verb of the sentence is coordinated and has no subject of its own ("sang and danced")."""
+    """Return whether a coordinated verb has no subject of its own ("sang and danced")."""
     if any(a.tag == "CC" and b.tag in ("VBD", "VBZ", "VBP", "MD") for a, b in pairwise(tokens)):
         return True
-    verbs = [
-        i
-        for i, t in enumerate(tokens)
-        if t.relation in ("conj", "parataxis", "dep") and t.tag.startswith("V")
-    ]
-    return any(not any(t.head == i and "subj" in t.relation for t in tokens) for i in verbs)
+    with_subject = {token.head for token in tokens if "subj" in token.relation}
+    for i, token in enumerate(tokens):
+        joined = token.relation in ("conj", "parataxis", "dep") and token.tag.startswith("V")
+        if joined and i not in with_subject:
+            return True
+    return False
 
 
 def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
     """Whether a noun phrase takes a plural verb; None if this is unclear."""
-    token, phrase = tokens[head], tokens[span[0] : span[1] + 1]
+    token = tokens[head]
+    phrase = tokens[span[0] : span[1] + 1]
     if any(t.relation == "conj" and t.head == head for t in phrase):
-        return True if {t.text.lower() for t in phrase if t.relation == "cc"} == {"and"} else None
+        conjunctions = {t.text.lower() for t in phrase if t.relation == "cc"}
+        return True if conjunctions == {"and"} else None
     word = token.text.lower()
     if word in _PLURAL or word in _SINGULAR:
         return word in _PLURAL
     if token.tag == "NNPS" and phrase[0].text.lower() != "the":
-        return None  # "Seth Davies"
-    if token.tag in ("NNS", "NNPS") or (
-        re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the"
-    ):
-        return True  # "the Dutch"
-    unclear = word in word_class("either number") or re.search(
-        r"[^sui]s$", word
-    )  # "the Sibyls", "the Times"
-    return None if unclear or token.tag not in ("NN", "NNP") else False
+        # "Seth Davies"
+        return None
+    if token.tag in ("NNS", "NNPS"):
+        return True
+    if re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the":
+        # "the Dutch"
+        return True
+    # "the Sibyls", "the Times"
+    unclear = word in word_class("either number") or re.search(r"[^sui]s$", word)
+    if unclear or token.tag not in ("NN", "NNP"):
+        return None
+    return False
 
 
 def agreeing(word: str, plural: bool, *, first_person: bool = False) -> str:
-    """Return a form of be, have or do that agrees with a subject; other words are returned unchanged."""
-    forms = _TO_FIRST_PERSON if first_person else _TO_PLURAL if plural else _TO_SINGULAR
+    """Return a form of be, have or do that agrees with a subject; other words stay unchanged."""
+    if first_person:
+        forms = _TO_FIRST_PERSON
+    elif plural:
+        forms = _TO_PLURAL
+    else:
+        forms = _TO_SINGULAR
     return forms.get(word.lower(), word)
 
 
 def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, place: Span) -> str:
-    """Return a phrase as it reads in another role, in which pronouns change their case, in the place of another span.
+    """Return a phrase as it reads in another role, in which pronouns change their case.
 
-    At the start of the sentence it gets a capital.
+    It stands in the place of another span; at the start of the sentence it gets a capital.
     """
-    piece, first = text_of(text, tokens, span), tokens[span[0]]
+    piece = text_of(text, tokens, span)
+    first = tokens[span[0]]
     forms = _SUBJECT_FORM | {"her": "she"} if subject else _OBJECT_FORM
     if span[0] == span[1]:
         piece = forms.get(piece.lower(), piece)
-    return recased(piece, first, was_first=span[0] == 0 and piece != "I", is_first=place[0] == 0)
+    was_first = span[0] == 0 and piece != "I"
+    return recased(piece, first, was_first=was_first, is_first=place[0] == 0)
 
 
 def exchange(
     text: str, tokens: Sequence[Token], subject: Span, other: Span, before: str = ""
 ) -> list[Edit]:
-    """Return the edits that exchange a subject and another phrase, the subject after a word such as "by"."""
-    return [
-        (*characters(tokens, subject), phrase_as(text, tokens, other, subject=True, place=subject)),
-        (
-            *characters(tokens, other),
-            before + phrase_as(text, tokens, subject, subject=False, place=other),
-        ),
-    ]
+    """Return the edits that exchange subject and another phrase, with a word before the subject."""
+    new_subject = phrase_as(text, tokens, other, subject=True, place=subject)
+    new_other = before + phrase_as(text, tokens, subject, subject=False, place=other)
+    return [(*characters(tokens, subject), new_subject), (*characters(tokens, other), new_other)]
 
 
 def can_act(token: Token) -> bool:
-    """Whether a noun is a name, a personal pronoun, or a word for persons or groups of persons from a short list."""
+    """Return whether a noun is a name, a personal pronoun, or a word for persons from a short list."""
     word = token.text.lower()
     if token.tag == "PRP":
         return word != "it"
-    return (
-        token.pos == "PROPN"
-        or word in ACTORS
-        or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)
-    )
+    if token.pos == "PROPN" or word in ACTORS:
+        return True
+    return token.tag == "NNS" and word.removesuffix("s") in ACTORS
 
 
 def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrite:
@@ -338,23 +358,20 @@ def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrit
     words = [word_at(tokens, i) for i in range(roles.other[0], roles.other[1] + 1)]
     if "any" in words and any(word_at(tokens, i) in NOT for i in dependents):
         return None, "hanging on negation"
-    joined = shares_subject(tokens) or any(
-        token.tag == "TO" for token in tokens[roles.other[1] + 1 :]
-    )
+    has_to = any(token.tag == "TO" for token in tokens[roles.other[1] + 1 :])
+    joined = shares_subject(tokens) or has_to
     if joined or any(_needs_subject(tokens, i) for i in dependents):
         return None, "shared subject"
     if any(mark in text_of(text, tokens, (roles.subject[0], roles.other[1])) for mark in "()[]"):
         return None, "brackets"
-    base, plural = (
-        verb_base(tokens[roles.clause.predicate]),
-        is_plural(tokens, roles.other_head, roles.other),
-    )
+    base = verb_base(tokens[roles.clause.predicate])
+    plural = is_plural(tokens, roles.other_head, roles.other)
     change = _to_passive if roles.by is None else _to_active
     return change(text, tokens, roles, base, plural)
 
 
 def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a dependent of the verb shares its subject: "and left", "winning the cup", "to see it"."""
+    """Return whether a dependent shares the verb's subject: "and left", "winning it", "to see it"."""
     relation = base_relation(tokens[i])
     if relation in ("advcl", "conj", "parataxis"):
         return not children(tokens, i, "nsubj", "nsubjpass")
@@ -365,17 +382,13 @@ def _to_passive(
     text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None
 ) -> Rewrite:
     """Turn an active clause into a passive one."""
-    verb, subject = tokens[roles.clause.predicate], tokens[roles.subject_head]
-    fixed = (
-        tokens[roles.other[0]].tag == "NN" or tokens[roles.other_head].tag == "CD"
-    )  # "took place", "won gold"
-    unnatural = (
-        "which",
-        "who",
-        "that",
-        "this",
-        *(("it", "you", "i", "we") if subject.tag == "PRP" else ()),
-    )
+    verb = tokens[roles.clause.predicate]
+    subject = tokens[roles.subject_head]
+    # "took place", "won gold"
+    fixed = tokens[roles.other[0]].tag == "NN" or tokens[roles.other_head].tag == "CD"
+    unnatural = {"which", "who", "that", "this"}
+    if subject.tag == "PRP":
+        unnatural |= {"it", "you", "i", "we"}
     barred = base in word_class("no passive") or subject.text.lower() in unnatural
     if barred or plural is None or fixed or not verb.text.isalpha():
         return None, "no passive"
@@ -383,29 +396,32 @@ def _to_passive(
     group = _passive_group(tokens, roles, base, plural=plural, first_person=first)
     if group is None:
         return None, "verb form"
-    return apply_edits(
-        text, [*exchange(text, tokens, roles.subject, roles.other, "by "), *group]
-    ), "active to passive"
+    edits = [*exchange(text, tokens, roles.subject, roles.other, "by "), *group]
+    return apply_edits(text, edits), "active to passive"
 
 
 def _passive_group(
     tokens: Sequence[Token], roles: Transitive, base: str, *, plural: bool, first_person: bool
 ) -> list[Edit] | None:
-    """Return the edits that turn the verb group into a passive one: "has written" into "has been written"."""
-    verb, helpers = tokens[roles.clause.predicate], [tokens[i] for i in roles.helpers]
-    past, tag = participle(base), roles.clause.tag
+    """Return the edits that make the verb group passive: "has written" becomes "has been written"."""
+    verb = tokens[roles.clause.predicate]
+    helpers = [tokens[i] for i in roles.helpers]
+    past = participle(base)
+    tag = roles.clause.tag
     words = [helper.text.lower() for helper in helpers]
     if not words:
         if tag not in FINITE or inflect(base, tag) != verb.text.lower():
             return None
         helper = agreeing("was" if tag == "VBD" else "is", plural, first_person=first_person)
-        place = tokens[roles.subject[1]].end  # before the adverbs that precede the verb
+        # Before the adverbs that precede the verb.
+        place = tokens[roles.subject[1]].end
         return [(place, place, f" {helper}"), (verb.start, verb.end, past)]
     if any("'" in word or "’" in word for word in words) or (words[0] == "had" and len(words) > 1):
         return None
     new = helpers[0].text
     if words in (["do"], ["does"], ["did"]):
-        new, form = "was" if words[0] == "did" else "is", ""
+        new = "was" if words[0] == "did" else "is"
+        form = ""
     elif words[-1] in ("have", "has", "had"):
         form = "been "
     elif words[-1] in ("is", "are", "was", "were") and verb.tag == "VBG":
@@ -422,29 +438,31 @@ def _to_active(
     text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None
 ) -> Rewrite:
     """Turn a passive clause with an agent into an active one."""
-    place, by = roles.clause.predicate, roles.by or 0
-    verb, helper = tokens[place], tokens[roles.helpers[0]]
+    place = roles.clause.predicate
+    by = roles.by or 0
+    verb = tokens[place]
+    helper = tokens[roles.helpers[0]]
     past = helper.text.lower() in ("was", "were")
-    if (
-        plural is None
-        or len(roles.helpers) != 1
-        or not (past or helper.text.lower() in ("is", "are"))
-    ):
+    plain = past or helper.text.lower() in ("is", "are")
+    if plural is None or len(roles.helpers) != 1 or not plain:
         return None, "verb form"
     if any(word_at(tokens, i) in ("not", "n't") for i in range(roles.subject[1], place)):
         return None, "negative already"
     if any(tokens[i].relation in ("compound:prt", "prt") for i in children(tokens, place)):
         return None, "particle"
-    agent, patient = (new for _, _, new in exchange(text, tokens, roles.subject, roles.other))
-    form = inflect(base, "VBD" if past else "VBP" if plural or agent == "I" else "VBZ")
+    (_, _, agent), (_, _, patient) = exchange(text, tokens, roles.subject, roles.other)
+    tag = "VBP" if plural or agent == "I" else "VBZ"
+    form = inflect(base, "VBD" if past else tag)
     certain = participle(base) == verb.text.lower() or is_past(verb.text)
     if not form or not certain or by < place:
         return None, "verb form"
     before = tokens[by - 1]
+    # A comma before "by" goes with it.
+    cut = before.start if before.text == "," else before.end
     edits: list[Edit] = [
         (*characters(tokens, roles.subject), agent),
         (helper.start, tokens[roles.helpers[0] + 1].start, ""),
         (verb.start, verb.end, f"{form} {patient}"),
-        (before.start if before.text == "," else before.end, tokens[roles.other[1]].end, ""),
+        (cut, tokens[roles.other[1]].end, ""),
     ]
     return apply_edits(text, edits), "passive to active"
