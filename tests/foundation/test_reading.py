@@ -384,7 +384,7 @@ def test_any_value_gives_a_recipe_or_one_clear_line(key, value) -> None:
     try:
         assert isinstance(load_recipe("simcse", overrides=[f"{key}={value}"]), Recipe)
     except OpencseError as error:
-        names(error, key.split(".")[0].removesuffix("s"))
+        names(error, key.split(".")[0].removesuffix("es").removesuffix("s"))
 
 
 @pytest.mark.parametrize("key", ["for", "with", "faithful"])

@@ -1,4 +1,4 @@
-"""Geometry of vectors, and evaluators of an encoder that trains (`opencse.foundation.evaluator`)."""
+"""Geometry of vectors, and evaluators of a model while it trains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POSITIVE = 4.0
 _BLOCK = 1024
 
 
-class TaskScores:
+class TaskEvaluator:
     """The main metric of each task by name; distinct texts are tokenised once for all calls.
 
     Args:
@@ -159,7 +159,7 @@ def _spread(x: np.ndarray) -> dict[str, float]:
     return {"uniformity": float(np.log(potential / count)), "anisotropy": cosines / count}
 
 
-class PairGeometry(TaskScores):
+class PairGeometry(TaskEvaluator):
     """Geometry of scored pairs, and the correlations of their two parts.
 
     Undefined values are left out.

@@ -66,8 +66,8 @@ class LanguagePack:
     opposed_words: Callable[[str], Mapping[str, str]] = lambda text: {}
     statement: Callable[[str, Sequence[Token], str], str | None] = lambda text, tokens, word: text
 
-    def localised(self, spec: ConstructorSpec) -> ConstructorSpec:
-        """Return the specification that builds the same view in this language, with its options.
+    def localised(self, spec: View) -> View:
+        """Return the view in this language, with the same options.
 
         Views that need no grammar stay as they are.
         """
@@ -108,11 +108,11 @@ class NoRule(View):
             return (name,)
         return tuple(f"{name}_{part}" for part in self.parts)
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
-        """Return the constructor; there is nothing to load."""
-        empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Return the view; there is nothing to load."""
+        empty = ViewText(text=None, rule="no rule in this language", scores={"mer": None})
         view = [empty] * len(self.parts) if self.parts else empty
-        return Constructor(build=lambda rows: [view for _ in rows])
+        return OpenedView(build=lambda rows: [view for _ in rows])
 
 
 ENGLISH = LanguagePack(
@@ -163,7 +163,7 @@ class ChosenLanguage:
     found: str | None
     asked: bool
 
-    def line(self, specs: Mapping[str, ConstructorSpec]) -> str:
+    def line(self, specs: Mapping[str, View]) -> str:
         """Return one line about the language of the texts and the views that it leaves out.
 
         Args:

@@ -33,7 +33,7 @@ _PASSAGE_WORDS = 120
 _FEWEST_WORDS = 10
 
 
-class _RandomChange(ConstructorSpec):
+class _RandomChange(View):
     """A kind that changes each row with its own random generator."""
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
@@ -41,7 +41,7 @@ class _RandomChange(ConstructorSpec):
     def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Return the view; there is nothing to load."""
 
-        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+        def build(rows: Sequence[SourceRow]) -> list[ViewText]:
             results = []
             for row in rows:
                 rng = row_random(seed, self.kind, row)
@@ -173,7 +173,7 @@ class RandomSentence(_RandomChange):
         return chosen.text, f"row {chosen.id}"
 
 
-class NextSentence(ConstructorSpec):
+class NextSentence(View):
     """Take the next sentence of the corpus, which must be in document order (DiffCSE, Table 4).
 
     The last sentence of the corpus gives null; the last sentence of a document gets the first one
@@ -199,7 +199,7 @@ class NextSentence(ConstructorSpec):
     def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Return the view; there is nothing to load."""
 
-        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+        def build(rows: Sequence[SourceRow]) -> list[ViewText]:
             results: list[Changed] = []
             for row in rows:
                 following = row.id + 1
@@ -248,15 +248,15 @@ class Passage(View):
         """The columns of the other sentences."""
         return self.around
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
-        """Return the constructor; there is nothing to load."""
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Return the view; there is nothing to load."""
 
-        def build(rows: Sequence[SourceRow]) -> list[BuiltView]:
+        def build(rows: Sequence[SourceRow]) -> list[ViewText]:
             return [self._passage(row, row_random(seed, self.kind, row)) for row in rows]
 
-        return Constructor(build=build)
+        return OpenedView(build=build)
 
-    def _passage(self, row: SourceRow, rng: random.Random) -> BuiltView:
+    def _passage(self, row: SourceRow, rng: random.Random) -> ViewText:
         """Put a row's text among its other sentences, at a random place."""
         count = rng.randint(2, 4)
         others = []
@@ -267,7 +267,7 @@ class Passage(View):
         others = others[:count]
         place = rng.randint(0, len(others))
         if not others:
-            return BuiltView(text=None, rule="no other sentences", scores={"position": None})
+            return ViewText(text=None, rule="no other sentences", scores={"position": None})
         before = others[:place]
         after = others[place:]
         while sum(len(text.split()) for text in before + after) > _PASSAGE_WORDS:
@@ -277,7 +277,7 @@ class Passage(View):
             else:
                 after = after[:-1]
         parts = [part.strip() for part in (*before, row.text, *after)]
-        return BuiltView(
+        return ViewText(
             text=" ".join(parts),
             rule=f"{len(parts)} sentences",
             scores={"position": len(before)},

@@ -135,7 +135,7 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
             if "adj" in values and not _has_degrees(tokens, match.start("adj")):
                 continue
             modified = i > 0 and tokens[i - 1].tag in _MODIFIERS
-            sides = {}
+            sides: dict[str, list[str]] = {}
             for side, expressions in line.sides.items():
                 sides[side] = []
                 for form in expressions:

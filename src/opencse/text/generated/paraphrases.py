@@ -58,18 +58,18 @@ class ChosenCandidate(View):
                 f"window must be a range within [0, 1], not {list(self.window)} (OssCSE: [0.15, 0.6])"
             )
 
-    def candidates(self, seed: int) -> Constructor:
+    def candidates(self, seed: int) -> OpenedView:
         """Load the source of the candidates; it maps rows to lists of them."""
         raise NotImplementedError
 
-    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Load the source of the candidates."""
         source = self.candidates(seed)
         return OpenedView(
             build=partial(self._choose, source=source, seed=seed), digest=source.digest
         )
 
-    def _choose(self, rows: Sequence[SourceRow], source: Constructor, seed: int) -> list[BuiltView]:
+    def _choose(self, rows: Sequence[SourceRow], source: OpenedView, seed: int) -> list[ViewText]:
         """Choose one of each row's candidates in the window."""
         pools = source(rows)
         low, high = self.window
@@ -95,7 +95,7 @@ class ChosenCandidate(View):
             elif left:
                 mer, (text, rule) = max(left, key=itemgetter(0))
             scores = {"mer": mer, "candidates": len(pool)}
-            views.append(BuiltView(text=text, rule=rule, scores=scores))
+            views.append(ViewText(text=text, rule=rule, scores=scores))
         return views
 
 
@@ -175,7 +175,7 @@ class CandidateTable(ChosenCandidate):
         def look_up(rows: Sequence[SourceRow]) -> list[list[Candidate]]:
             return [table.get(row.text.strip(), []) for row in rows]
 
-        return Constructor(build=look_up, digest=digest)
+        return OpenedView(build=look_up, digest=digest)
 
 
 FREQUENT = (ASSETS / "lexicon" / "frequent.txt").read_text(encoding="utf-8").split()
@@ -258,7 +258,7 @@ class BackTranslation(ChosenCandidate):
             for translator in pair:
                 hashes.append(tensors_hash(translator.model.state_dict()))
         digest = bundle_digest(*hashes)
-        return Constructor(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
+        return OpenedView(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
 
     def _translated(
         self, rows: Sequence[SourceRow], pairs: Sequence[tuple[Translator, Translator]], seed: int

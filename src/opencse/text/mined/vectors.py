@@ -148,7 +148,7 @@ class MinedView(View):
         counts: Sequence[Mapping[str, int]],
         *,
         empty: str,
-    ) -> list[list[BuiltView]]:
+    ) -> list[list[ViewText]]:
         """Return the views of a rows: what was drawn for each, and nulls if its pool has no more.
 
         `row` has the index of the row of each text that was drawn, int64 (n,); `chosen` are the
@@ -162,14 +162,14 @@ class MinedView(View):
         rates = match_error_rate(anchors, texts).tolist()
         overlaps = lexical_overlap(anchors, texts).tolist()
 
-        out: list[list[BuiltView]] = [[] for _ in rows]
+        out: list[list[ViewText]] = [[] for _ in rows]
         for k, i in enumerate(owners):
             text, rule = chosen[k]
             scores = {"cosine": cosines[k], "mer": rates[k], "overlap": overlaps[k], **counts[i]}
-            out[i].append(BuiltView(text=text, rule=rule, scores=scores))
+            out[i].append(ViewText(text=text, rule=rule, scores=scores))
         for views, counted in zip(out, counts, strict=True):
             reason = "pool exhausted" if counted["candidates"] else empty
-            none = BuiltView(text=None, rule=reason, scores=counted)
+            none = ViewText(text=None, rule=reason, scores=counted)
             views += [none] * (self.count - len(views))
         return out
 
@@ -232,7 +232,7 @@ def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
 class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
-    def __init__(self, vectors: Vectors, spec: EmbeddingSpec, embedder: Embedder) -> None:
+    def __init__(self, vectors: Vectors, spec: MinedView, embedder: Embedder) -> None:
         self._vectors = vectors
         self._spec = spec
         self._embedder: Embedder | None = embedder

@@ -62,7 +62,7 @@ def build_views(
 
     Args:
         corpus: Sentences in the column `text`; blank ones are skipped.
-        specs: Specifications by name, as in a recipe's `[build]`.
+        specs: views by name, as in a recipe's `[build]`.
         out_dir: Folder for the files.
         seed: The only source of randomness.
         engine: Runs the work; by default one process per core.
@@ -118,7 +118,7 @@ def build_views(
     return Corpus(out_dir, corpus.name)
 
 
-def _rows_per_file(specs: Mapping[str, ConstructorSpec], rows: int) -> int:
+def _rows_per_file(specs: Mapping[str, View], rows: int) -> int:
     """Return the number of rows per file, a multiple of the rows that are built together."""
     unit = max((spec.unit for spec in specs.values()), default=UNIT)
     wanted = min(PART_ROWS, rows // _PARTS)
@@ -139,7 +139,7 @@ def _build_files(builder: _PartBuilder, engine: Engine, missing: Sequence[int], 
     done = rows - sum(len(builder.rows_of(part)) for part in missing)
     if engine.workers > 1:
         # Each process opens its own.
-        builder.constructors = {}
+        builder.opened = {}
     count: Callable[[], int] | None = None
     if not engine.remote:
         # Local workers share memory, in which each file has a place, so no worker waits for
@@ -161,8 +161,8 @@ def _build_files(builder: _PartBuilder, engine: Engine, missing: Sequence[int], 
             phase.update(written)
 
 
-def _with_precision(specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
-    """Return the specifications with this machine's precision for "auto".
+def _with_precision(specs: Mapping[str, View]) -> dict[str, View]:
+    """Return the views with this machine's precision for "auto".
 
     It is fixed here, so that all workers use the same.
     """
@@ -183,7 +183,7 @@ class _PartBuilder:
 
     Attributes:
         paths: The files.
-        prepared: What the specifications prepared, by name.
+        prepared: What the views prepared, by name.
         built: Number of rows built of each file, if they are counted; a row with half of its
             columns counts half.
     """
@@ -211,15 +211,15 @@ class _PartBuilder:
 
     def __getstate__(self) -> dict[str, Any]:
         # Constructors hold models, which each process opens itself.
-        return {**self.__dict__, "constructors": {}}
+        return {**self.__dict__, "opened": {}}
 
     def open(self) -> list[tuple[str, str]]:
-        """Open the constructors, and return their names with the hashes of their weights."""
-        if not self.constructors:
+        """Open the views, and return their names with the hashes of their weights."""
+        if not self.opened:
             for name, spec in self.specs.items():
                 prepared = self.prepared.get(name)
-                self.constructors[name] = spec.open(seed=self._seed, prepared=prepared)
-        return [(name, constructor.digest) for name, constructor in self.constructors.items()]
+                self.opened[name] = spec.open(seed=self._seed, prepared=prepared)
+        return [(name, opened.digest) for name, opened in self.opened.items()]
 
     def rows_of(self, part: int) -> range:
         """Return the numbers of the rows of one file."""
@@ -276,7 +276,7 @@ class _PartBuilder:
                 chunk = rows[start : start + spec.unit]
                 views += _views(opened, chunk, spec)
                 if self.built is not None:
-                    self.built[part] += len(chunk) / len(self.constructors)
+                    self.built[part] += len(chunk) / len(self.opened)
             for k, column in enumerate(spec.columns(name)):
                 column_views = [row_views[k] for row_views in views]
                 cells |= _cells(column, column_views, spec)
@@ -307,9 +307,7 @@ def _refuse_foreign_part(path: Path) -> None:
         )
 
 
-def _cells(
-    column: str, views: Sequence[BuiltView], spec: ConstructorSpec
-) -> dict[pa.Field, Sequence[Any]]:
+def _cells(column: str, views: Sequence[ViewText], spec: View) -> dict[pa.Field, Sequence[Any]]:
     """Return the values of a built column, of its rules and of its scores, by field."""
     rule = pa.field(f"{column}.rule", pa.string(), nullable=False)
     cells: dict[pa.Field, Sequence[Any]] = {
@@ -322,9 +320,7 @@ def _cells(
     return cells
 
 
-def _views(
-    constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec
-) -> list[list[BuiltView]]:
+def _views(opened: OpenedView, rows: Sequence[SourceRow], spec: View) -> list[list[ViewText]]:
     """Return the views of some rows, one for each column.
 
     Rows whose column `spec.of` is null get none.
@@ -337,9 +333,9 @@ def _views(
             if text is not None:
                 sources.append(replace(row, text=text))
     built = {}
-    for row, view in zip(sources, constructor(sources), strict=True):
+    for row, view in zip(sources, opened(sources), strict=True):
         built[row.id] = view if isinstance(view, list) else [view]
-    missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
+    missing = ViewText(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
     none = [missing] * len(spec.columns(""))
     return [built.get(row.id, none) for row in rows]
 
@@ -347,8 +343,8 @@ def _views(
 _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
-def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
-    """Return the names of the specifications in build order, each after the columns it needs.
+def build_order(specs: Mapping[str, View]) -> list[str]:
+    """Return the names of the views in build order, each after the columns it needs.
 
     Raises:
         OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns
@@ -399,12 +395,12 @@ def column_makers(specs: Mapping[str, View]) -> dict[str, str]:
     return out
 
 
-def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
-    """Return the kind and the options, including those of a nested specification."""
+def _parameters(spec: View) -> dict[str, Any]:
+    """Return the kind and the options, including those of a nested view."""
     parameters: dict[str, Any] = {"kind": spec.kind}
     for field in dataclasses.fields(spec):
         value = getattr(spec, field.name)
-        if isinstance(value, ConstructorSpec):
+        if isinstance(value, View):
             value = _parameters(value)
         parameters[field.name] = value
     return parameters

@@ -183,7 +183,7 @@ class View:
         """
         for name in self.__dataclass_fields__:
             nested = getattr(self, name)
-            if isinstance(nested, ConstructorSpec):
+            if isinstance(nested, View):
                 nested.check()
 
     def prepare(
@@ -254,7 +254,7 @@ def bundle_digest(*parts: str | bytes) -> str:
 
 def with_error_rate(
     rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]
-) -> list[BuiltView]:
+) -> list[ViewText]:
     """Return views of n rows with their match error rate as the score `mer`.
 
     Args:
@@ -273,7 +273,7 @@ def with_error_rate(
     rate_of = dict(zip(done, rates.tolist(), strict=True))
     views = []
     for i, (text, rule) in enumerate(results):
-        views.append(BuiltView(text=text, rule=rule, scores={"mer": rate_of.get(i)}))
+        views.append(ViewText(text=text, rule=rule, scores={"mer": rate_of.get(i)}))
     return views
 
 
