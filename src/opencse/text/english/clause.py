@@ -1,4 +1,4 @@
-"""The main clause of a sentence: its predicate, finite verb, subject and negative words; and short statements from it.
+"""The main clause of a sentence: its predicate, verb, subject and negative words.
 
 Reads both relation schemes: Universal Dependencies (a copula hangs on its predicate) and spaCy's
 English models (the copula is the root). Raw text has few short statements, which show the effect of
@@ -26,7 +26,8 @@ from opencse.text.english.parse import (
 )
 from opencse.text.syntax import Token
 
-SUBJECTS = ("nsubj", "csubj", "expl", "nsubjpass", "csubjpass")  # and their subtypes
+# Relations of subjects; they may have subtypes.
+SUBJECTS = ("nsubj", "csubj", "expl", "nsubjpass", "csubjpass")
 AUXILIARIES = ("aux", "auxpass", "cop")
 CLAUSES = (
     "advcl",
@@ -46,11 +47,11 @@ BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’
 NOT = ("not", "n't", "n’t", "nt")
 NEGATIVE = word_class("negative words")
 SENTENTIAL = word_class("sentence adverbs")
-"""Adverbs about the whole statement: "not" goes after them ("is probably not"), and before all others."""
+"""Adverbs about the statement: "not" goes after them ("is probably not"), and before all others."""
 _SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 _FINITE_AUXILIARIES = (
-    *"do does did have has had can could will would shall should may might must ought need dare ca wo sha".split(),
-    *("'ll", "'d", "'ve"),
+    "do does did have has had can could will would shall should may might must ought need dare ca "
+    "wo sha 'll 'd 've".split()
 )
 
 
@@ -63,8 +64,8 @@ class Clause:
         predicate: The root.
         finite: The token that carries tense: an auxiliary, a copula or the main verb; None in an
             imperative.
-        tag: Fine tag of the finite verb, corrected where the tagger contradicts the form; "VB" for
-            an imperative.
+        tag: Fine tag of the finite verb, corrected if the tagger contradicts the form; "VB" for an
+            imperative.
         auxiliary: Whether "not" can follow the finite verb directly (be, have, do, modals).
         subject: Head of the subject; None if there is no subject.
         negators: Tokens that negate the clause as a whole ("not", "n't", "never").
@@ -81,39 +82,52 @@ class Clause:
     negatives: Sequence[int]
 
     def _joins(self, i: int) -> bool:
-        """Whether a dependent is a conjunct, including one of a list ("came, saw and left") with another relation."""
-        tokens, token = self.tokens, self.tokens[i]
+        """Return whether a dependent is a conjunct.
+
+        In a list ("came, saw and left") it may have another relation.
+        """
+        tokens = self.tokens
+        token = tokens[i]
         if token.relation in ("ccomp", "parataxis", "dep"):
             listed = i > token.head and token.tag in FINITE and token.tag == tokens[token.head].tag
-            return (
-                listed and tokens[i - 1].text == "," and not children(tokens, i, *SUBJECTS, "mark")
-            )
+            if not listed or tokens[i - 1].text != ",":
+                return False
+            return not children(tokens, i, *SUBJECTS, "mark")
         return token.relation == "conj"
 
     def shared_verbs(self) -> list[int]:
-        """Return the verbs that are coordinated with the predicate and have no subject or auxiliary of their own."""
+        """Return the verbs coordinated with the predicate, without their own subject or auxiliary."""
         verbs: list[int] = []
         front = [self.predicate]
-        while front := [i for h in front for i in children(self.tokens, h) if self._joins(i)]:
-            for i in front:
+        while front:
+            joined = []
+            for head in front:
+                joined += [i for i in children(self.tokens, head) if self._joins(i)]
+            for i in joined:
                 own = children(self.tokens, i, *SUBJECTS, *AUXILIARIES)
                 if own or not self.tokens[i].tag.startswith("V"):
-                    return sorted(verbs)  # the clauses from here on are independent
+                    # The clauses from here on are independent.
+                    return sorted(verbs)
                 verbs.append(i)
+            front = joined
         return sorted(verbs)
 
 
 def main_clause(tokens: Sequence[Token]) -> Clause | None:
-    """Return the main clause: that of the first root with a finite verb or an imperative; None if there is none.
+    """Return the clause of the first root with a finite verb or an imperative, if there is one.
 
     A root with a subordinating conjunction is a subordinate clause that the parser took for the
     main one.
     """
-    roots = [i for i, token in enumerate(tokens) if token.head == i and token.pos != "PUNCT"]
-    roots = [
-        root for root in roots if all(tokens[i].tag == "TO" for i in children(tokens, root, "mark"))
-    ]
-    return next((clause for root in roots if (clause := _clause(tokens, root)) is not None), None)
+    for i, token in enumerate(tokens):
+        if token.head != i or token.pos == "PUNCT":
+            continue
+        if any(tokens[mark].tag != "TO" for mark in children(tokens, i, "mark")):
+            continue
+        clause = _clause(tokens, i)
+        if clause is not None:
+            return clause
+    return None
 
 
 def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
@@ -122,14 +136,12 @@ def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
     A verb that is coordinated with another ("he came and accepted it") has the subject of the
     first, unless it has its own.
     """
-    clause, verb = _clause(tokens, predicate), tokens[predicate]
+    clause = _clause(tokens, predicate)
+    verb = tokens[predicate]
     if clause is not None and clause.subject is None and verb.relation == "conj":
         first = _clause(tokens, verb.head)
-        if (
-            first is not None
-            and first.subject is not None
-            and (clause.finite is not None or verb.tag in FINITE)
-        ):
+        finite = clause.finite is not None or verb.tag in FINITE
+        if first is not None and first.subject is not None and finite:
             return _clause(tokens, predicate, subject=first.subject)
     return clause
 
@@ -143,11 +155,12 @@ def _clause(tokens: Sequence[Token], root: int, *, subject: int | None = None) -
     )
     negators, negatives = _negatives(tokens, root, finite)
     verb = tokens[root if finite is None else finite]
-    word, tag = verb.text.lower(), verb.tag
+    word = verb.text.lower()
+    tag = verb.tag
     auxiliary = finite is not None or word in BE or (is_finite_auxiliary(verb) and tag == "MD")
-    auxiliary = auxiliary or (
-        bool(negators) and word in ("do", "does", "did", "have", "has", "had")
-    )  # "I do not."
+    if negators and word in ("do", "does", "did", "have", "has", "had"):
+        # "I do not."
+        auxiliary = True
     if not auxiliary:
         tag = _corrected_tag(tokens, verb, subject)
         if not tag:
@@ -167,36 +180,38 @@ def _clause(tokens: Sequence[Token], root: int, *, subject: int | None = None) -
 
 
 def is_finite_auxiliary(token: Token) -> bool:
-    """Whether a token is a finite form of be, have, do, or a modal."""
+    """Return whether a token is a finite form of be, have, do, or a modal."""
     text = token.text.lower().replace("’", "'")
-    barred = (
-        ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")
-    )  # "Do not open" has VB
-    return text in (*BE, *_FINITE_AUXILIARIES) and token.tag not in barred
+    if text not in BE and text not in _FINITE_AUXILIARIES:
+        return False
+    if token.tag == "VB":
+        # "Do not open"
+        return text == "do"
+    return token.tag not in ("VBN", "VBG", "TO", "POS")
 
 
 def _negatives(
     tokens: Sequence[Token], root: int, finite: int | None
 ) -> tuple[list[int], list[int]]:
-    """Return the words that negate the clause as a whole, and the negative words deeper in it, without subclauses."""
+    """Return the words that negate the clause itself, and other negative words in it."""
     heads = subtree(tokens, root, closed=CLAUSES)
-    negatives = [
-        i
-        for i, t in enumerate(tokens)
-        if t.text.lower() in NEGATIVE and t.head in heads and i != root
-    ]
-
-    def is_whole(token: Token) -> bool:
+    negators = []
+    negatives = []
+    for i, token in enumerate(tokens):
+        word = token.text.lower()
+        if word not in NEGATIVE or token.head not in heads or i == root:
+            continue
         direct = token.head in (root, finite) or base_relation(tokens[token.head]) in AUXILIARIES
-        return token.text.lower() in (*NOT, "never") and direct and token.relation != "cc:preconj"
-
-    return [i for i in negatives if is_whole(tokens[i])], [
-        i for i in negatives if not is_whole(tokens[i])
-    ]
+        negates = word in (*NOT, "never") and token.relation != "cc:preconj"
+        if negates and direct:
+            negators.append(i)
+        else:
+            negatives.append(i)
+    return negators, negatives
 
 
 def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) -> str:
-    """Return the fine tag of a main verb without auxiliary, corrected by its form; "" if it cannot be finite."""
+    """Return the tag of a main verb without auxiliary, corrected by its form; "" if not finite."""
     form = verb.text.lower()
     if not form.isalpha() or not verb.tag.startswith("VB"):
         return ""
@@ -205,17 +220,17 @@ def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) ->
     if verb.tag == "VBZ":
         return "VBZ" if form.endswith("s") else ""
     if verb.tag in ("VBD", "VBN"):
-        finite = verb.tag == "VBD" or not any(
-            t.end <= verb.start and is_finite_auxiliary(t) for t in tokens
-        )
-        return (
-            "VBD" if finite and is_past(form) else ""
-        )  # "was the last game released": a participle
-    same = is_past(form) and base_form(form, "VBD", form) == form  # put, set, cut
+        # "was the last game released": a participle.
+        after_auxiliary = any(t.end <= verb.start and is_finite_auxiliary(t) for t in tokens)
+        finite = verb.tag == "VBD" or not after_auxiliary
+        return "VBD" if finite and is_past(form) else ""
+    # put, set, cut
+    same = is_past(form) and base_form(form, "VBD", form) == form
     if is_past(form) and not same:
         return "VBD"
     single = tokens[subject].tag in ("NN", "NNP") or tokens[subject].text.lower() in _SINGULAR
-    if single and not children(tokens, subject, "conj"):  # "Tom and Ann"
+    # "Tom and Ann" is plural.
+    if single and not children(tokens, subject, "conj"):
         return "VBD" if same else ""
     return "VBP" if verb.tag in ("VB", "VBP") else ""
 
@@ -223,7 +238,8 @@ def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) ->
 _CUT = ("advcl", "parataxis", "acl", "relcl", "appos", "discourse", "dep", "list", "vocative")
 _LOOSE = (";", ":", "-", "–", "—", '"', "“", "”", "(", ")", ".", "!", "?")
 _KEPT = frozenset("the this that these those his her its their our my your".split())
-_MAX_OF = 4  # tokens of "of the lake" that are kept
+# Tokens of "of the lake" that are kept, at most.
+_MAX_OF = 4
 
 
 class MainClause(GrammarView):
@@ -254,12 +270,14 @@ class MainClause(GrammarView):
             return None, "broken"
         if not 3 <= len(places) <= 14:
             return None, "too short" if len(places) < 3 else "too long"
-        glued = {i for i in places if i - 1 in places and tokens[i - 1].end == tokens[i].start}
-        cut = "".join(
-            tokens[i].text if i in glued else f" {tokens[i].text}" for i in places
-        ).lstrip()
-        same = cut.rstrip(".").lower() == text.strip().rstrip(".").lower()
-        return (None, "nothing to cut") if same else (f"{capitalised(cut)}.", "cut")
+        cut = ""
+        for i in places:
+            glued = i - 1 in places and tokens[i - 1].end == tokens[i].start
+            cut += tokens[i].text if glued else f" {tokens[i].text}"
+        cut = cut.lstrip()
+        if cut.rstrip(".").lower() == text.strip().rstrip(".").lower():
+            return None, "nothing to cut"
+        return f"{capitalised(cut)}.", "cut"
 
 
 def _kept_tokens(clause: Clause) -> list[int]:
@@ -271,18 +289,16 @@ def _kept_tokens(clause: Clause) -> list[int]:
         if base_relation(tokens[i]) in _CUT or "relcl" in tokens[i].relation or other_clause:
             places -= subtree(tokens, i)
     joined = {tokens[i].head for i in places if tokens[i].relation == "conj"}
-    # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy's own
-    # models)
+    # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy).
     loose = {i for i in places if tokens[i].relation == "cc" and tokens[i].head not in joined}
     places -= {i for i in loose if tokens[tokens[i].head].relation != "conj"}
     places = {i for i in places if tokens[i].text not in _LOOSE}
-    return [
-        i for i in sorted(places) if tokens[i].text != "," or {i - 1, i + 1} <= places
-    ]  # no comma at a cut
+    # A comma at a cut goes, too.
+    return [i for i in sorted(places) if tokens[i].text != "," or {i - 1, i + 1} <= places]
 
 
 def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | None:
-    """Return a sentence that states an attribute of a noun: "the dirty water" becomes "The water is dirty.".
+    """Return a sentence that states an attribute: "The water is dirty." for "the dirty water".
 
     The statement has the tense of the sentence. None if the word, in lower case, is not the
     attribute of a common noun.
@@ -293,34 +309,43 @@ def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | Non
             if subject is not None:
                 past = any(t.tag == "VBD" for t in tokens)
                 plural = tokens[token.head].tag == "NNS"
-                verb = ("were" if plural else "was") if past else "are" if plural else "is"
+                verb = _form_of_be(plural=plural, past=past)
                 return f"{capitalised(subject)} {verb} {word}."
     return None
+
+
+def _form_of_be(*, plural: bool, past: bool) -> str:
+    """Return a third-person form of be."""
+    if past:
+        return "were" if plural else "was"
+    return "are" if plural else "is"
 
 
 def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
     """Return the noun phrase around an adjective, without it and with a definite article."""
     head = tokens[i].head
-    phrase = noun_phrase(tokens, head) if head > i and tokens[head].tag in ("NN", "NNS") else None
+    if head < i or tokens[head].tag not in ("NN", "NNS"):
+        return None
+    phrase = noun_phrase(tokens, head)
     if phrase is None or not phrase[0] <= i < phrase[1] or any(t.head == i for t in tokens):
+        return None
         return None
     words = [tokens[k].text for k in range(phrase[0], phrase[1] + 1) if k != i]
     article = "the"
     if tokens[phrase[0]].tag in ("DT", "PRP$"):
         word = words.pop(0).lower()
         if word not in (*_KEPT, "a", "an"):
-            return None  # "no", "every", "any" name no particular thing
+            # "no", "every", "any" name no particular thing.
+            return None
         article = word if word in _KEPT else "the"
     if not all(word.isalpha() for word in words):
         return None
-    for k in children(tokens, head, "nmod"):  # "of the lake"
+    for k in children(tokens, head, "nmod"):
+        # "of the lake"
         span = as_span(subtree(tokens, k)) if k > head else None
-        if (
-            span
-            and span[0] == head + 1
-            and span[1] - span[0] < _MAX_OF
-            and tokens[span[0]].text == "of"
-        ):
+        if span is None or span[0] != head + 1 or tokens[span[0]].text != "of":
+            continue
+        if span[1] - span[0] < _MAX_OF:
             words.append(text_of(text, tokens, span))
             break
     return " ".join([article, *words])

@@ -1,4 +1,4 @@
-"""Words of English: the lists from `assets/lexicon`, verbs inflected, and *a* or *an* by the sound of the next word.
+"""English words: the lists from `assets/lexicon`, inflected verbs, and the choice of *a* or *an*.
 
 `antonyms.tsv` has every antonym of Open English WordNet, in one sense of a word. The other lists
 were written for this project: `opposites.tsv` has one opposite that holds in nearly every context,
@@ -72,9 +72,9 @@ def word_class(name: str) -> frozenset[str]:
 
 
 SYMMETRIC_VERBS = word_class("symmetric verbs")
-"""Verbs whose subject and object can be exchanged without a change of meaning: "A meets B", "A equals B"."""
+"""Verbs whose subject and object can be exchanged: "A meets B", "A equals B"."""
 ACTORS = word_class("actors")
-"""Common nouns for persons, groups of persons and animals: what can be the subject of any action."""
+"""Nouns for persons, groups of persons and animals, which can be the subject of any action."""
 
 
 @cache
@@ -95,19 +95,18 @@ def opposites() -> dict[tuple[str, str], str]:
     for word, opposite, pos in lexicon_rows("antonyms"):
         longer, shorter = sorted((word, opposite), key=len, reverse=True)
         prefix = _PREFIX.match(longer)
-        plain_pair = (
-            prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
-        )
-        if plain_pair and not {word, opposite} & word_class("not opposite"):
+        if prefix is None or longer[prefix.end() :] != shorter or longer.endswith("ed"):
+            continue
+        if not {word, opposite} & word_class("not opposite"):
             table.setdefault((word, pos), opposite)
     return table
 
 
 def affixed(affix: str, stem: str) -> tuple[str, str]:
-    """Return the plain and the negative word of a stem: ("possible", "impossible"), ("harmful", "harmless").
+    """Return the plain and the negative word of a stem, such as ("possible", "impossible").
 
     Args:
-        affix: A prefix, or "less"; "in" becomes "im", "il" or "ir" where the stem's first letter
+        affix: A prefix, or "less"; "in" becomes "im", "il" or "ir" if the stem's first letter
             requires it.
         stem: A word, without "-ful" if the affix is "less".
     """
@@ -124,7 +123,7 @@ def _complementary() -> dict[tuple[str, str], bool]:
 
 
 def is_complementary(word: str, pos: str) -> bool:
-    """Whether the negated opposite of a word says the same: "was not rejected" for "was accepted".
+    """Return whether the negated opposite of a word means the same: "not rejected", "accepted".
 
     Scales and changes leave a third possibility ("did not fall" is not "rose"). Predicate
     adjectives count as complementary ("is not cold" for "is hot") unless they are comparatives or
@@ -139,7 +138,7 @@ def is_complementary(word: str, pos: str) -> bool:
 
 @cache
 def opposed_phrases(table: str) -> dict[str, tuple[OpposedVerb, ...]]:
-    """Return the opposites of "take off" by verb and particle, or of "keep" (a promise: "break") by verb."""
+    """Return the opposites of the phrases in a table: by verb and particle, or by verb."""
     entries: dict[str, tuple[OpposedVerb, ...]] = {}
     for phrase, opposite, objects, marked in lexicon_rows(table):
         entry = OpposedVerb(
@@ -156,7 +155,8 @@ def names() -> dict[str, str]:
 
 
 _PRESENT = {"be": "is", "have": "has"}
-_SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl"
+# Ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl".
+_SILENT_E = re.compile(
     r"(?:[cuvz]|[bcdfgkptz]l|[^a]ul|[^aeiou]at|[iu]at|creat|[^o]id|[^a]ud|[^o]od|[vr]ad|ced|ut|plet|delet|mpet|[vnc]it"
     r"|radit|pedit|[mvn]ot|quot|[^o]ok|[^e]ar|[^aeo]ur|[^ae]ir|plor|stor|gnor|[do]her|[^aeou]in|pon|um|nam|elcom|cap|scrib"
     r"|[cf]il|yl|yp|[aeiourd]g|[aelpu]ng(?<!long)|ulg|[^s]s(?<!ocus)|[wtp]ast|e)$"
@@ -166,7 +166,8 @@ _SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "
 @cache
 def _irregular() -> tuple[dict[str, tuple[list[str], list[str]]], dict[str, str]]:
     """Return (pasts, participles) by base, and the base by form."""
-    rows = lexicon_rows("irregular_verbs")  # alternatives after a slash, the more frequent first
+    # Alternatives stand after a slash, the more frequent form first.
+    rows = lexicon_rows("irregular_verbs")
     forms = {base: (past.split("/"), participle.split("/")) for base, past, participle in rows}
     bases: dict[str, str] = {}
     for base, (pasts, participles) in forms.items():
@@ -182,11 +183,16 @@ def third_person(base: str) -> str:
         return _PRESENT[base]
     if re.search(r"(?:s|x|z|ch|sh|[^aeiou]o)$", base):
         return base + ("zes" if re.search(r"[^aeiouz][aeiou]z$", base) else "es")
-    return base[:-1] + "ies" if re.search(r"[^aeiou]y$", base) else base + "s"
+    if re.search(r"[^aeiou]y$", base):
+        return base[:-1] + "ies"
+    return base + "s"
 
 
 def _doubles(base: str) -> bool:
-    """Whether a final consonant doubles before -ed: after one syllable, or a probably stressed last one."""
+    """Return whether a final consonant doubles before -ed.
+
+    It does after one syllable, or if the last one is probably stressed.
+    """
     if not re.search(r"[^aeiou][aeiou][bdgklmnprt]$|qu[aeiou][bdgklmnprtz]$", base):
         return False
     syllables = len(re.findall(r"[aeiouy]+", base))
@@ -200,12 +206,20 @@ def _doubles(base: str) -> bool:
 
 def past(base: str) -> str:
     """Return the past tense: "sing" becomes "sang"; "was" for "be"."""
-    return _irregular()[0][base][0][0] if base in _irregular()[0] else _with_ed(base)
+    irregular, _ = _irregular()
+    if base in irregular:
+        pasts, _ = irregular[base]
+        return pasts[0]
+    return _with_ed(base)
 
 
 def participle(base: str) -> str:
     """Return the past participle: "sing" becomes "sung"."""
-    return _irregular()[0][base][1][0] if base in _irregular()[0] else _with_ed(base)
+    irregular, _ = _irregular()
+    if base in irregular:
+        _, participles = irregular[base]
+        return participles[0]
+    return _with_ed(base)
 
 
 def _with_ed(base: str) -> str:
@@ -215,7 +229,9 @@ def _with_ed(base: str) -> str:
         return base[:-1] + "ied"
     if re.search(r"[aeiou]c$", base):
         return base + "ked"
-    return base + base[-1] + "ed" if _doubles(base) else base + "ed"
+    if _doubles(base):
+        return base + base[-1] + "ed"
+    return base + "ed"
 
 
 def gerund(base: str) -> str:
@@ -226,7 +242,9 @@ def gerund(base: str) -> str:
         return base[:-1] + "ing"
     if re.search(r"[aeiou]c$", base):
         return base + "king"
-    return base + base[-1] + "ing" if _doubles(base) else base + "ing"
+    if _doubles(base):
+        return base + base[-1] + "ing"
+    return base + "ing"
 
 
 def inflect(base: str, tag: str) -> str:
@@ -234,7 +252,9 @@ def inflect(base: str, tag: str) -> str:
     if (base, tag) == ("be", "VBP"):
         return "are"
     makers = {"VBZ": third_person, "VBD": past, "VBN": participle, "VBG": gerund}
-    return makers[tag](base) if tag in makers else base
+    if tag not in makers:
+        return base
+    return makers[tag](base)
 
 
 def base_form(form: str, tag: str, guess: str = "") -> str:
@@ -246,7 +266,8 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
         guess: Lemma by a lemmatizer; it decides if a form has several bases ("lay" of "lie" and
             "lay").
     """
-    form, guess = form.lower(), guess.lower()
+    form = form.lower()
+    guess = guess.lower()
     if tag in ("VB", "VBP"):
         return {"are": "be", "am": "be", "'re": "be", "'m": "be", "'ve": "have"}.get(form, form)
     if tag == "VBZ":
@@ -254,12 +275,19 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
     forms, bases = _irregular()
     if guess in forms and form in forms[guess][0] + forms[guess][1]:
         return guess
-    return bases.get(form) or (form if form in forms else _base_of_ed(form))  # put, set, cut
+    if form in bases:
+        return bases[form]
+    if form in forms:
+        # put, set, cut
+        return form
+    return _base_of_ed(form)
 
 
 def verb_base(verb: Token) -> str:
     """Return the base of a verb in any form."""
-    return verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
+    if verb.tag == "VBG":
+        return verb.lemma.lower()
+    return base_form(verb.text, verb.tag, verb.lemma)
 
 
 def is_past(form: str) -> bool:
@@ -282,27 +310,30 @@ def _base_of_third_person(form: str, guess: str) -> str:
         return form[:-3] + "y"
     if re.search(r"(?:ss|x|zz|ch|sh|[^aeiou]o)es$", form) and form != "aches":
         return form[:-2]
-    return form[:-1] if form.endswith("s") and not form.endswith("ss") else form
+    if form.endswith("s") and not form.endswith("ss"):
+        return form[:-1]
+    return form
 
 
 def _base_of_ed(form: str) -> str:
-    """Remove a regular "-ed" by spelling, which is right more often than a lemmatizer on the treebank's test set."""
+    """Remove a regular "-ed" by spelling, more often right than a lemmatizer on the treebank's test set."""
     if not form.endswith("ed"):
         return form
     stem = form[:-2]
-    if re.search(r"[aeiou]\w+ick$", stem):  # panicked
+    if re.search(r"[aeiou]\w+ick$", stem):
+        # panicked
         return stem[:-1]
     if stem.endswith("i"):
         return stem + "e" if len(stem) <= 2 else stem[:-1] + "y"
-    if re.search(
-        r"..([bdgkmnprt])\1$|[^aeiou][^aeiou]?[aeiou]\w*[^w]ell$|ntroll$", stem
-    ):  # planned, travelled
+    if re.search(r"..([bdgkmnprt])\1$|[^aeiou][^aeiou]?[aeiou]\w*[^w]ell$|ntroll$", stem):
+        # planned, travelled
         return stem[:-1]
-    if len(re.findall(r"[aeiouy]+", stem)) == 1 and _doubles(
-        stem
-    ):  # hoped, where hop would have given hopped
+    if len(re.findall(r"[aeiouy]+", stem)) == 1 and _doubles(stem):
+        # hoped: hop would have given hopped.
         return stem + "e"
-    return stem + "e" if _SILENT_E.search(stem) or len(stem) <= 2 else stem
+    if _SILENT_E.search(stem) or len(stem) <= 2:
+        return stem + "e"
+    return stem
 
 
 # Words that are written with a vowel letter and spoken with a consonant: "one" (w) and long u (y).
@@ -313,9 +344,8 @@ _SPOKEN_CONSONANT = re.compile(
     re.IGNORECASE,
 )
 _SILENT_H = re.compile(r"hour|honou?r|honest|heir", re.IGNORECASE)
-_SPELLED_LETTER = re.compile(
-    r"[AEFHILMNORSX](?![A-Za-z])|[FHLMNRSX][B-DF-HJ-NP-TV-XZ]+(?![a-z])"
-)  # X-ray, MP, NBC
+# X-ray, MP, NBC
+_SPELLED_LETTER = re.compile(r"[AEFHILMNORSX](?![A-Za-z])|[FHLMNRSX][B-DF-HJ-NP-TV-XZ]+(?![a-z])")
 _SPELLED_U = re.compile(r"U(?:[A-Z]{1,2})?(?![A-Za-z])")  # U-turn, UN, USA
 _NUMERAL = re.compile(r"\d[\d,]*")
 
@@ -329,34 +359,36 @@ def indefinite_article(word: str) -> str:
     Args:
         word: The next word as it is written.
     """
-    if numeral := _NUMERAL.match(word):
+    numeral = _NUMERAL.match(word)
+    if numeral:
         return "an" if _begins_with_a_vowel(numeral[0]) else "a"
     if _SPELLED_LETTER.match(word):
         return "an"
     if _SPELLED_U.match(word) or _SPOKEN_CONSONANT.match(word):
         return "a"
-    return "an" if word[:1].lower() in ("a", "e", "i", "o", "u") or _SILENT_H.match(word) else "a"
+    begins_with_vowel = word[:1].lower() in ("a", "e", "i", "o", "u")
+    return "an" if begins_with_vowel or _SILENT_H.match(word) else "a"
 
 
 def _begins_with_a_vowel(numeral: str) -> bool:
-    """Whether a numeral is spoken with "eight", "eleven" or "eighteen" at its beginning."""
+    """Return whether a numeral is spoken with "eight", "eleven" or "eighteen" at its beginning."""
     digits = numeral.replace(",", "")
     if digits[0] == "8":
         return True
-    hundreds = len(digits) == 4 and "," not in numeral  # a year: "eighteen hundred and fifty"
+    # A year: "eighteen hundred and fifty".
+    hundreds = len(digits) == 4 and "," not in numeral
     return digits[:2] in ("11", "18") and (len(digits) % 3 == 2 or hundreds)
 
 
 def article_edits(text: str, tokens: Sequence[Token], place: int, word: str) -> list[Edit]:
-    """Return the edit that corrects "a" or "an" before a token that a word replaces; none if it fits."""
+    """Return the edit that corrects "a" or "an" before a token that a word replaces, if needed."""
     before = tokens[place - 1] if place else None
     if before is None or before.text.lower() not in ("a", "an"):
         return []
-    if text[before.end : tokens[place].start].strip():  # a bracket stands between them
+    if text[before.end : tokens[place].start].strip():
+        # A bracket stands between them.
         return []
     article = indefinite_article(word)
-    return (
-        []
-        if article == before.text.lower()
-        else [(before.start, before.end, match_case(article, before.text))]
-    )
+    if article == before.text.lower():
+        return []
+    return [(before.start, before.end, match_case(article, before.text))]

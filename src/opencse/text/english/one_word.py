@@ -1,4 +1,4 @@
-"""Contradictions by one word: its opposite, or a negative word other than "not" ("nobody", "never", "failed to")."""
+"""Contradictions by one word: its opposite, or a negative word other than "not" ("nobody")."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from opencse.text.syntax import Edit, Token, apply_edits, match_case
 
 _PREDICATES = (("ADJ", "JJ"), ("NOUN", "NN"), ("NOUN", "NNS"))
 _ATTRIBUTES = ("amod", "compound", "nummod", "appos")
-_COPULAS = ("is", "are", "was", "were")  # those that "n't" can follow
+# Those that "n't" can follow.
+_COPULAS = ("is", "are", "was", "were")
 _WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "PART": 3, "DEGREE": 4}
 
 
@@ -68,10 +69,10 @@ class AntonymSwap(GrammarView):
         if not opposites:
             return None, "no antonym"
         if self.predicate_first:
-            opposites = [
-                opposite for opposite in opposites if find_copula(tokens, opposite) is not None
-            ] or opposites
-        chosen = rng.choices(opposites, [_WEIGHTS[opposite.pos] for opposite in opposites])[0]
+            with_copula = [o for o in opposites if find_copula(tokens, o) is not None]
+            opposites = with_copula or opposites
+        weights = [_WEIGHTS[opposite.pos] for opposite in opposites]
+        (chosen,) = rng.choices(opposites, weights)
         return apply_edits(text, opposite_edits(text, tokens, chosen)), f"antonym {chosen.pos}"
 
 
@@ -81,7 +82,8 @@ def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
     None if the word is no such predicate, if anything but "not", an adverb or an article stands
     between, or if the word and its opposite leave a third possibility.
     """
-    head, place = _described(tokens, opposite), opposite.place
+    place = opposite.place
+    head = _described(tokens, opposite)
     if head is None or any(shares_predicate(tokens, i) for i in (place, head)):
         return None
     following = tokens[place + 1].tag if place + 1 < len(tokens) else ""
@@ -95,60 +97,67 @@ def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
             return None
     while copula > 0 and word_at(tokens, copula) in (*NOT, *SENTENTIAL):
         copula -= 1
-    return copula if _links(tokens, copula, head) else None
+    if not _links(tokens, copula, head):
+        return None
+    return copula
 
 
 def shares_predicate(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a word is coordinated with another that has no subject of its own: "safe and clean"."""
-    joined = [k for k in children(tokens, i) if tokens[k].relation == "conj"]
-    return any(
-        not any(t.head == k and t.relation.startswith("nsubj") for t in tokens) for k in joined
-    )
+    """Return whether a word is coordinated with another without its own subject: "safe and clean"."""
+    for k in children(tokens, i):
+        if tokens[k].relation != "conj":
+            continue
+        if not any(t.head == k and t.relation.startswith("nsubj") for t in tokens):
+            return True
+    return False
 
 
 def _described(tokens: Sequence[Token], opposite: Opposite) -> int | None:
-    """Return the index of the predicate: the word, or the noun that an adjective is the only attribute of."""
-    word, place = tokens[opposite.place], opposite.place
+    """Return the predicate: the word, or the noun that an adjective is the only attribute of."""
+    place = opposite.place
+    word = tokens[place]
     if not opposite.complementary or (opposite.pos, word.tag) not in _PREDICATES:
         return None
     if opposite.pos == "NOUN":
-        return (
-            None
-            if any(t.head == place and base_relation(t) in _ATTRIBUTES for t in tokens)
-            else place
-        )
+        if any(t.head == place and base_relation(t) in _ATTRIBUTES for t in tokens):
+            return None
+        return place
     if word.relation != "amod":
         return place
     head = word.head
     if tokens[head].tag not in ("NN", "NNS") or head != place + 1:
         return None
     others = [token.relation for token in tokens if token.head == head and token is not word]
-    return None if {"nmod:poss", *_ATTRIBUTES}.intersection(others) else head
+    if {"nmod:poss", *_ATTRIBUTES}.intersection(others):
+        return None
+    return head
 
 
 def _links(tokens: Sequence[Token], copula: int, head: int) -> bool:
-    """Whether a token is the copula of a predicate, in a statement without other negative words."""
-    if (
-        copula <= 0
-        or word_at(tokens, copula) not in _COPULAS
-        or any(token.text == "?" for token in tokens)
-    ):
+    """Return whether a token links a predicate, in a statement without other negative words."""
+    if copula <= 0 or word_at(tokens, copula) not in _COPULAS:
+        return False
+    if any(token.text == "?" for token in tokens):
         return False
     depends = tokens[copula].head == head and tokens[copula].relation == "cop"
     governs = tokens[head].head == copula and tokens[head].relation in ("acomp", "attr")
-    negative = any(
-        t.text.lower() in NEGATIVE - set(NOT) and t.head in (head, copula) for t in tokens
-    )
-    return (depends or governs) and not negative
+    if not depends and not governs:
+        return False
+    words = {token.text.lower() for token in tokens if token.head in (head, copula)}
+    return not words & (NEGATIVE - set(NOT))
 
 
 EditsAndRule = tuple[list[Edit], str]
 """The edits of one possible change, and its rule."""
 
-_PRONOUNS, _ADVERBS, _OPPOSITE = (
-    {word: new for kind, word, new in lexicon_rows("negative_words") if kind == wanted}
-    for wanted in ("pronoun", "adverb", "opposite")
-)
+
+def _negative_words(wanted: str) -> dict[str, str]:
+    return {word: new for kind, word, new in lexicon_rows("negative_words") if kind == wanted}
+
+
+_PRONOUNS = _negative_words("pronoun")
+_ADVERBS = _negative_words("adverb")
+_OPPOSITE = _negative_words("opposite")
 _DO = ("do", "does", "did")
 # States, and what happens to the subject: "failed to own" is no contradiction of "owned".
 _STATES = word_class("states")
@@ -184,45 +193,52 @@ def possible_edits(text: str, tokens: Sequence[Token]) -> list[EditsAndRule]:
     """Return every change of a sentence that contradicts it by a negative word."""
     negative = [i for i in range(len(tokens)) if word_at(tokens, i) in NEGATIVE]
     if negative:
-        return list(_undo(tokens, negative[0])) if len(negative) == 1 else []
+        if len(negative) > 1:
+            return []
+        return list(_undo(tokens, negative[0]))
     clause = main_clause(tokens)
-    if (
-        clause is None
-        or clause.finite is None
-        or clause.subject is None
-        or clause.subject > clause.finite
-    ):
+    if clause is None or clause.finite is None or clause.subject is None:
         return []
-    if is_question(text):
+    if clause.subject > clause.finite or is_question(text):
         return []
-    subject = list(_subject(tokens, clause.subject))  # "every nurse never …" would be ambiguous
-    verbs = (clause.predicate, clause.finite)
-    adverbs = [(token, _ADVERBS.get(token.text.lower())) for token in tokens if token.head in verbs]
-    frequency: list[EditsAndRule] = [
-        ([replaced(token, new)], new) for token, new in adverbs if new is not None
-    ]
-    return subject or [*frequency, *_verb(clause), *_object(tokens, clause.predicate)]
+    subject = list(_subject(tokens, clause.subject))
+    if subject:
+        # With another change, "every nurse never …" would be ambiguous.
+        return subject
+    edits: list[EditsAndRule] = []
+    for token in tokens:
+        new = _ADVERBS.get(token.text.lower())
+        if new is not None and token.head in (clause.predicate, clause.finite):
+            edits.append(([replaced(token, new)], new))
+    edits += _verb(clause)
+    edits += _object(tokens, clause.predicate)
+    return edits
 
 
 def _undo(tokens: Sequence[Token], place: int) -> Iterator[EditsAndRule]:
     """Replace a negative word by its opposite."""
-    word, low, following = tokens[place], word_at(tokens, place), word_at(tokens, place + 1)
+    word = tokens[place]
+    low = word_at(tokens, place)
+    following = word_at(tokens, place + 1)
     if low == "no" and following in ("longer", "one", "more", "doubt", "matter", "."):
         if following in ("longer", "one"):
             new = "still" if following == "longer" else "someone"
             yield [(word.start, tokens[place + 1].end, match_case(new, word.text))], new
         return
-    joined = following == "-" and tokens[place + 1].start == word.end  # "never-ending"
+    # "never-ending"
+    joined = following == "-" and tokens[place + 1].start == word.end
     if low in _OPPOSITE and not joined and (low != "no" or word.relation == "det"):
         yield [replaced(word, _OPPOSITE[low])], _OPPOSITE[low]
 
 
 def _subject(tokens: Sequence[Token], subject: int) -> Iterator[EditsAndRule]:
     """Negate the subject: "no nurse", "none of the nurses", "nobody"."""
-    if new := _PRONOUNS.get(word_at(tokens, subject)):
+    new = _PRONOUNS.get(word_at(tokens, subject))
+    if new:
         yield [replaced(tokens[subject], new)], new
     for i in children(tokens, subject):
-        quantifier, following = word_at(tokens, i), word_at(tokens, i + 1)
+        quantifier = word_at(tokens, i)
+        following = word_at(tokens, i + 1)
         if i > subject or quantifier not in ("every", "each", "all", "some"):
             continue
         if following == "of":
@@ -236,16 +252,16 @@ def _subject(tokens: Sequence[Token], subject: int) -> Iterator[EditsAndRule]:
 def _verb(clause: Clause) -> Iterator[EditsAndRule]:
     """Put "never", "no longer" or "fail to" before the verb, or after its auxiliary."""
     assert clause.finite is not None
-    tokens, finite = clause.tokens, clause.tokens[clause.finite]
+    tokens = clause.tokens
+    finite = tokens[clause.finite]
     form = finite.text.lower()
-    if (
-        any(tokens[i].text.lower() in _ADVERBS for i in children(tokens, clause.predicate))
-        or form in _DO
-    ):
+    dependents = children(tokens, clause.predicate)
+    if form in _DO or any(tokens[i].text.lower() in _ADVERBS for i in dependents):
         return
     present = clause.tag in ("VBZ", "VBP")
     if clause.auxiliary:
-        if not form[0].isalpha():  # "'s"
+        if not form[0].isalpha():
+            # "'s"
             return
         yield [(finite.end, finite.end, " never")], "never"
         if form in BE and not children(tokens, clause.predicate, "aux"):
@@ -270,9 +286,9 @@ def _object(tokens: Sequence[Token], predicate: int) -> Iterator[EditsAndRule]:
         before = [tokens[k] for k in children(tokens, i) if k < i]
         determiners = [t for t in before if t.tag in ("DT", "PRP$", "CD", "WDT") or t.pos == "NUM"]
         owned = any(t.relation.startswith(("nmod", "poss", "advmod")) for t in before)
-        counted = word_class("never after no").intersection(
-            t.text.lower() for t in before
-        )  # "no many"
+        # "no many" is not English.
+        words = {t.text.lower() for t in before}
+        counted = words & word_class("never after no")
         if not determiners and not owned and not counted and tokens[i].tag == "NNS":
             first = before[0] if before else tokens[i]
             yield [(first.start, first.start, "no ")], "no"

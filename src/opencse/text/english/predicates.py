@@ -1,6 +1,6 @@
-"""Predicates with an opposite: "is safe", its paraphrase "is not dangerous", and "is not safe" and "is dangerous".
+"""Predicates with an opposite: "is safe", "is not dangerous", "is not safe" and "is dangerous".
 
-All four come from two changes, each done or not: the word is replaced by its opposite, and "not" is
+All four come from two changes, each made or not: the word is replaced by its opposite, and "not" is
 inserted, or removed if it is there.
 """
 
@@ -19,24 +19,16 @@ from opencse.text.english.opposites import Opposite, find_opposites, opposite_ed
 from opencse.text.english.parse import GrammarView, Rewrite, children, is_question, word_at
 from opencse.text.syntax import Edit, Token, apply_edits
 
-_POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too
-_REPORTING = (
-    "remember",
-    "forget",
-    "believe",
-    "doubt",
-    "think",
-)  # with a clause: "did not forget that …"
-_ALL_THREE = (
-    (True, True),
-    (False, True),
-    (True, False),
-)  # (swap, deny) of paraphrase, negation and antonym
-_CONTRACTED = 0.5  # share of the sentences with "isn't" for "is not"
+# Who can accept can reject as well.
+_POSSIBLY = ("can", "could", "may", "might", "need", "dare")
+# With a clause: "did not forget that …".
+_REPORTING = ("remember", "forget", "believe", "doubt", "think")
+# Share of the sentences with "isn't" for "is not".
+_CONTRACTED = 0.5
 
 
 class NegatedAntonym(GrammarView):
-    """Negate the opposite ("is safe" becomes "is not dangerous"): a paraphrase that looks like a negation.
+    """Negate the opposite: a paraphrase that looks like a negation ("is not dangerous" for "is safe").
 
     A predicate that is negated already becomes its opposite: "is not safe", "is dangerous". The
     predicate is an adjective, a noun, or a verb that has a complementary opposite ("accept",
@@ -57,7 +49,7 @@ class NegatedAntonym(GrammarView):
     tables = OPPOSITE_TABLES
 
     def accepts(self, opposite: Opposite) -> bool:
-        """Return whether the negated opposite of a word says the same as the word."""
+        """Return whether the negated opposite of a word means the same as the word."""
         return opposite.complementary
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
@@ -82,7 +74,8 @@ class NegatedAntonym(GrammarView):
                 rules.append(rule)
         if not rules:
             return None, reason
-        return apply_edits(text, edits), rules[0] if len(rules) == 1 else f"{len(rules)} predicates"
+        rule = rules[0] if len(rules) == 1 else f"{len(rules)} predicates"
+        return apply_edits(text, edits), rule
 
 
 class AntonymQuadruple(GrammarView):
@@ -90,12 +83,12 @@ class AntonymQuadruple(GrammarView):
 
     The columns of `[build.NAME]` are, for the sentence "They accepted the offer.":
 
-    - `NAME_paraphrase`: "They did not reject the offer." It says the same. Null if the negated
+    - `NAME_paraphrase`: "They did not reject the offer." It means the same. Null if the negated
       opposite leaves a third possibility ("did not fall" is not "rose").
     - `NAME_negation`: "They did not accept the offer." It contradicts the sentence and the
-    paraphrase.
-    - `NAME_antonym`: "They rejected the offer." It contradicts them, too, and says the same as the
-      negation where there is a paraphrase.
+      paraphrase.
+    - `NAME_antonym`: "They rejected the offer." It contradicts them as well, and means the same as
+      the negation if there is a paraphrase.
 
     All are null if no predicate has an opposite. Three in ten other predicates of the sentence
     become their negated antonym in all three, so that the number of negations does not tell which
@@ -122,31 +115,40 @@ class AntonymQuadruple(GrammarView):
         predications = list(find_predications(text, tokens))
         rng.shuffle(predications)
         for place in predications:
-            triple = [
-                predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
-                for swap, deny in _ALL_THREE
-            ]
-            views = [(edits, rule) for edits, rule in triple if edits is not None]
-            if len(views) < len(triple):
+            views = _three_versions(text, tokens, place, contract=contract)
+            if views is None:
                 continue
             further: list[Edit] = []
             for other in predications:
                 if other is place or not other.opposite.complementary or rng.random() >= 0.3:
                     continue
-                new = predication_edits(text, tokens, other, swap=True, deny=True)[0]
-                if new is not None and not any(
-                    _overlap([*edits, *further, *new]) for edits, _ in views
-                ):
+                new, _ = predication_edits(text, tokens, other, swap=True, deny=True)
+                if new is None:
+                    continue
+                if not any(_overlap([*edits, *further, *new]) for edits, _ in views):
                     further += new
-            rewritten: list[Rewrite] = [
-                (apply_edits(text, [*edits, *further]), rule) for edits, rule in views
-            ]
-            return (
-                rewritten
-                if place.opposite.complementary
-                else [(None, "third possibility"), *rewritten[1:]]
-            )
+            rewritten: list[Rewrite] = []
+            for edits, rule in views:
+                rewritten.append((apply_edits(text, [*edits, *further]), rule))
+            if not place.opposite.complementary:
+                rewritten[0] = (None, "third possibility")
+            return rewritten
         return [(None, "no antonym")] * len(self.parts)
+
+
+def _three_versions(
+    text: str, tokens: Sequence[Token], place: Predication, *, contract: bool
+) -> list[tuple[list[Edit], str]] | None:
+    """Return edits and rule of paraphrase, negation and antonym; None unless all are possible."""
+    versions = []
+    for swap, deny in ((True, True), (False, True), (True, False)):
+        edits, rule = predication_edits(
+            text, tokens, place, swap=swap, deny=deny, contract=contract
+        )
+        if edits is None:
+            return None
+        versions.append((edits, rule))
+    return versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +161,7 @@ class Predication:
             is a verb.
         clause: The clause of the verb; None if the predicate is no finite verb.
         to: Index of the "to" of an infinitive ("decided to accept it"); None if the predicate is
-            none.
+            not one.
     """
 
     opposite: Opposite
@@ -169,7 +171,7 @@ class Predication:
 
 
 def find_predications(text: str, tokens: Sequence[Token]) -> Iterator[Predication]:
-    """Yield all places of a statement where a predicate has an opposite."""
+    """Yield all predicates of a statement that have an opposite."""
     if is_question(text):
         return
     for opposite in find_opposites(text, tokens):
@@ -201,13 +203,14 @@ def predication_edits(
     swapped = opposite_edits(text, tokens, predication.opposite) if swap else []
     if not deny:
         return swapped, "antonym"
-    if predication.to is not None:  # "decided (not) to accept it"
-        to, before = tokens[predication.to], tokens[predication.to - 1]
-        negative = before.text.lower() in NOT
-        return [
-            *swapped,
-            (before.start if negative else to.start, to.start, "" if negative else "not "),
-        ], "infinitive"
+    if predication.to is not None:
+        # "decided (not) to accept it"
+        to = tokens[predication.to]
+        before = tokens[predication.to - 1]
+        edit: Edit = (to.start, to.start, "not ")
+        if before.text.lower() in NOT:
+            edit = (before.start, to.start, "")
+        return [*swapped, edit], "infinitive"
     if predication.clause is not None:
         return _verb_denied(
             text, predication.clause, predication.opposite, swapped, contract=contract
@@ -216,7 +219,9 @@ def predication_edits(
     denied, rule = _adjective_denied(
         tokens, predication.opposite.place, predication.copula, contract=contract
     )
-    return (None if denied is None else [*swapped, *denied]), rule
+    if denied is None:
+        return None, rule
+    return [*swapped, *denied], rule
 
 
 def _adjective_denied(
@@ -229,7 +234,10 @@ def _adjective_denied(
         return None, "negative words"
     if negators:
         return [(tokens[negators[0] - 1].end, tokens[negators[0]].end, "")], "not removed"
-    last = max([copula, *(k for k in between if word_at(tokens, k) in SENTENTIAL)])
+    last = copula
+    for k in between:
+        if word_at(tokens, k) in SENTENTIAL:
+            last = k
     short = contract and last == copula and not tokens[copula].text.isupper()
     return [(tokens[last].end, tokens[last].end, "n't" if short else " not")], "not"
 
@@ -248,18 +256,18 @@ def _verb_denied(
     edits, rule = negation_edits(text, clause, contract=contract)
     if edits is None:
         return None, rule
-    if any(end > verb.start and start < verb.end for start, end, _ in edits):  # "did not reject"
+    if any(end > verb.start and start < verb.end for start, end, _ in edits):
+        # The negation contains the new verb already: "did not reject".
         swapped = [edit for edit in swapped if edit[0] != verb.start]
     return [*edits, *swapped], f"{rule}, verb"
 
 
 def _overlap(edits: Sequence[Edit]) -> bool:
-    """Whether some edits cannot be applied together."""
-    pairs = pairwise(sorted(edits))
-    return any(
-        start < end or (start, stop) == (before, end)
-        for (before, end, _), (start, stop, _) in pairs
-    )
+    """Return whether some edits cannot be applied together."""
+    for (before, end, _), (start, stop, _) in pairwise(sorted(edits)):
+        if start < end or (start, stop) == (before, end):
+            return True
+    return False
 
 
 def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
@@ -268,40 +276,34 @@ def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
     clause = clause_at(tokens, place)
     if clause is None or clause.finite is None or clause.subject is None or clause.negatives:
         return None
-    if word_at(tokens, clause.finite) in _POSSIBLY or word_at(tokens, place - 1) in (
-        "a",
-        "an",
-        "to",
-    ):
+    if word_at(tokens, clause.finite) in _POSSIBLY:
         return None
-    reported = bool(children(tokens, place, "ccomp")) and opposite.pair[0] not in _REPORTING
-    return (
-        None if reported or shares_predicate(tokens, place) else clause
-    )  # "accepted and signed it"
+    if word_at(tokens, place - 1) in ("a", "an", "to"):
+        return None
+    if children(tokens, place, "ccomp") and opposite.pair[0] not in _REPORTING:
+        return None
+    if shares_predicate(tokens, place):
+        # "accepted and signed it"
+        return None
+    return clause
 
 
 def _infinitive(tokens: Sequence[Token], opposite: Opposite) -> int | None:
-    """Return the "to" of an infinitive that can be denied on its own: "decided (not) to accept it".
+    """Return the "to" of an infinitive that can be denied by itself: "decided (not) to accept it".
 
-    "Can open it" does not say "cannot close it", nor does "began to open it".
+    "Can open it" does not mean "cannot close it", and neither does "began to open it".
     """
-    place, verb = opposite.place, tokens[opposite.place]
+    place = opposite.place
+    verb = tokens[place]
     if verb.tag != "VB" or place < 2 or tokens[place - 1].tag != "TO" or verb.relation != "xcomp":
         return None
     governor = tokens[verb.head]
-    deniable = governor.tag.startswith("VB") and governor.lemma.lower() not in word_class(
-        "infinitive not denied"
-    )
-    if not deniable or shares_predicate(tokens, place):
+    barred = word_class("infinitive not denied")
+    if not governor.tag.startswith("VB") or governor.lemma.lower() in barred:
         return None
-    barred = word_at(tokens, place - 2) in (
-        "order",
-        "as",
-        "or",
-        "and",
-        "how",
-        "whether",
-        "but",
-        "enough",
-    )
-    return None if barred else place - 1
+    if shares_predicate(tokens, place):
+        return None
+    before = word_at(tokens, place - 2)
+    if before in ("order", "as", "or", "and", "how", "whether", "but", "enough"):
+        return None
+    return place - 1

@@ -1,4 +1,4 @@
-"""Questions and queries about a sentence: one that it answers, one about what it mentions, and its keywords."""
+"""Questions and queries about a sentence: one that it answers, one about its topic, and keywords."""
 
 from __future__ import annotations
 
@@ -30,12 +30,18 @@ _ADVERBS = ("Why", "How", "When")
 _HELPERS = {"VBZ": "does", "VBP": "do", "VBD": "did"}
 _BREAKS = (".", ";", ":", "?", "!", '"', "“", "”", "(", ")", "[", "]", "--", "—", "–", "...")
 _LEADING = ("obl", "advmod", "nmod")
-_LONGEST_LEADING = 8  # tokens of a phrase that moves from the beginning to the end
-_SUBJECTS = 0.2  # share of the questions that ask for the subject, if its kind is known
-_LONGEST = 24  # words of a question
-_LONGEST_TOPIC = 4  # words of what a question is about
-_FEWEST, _MOST = 4, 7  # keywords
-_PERSON = re.compile(r"(?:er|or|ist|ian|ee|man|men|woman|women)$")  # "winner": perhaps a person
+# Tokens of a phrase that moves from the beginning to the end, at most.
+_LONGEST_LEADING = 8
+# Share of the questions that ask for the subject, if its kind is known.
+_SUBJECTS = 0.2
+# Longest question and longest topic, in words.
+_LONGEST = 24
+_LONGEST_TOPIC = 4
+# Number of keywords.
+_FEWEST = 4
+_MOST = 7
+# Endings of nouns that may name a person, such as "winner".
+_PERSON = re.compile(r"(?:er|or|ist|ian|ee|man|men|woman|women)$")
 _GROUPS = word_class("groups")
 
 
@@ -75,12 +81,9 @@ class Question(GrammarView):
         if tokens[-1].text != "." or any(token.text in _BREAKS for token in tokens[:-1]):
             return None, "no plain statement"
         clause = main_clause(tokens)
-        if (
-            clause is None
-            or clause.subject is None
-            or clause.finite is None
-            or clause.subject > clause.finite
-        ):
+        if clause is None or clause.subject is None or clause.finite is None:
+            return None, "no subject and verb"
+        if clause.subject > clause.finite:
             return None, "no subject and verb"
         if clause.negators or clause.negatives:
             return None, "negative words"
@@ -94,20 +97,21 @@ class Question(GrammarView):
         if subject[1] >= clause.finite or any(token.tag != "RB" for token in between):
             return None, "inverted"
         question, rule = _asked(text, clause, subject, leading, ask_subject=ask_subject)
-        if question is not None and len(question.split()) > _LONGEST:
+        if question is None:
+            return None, rule
+        if len(question.split()) > _LONGEST:
             return None, "too long"
-        if (
-            question is not None
-            and rule == "yes or no"
-            and self.adverbs
-            and rng.random() < self.adverbs
-        ):
+        # Without adverbs nothing is drawn, so that the draws of other options stay the same.
+        if rule == "yes or no" and self.adverbs and rng.random() < self.adverbs:
             return f"{rng.choice(_ADVERBS)} {question[0].lower()}{question[1:]}", "why, how or when"
         return question, rule
 
 
 def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
-    """Return the half-open range of a phrase before the subject that can move to the end; None if it cannot."""
+    """Return the half-open range of a phrase before the subject that can move to the end, if any.
+
+    (0, 0) stands for nothing to move, and None for a phrase that cannot move.
+    """
     if subject[0] == 0:
         return 0, 0
     end = subject[0] - 1
@@ -117,8 +121,10 @@ def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
     if len(heads) != 1 or base_relation(tokens[heads[0]]) not in _LEADING:
         return None
     linking = {token.lemma.lower() for token in tokens[:end]} & word_class("linking")
-    plain = tokens[heads[0]].tag != "RB" and not linking  # "However, …" has no place in a question
-    return (0, end) if plain else (0, 0)
+    if tokens[heads[0]].tag == "RB" or linking:
+        # "However, …" has no place in a question.
+        return 0, 0
+    return 0, end
 
 
 def _asked(
@@ -126,8 +132,10 @@ def _asked(
 ) -> Rewrite:
     """Return the question and its rule."""
     assert clause.finite is not None
-    tokens, tag = clause.tokens, clause.tag
-    finite, last = tokens[clause.finite], _last(clause)
+    tokens = clause.tokens
+    tag = clause.tag
+    finite = tokens[clause.finite]
+    last = _last(clause)
     shared = [tokens[i] for i in clause.shared_verbs() if i <= last]
     if finite.text.startswith(("'", "’")) or last <= clause.finite or finite.text.isupper():
         return None, "verb form"
@@ -139,51 +147,45 @@ def _asked(
     if word is not None:
         if any(verb.tag in ("VBP", "VBZ") for verb in shared):
             return None, "shared subject"
-        edits = [
-            (finite.start, finite.end, finite.text if tag == "VBD" else _singular(finite, tag))
-        ]
+        asked = finite.text if tag == "VBD" else _singular(finite, tag)
+        edits = [(finite.start, finite.end, asked)]
     elif clause.auxiliary:
         if inflected:
             return None, "shared subject"
-        word, edits = (
-            finite.text.capitalize(),
-            [(finite.start, tokens[clause.finite + 1].start, "")],
-        )
+        # The auxiliary moves to the front.
+        word = finite.text.capitalize()
+        edits = [(finite.start, tokens[clause.finite + 1].start, "")]
     elif any(verb.tag not in FINITE for verb in shared):
         return None, "shared subject"
     elif inflect(base, tag) != finite.text.lower():
         return None, "verb form"
     else:
-        word, edits = _HELPERS[tag].capitalize(), [(finite.start, finite.end, base)]
-        edits += [
-            (verb.start, verb.end, base_form(verb.text, verb.tag, verb.lemma)) for verb in shared
-        ]
-    start, end = tokens[subject[1] + 1].start, tokens[last].end
+        word = _HELPERS[tag].capitalize()
+        edits = [(finite.start, finite.end, base)]
+        for verb in shared:
+            edits.append((verb.start, verb.end, base_form(verb.text, verb.tag, verb.lemma)))
+    start = tokens[subject[1] + 1].start
+    end = tokens[last].end
     if any(edit[1] > end for edit in edits):
         return None, "verb form"
-    parts = [
-        word,
-        apply_edits(text[start:end], [(a - start, b - start, new) for a, b, new in edits]),
-    ]
+    rest = apply_edits(text[start:end], [(a - start, b - start, new) for a, b, new in edits])
+    parts = [word]
     if rule == "yes or no":
-        parts.insert(1, _moved(text, tokens, subject))
+        parts.append(_moved(text, tokens, subject))
+    parts.append(rest)
     if leading[1]:
         parts.append(_moved(text, tokens, (0, leading[1] - 1)))
     return " ".join(parts) + "?", rule
 
 
 def _last(clause: Clause) -> int:
-    """Return the last token that belongs in the question: the end of the clause, without the clauses that follow it."""
+    """Return the last token of the clause itself, without the clauses that follow it."""
     tokens = clause.tokens
     last = len(tokens) - 2
     for i, token in enumerate(tokens):
         own = any(t.head == i and t.relation.startswith(("nsubj", "aux", "cop")) for t in tokens)
-        if (
-            token.head == clause.predicate
-            and token.relation in ("conj", "parataxis")
-            and own
-            and i > clause.predicate
-        ):
+        joined = token.head == clause.predicate and token.relation in ("conj", "parataxis")
+        if joined and own and i > clause.predicate:
             last = min(last, min(subtree(tokens, i)) - 1)
     while last > 0 and (tokens[last].text == "," or tokens[last].tag == "CC"):
         last -= 1
@@ -192,11 +194,11 @@ def _last(clause: Clause) -> int:
 
 def _moved(text: str, tokens: Sequence[Token], span: Span) -> str:
     """Return a phrase as it reads inside of a sentence."""
-    first, piece = tokens[span[0]], text_of(text, tokens, span)
+    first = tokens[span[0]]
+    piece = text_of(text, tokens, span)
     second = tokens[span[0] + 1].text if span[1] > span[0] else ""
-    named = first.text in names() or (
-        first.tag[:2] in ("NN", "JJ") and second.istitle()
-    )  # "Red Hat", "Chile"
+    # "Red Hat", "Chile"
+    named = first.text in names() or (first.tag[:2] in ("NN", "JJ") and second.istitle())
     return recased(piece, first, was_first=span[0] == 0 and not named)
 
 
@@ -206,12 +208,19 @@ def _question_word(tokens: Sequence[Token], clause: Clause) -> str | None:
     head = tokens[clause.subject]
     if names().get(tokens[min(subtree(tokens, clause.subject))].text) in ("man", "woman"):
         return "Who"
-    if head.tag not in ("NN", "NNS") or (clause.subject == 0 and head.tag == "NN"):
-        return None  # a singular noun without an article, at the beginning, may be a name
-    word = head.text.lower() if head.text.lower() in ACTORS else head.text.lower().removesuffix("s")
+    if head.tag not in ("NN", "NNS"):
+        return None
+    if clause.subject == 0 and head.tag == "NN":
+        # A singular noun without an article, at the beginning, may be a name.
+        return None
+    word = head.text.lower()
+    if word not in ACTORS:
+        word = word.removesuffix("s")
     if word in ACTORS - _GROUPS:
         return "Who"
-    return None if word in _GROUPS or _PERSON.search(word) else "What"
+    if word in _GROUPS or _PERSON.search(word):
+        return None
+    return "What"
 
 
 def _singular(finite: Token, tag: str) -> str:
@@ -224,8 +233,10 @@ def _singular(finite: Token, tag: str) -> str:
 @cache
 def _patterns() -> dict[str, list[str]]:
     """Return the patterns of questions by kind, with {it} for the topic."""
-    rows = lexicon_rows("topic_questions")
-    return {kind: [pattern for its_kind, pattern in rows if its_kind == kind] for kind, _ in rows}
+    patterns: dict[str, list[str]] = {}
+    for kind, pattern in lexicon_rows("topic_questions"):
+        patterns.setdefault(kind, []).append(pattern)
+    return patterns
 
 
 class TopicQuestion(GrammarView):
@@ -247,24 +258,31 @@ class TopicQuestion(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
-        topics = [phrase for i in range(len(tokens)) if (phrase := _topic(text, tokens, i))]
+        topics = []
+        for i in range(len(tokens)):
+            phrase = _topic(text, tokens, i)
+            if phrase is not None:
+                topics.append(phrase)
         if not topics:
             return None, "no noun"
         topic, plural = rng.choice(topics)
         kind = rng.choice(list(_patterns()))
-        forms = {"is": "are", "does": "do", "Is": "Are", "Does": "Do"}
-        forms = forms if plural else dict(zip(forms, forms, strict=True))
-        return rng.choice(_patterns()[kind]).format(it=topic, **forms), kind
+        # The patterns have the singular; a plural topic takes the other forms.
+        forms = {"is": "is", "does": "does", "Is": "Is", "Does": "Does"}
+        if plural:
+            forms = {"is": "are", "does": "do", "Is": "Are", "Does": "Do"}
+        pattern = rng.choice(_patterns()[kind])
+        return pattern.format(it=topic, **forms), kind
 
 
 def _topic(text: str, tokens: Sequence[Token], place: int) -> tuple[str, bool] | None:
     """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
     token = tokens[place]
-    named = token.tag in ("NN", "NNS", "NNP", "NNPS") and base_relation(token) not in (
-        "compound",
-        "flat",
-    )
-    span = noun_phrase(tokens, place, longest=_LONGEST_TOPIC + 2) if named else None
+    if token.tag not in ("NN", "NNS", "NNP", "NNPS"):
+        return None
+    if base_relation(token) in ("compound", "flat"):
+        return None
+    span = noun_phrase(tokens, place, longest=_LONGEST_TOPIC + 2)
     if span is None:
         return None
     first, last = span
@@ -276,7 +294,9 @@ def _topic(text: str, tokens: Sequence[Token], place: int) -> tuple[str, bool] |
     if not 1 <= len(words) <= _LONGEST_TOPIC + 1 or not all(t.text.isalpha() for t in words):
         return None
     phrase = recased(text_of(text, tokens, (first, last)), tokens[first], was_first=first == 0)
-    return (f"the {phrase}" if owned and token.tag == "NN" else phrase), plural
+    if owned and token.tag == "NN":
+        phrase = f"the {phrase}"
+    return phrase, plural
 
 
 _EMPTY = word_class("light words")
@@ -284,7 +304,7 @@ _NEGATIVE = (*NOT, "no", "without", "never")
 
 
 class Keywords(GrammarView):
-    """Keep the words of a sentence that a search would name: its predicate, subject, objects and names.
+    """Keep the words that a search would name: predicate, subject, objects and names.
 
     Words keep their order; common ones are in lower case. A negative word in front of a chosen word
     is kept. Null if the sentence has fewer than four; each row draws its own number, up to seven.
@@ -301,9 +321,12 @@ class Keywords(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""
-        ranked = sorted(
-            (_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(t)
-        )
+        ranked = []
+        for i, token in enumerate(tokens):
+            if _is_content(token):
+                # A random number orders the words of one rank.
+                ranked.append((_rank(tokens, i), rng.random(), i))
+        ranked.sort()
         if len(ranked) < _FEWEST:
             return None, "few content words"
         wanted = rng.randint(_FEWEST, min(_MOST, len(ranked)))
@@ -312,29 +335,37 @@ class Keywords(GrammarView):
             if len(chosen) >= wanted:
                 break
             if tokens[i].relation == "amod" and tokens[i].head not in chosen:
-                continue  # "young" says little without its noun
-            parts = children(tokens, i, "compound", "flat", "goeswith")  # "bus stop", "New York"
-            chosen |= {i, *parts, *(k for k in children(tokens, i, "amod") if _is_name(tokens[k]))}
+                # "young" means little without its noun.
+                continue
+            # "bus stop", "New York"
+            chosen.add(i)
+            chosen.update(children(tokens, i, "compound", "flat", "goeswith"))
+            chosen.update(k for k in children(tokens, i, "amod") if _is_name(tokens[k]))
         for i, token in enumerate(tokens):
-            if token.text.lower() in _NEGATIVE and (
-                token.head in chosen or tokens[token.head].head in chosen
-            ):
+            near = token.head in chosen or tokens[token.head].head in chosen
+            if near and token.text.lower() in _NEGATIVE:
                 chosen.add(i)
-        words = ["not" if tokens[i].text.lower() in NOT else tokens[i].text for i in sorted(chosen)]
-        cased = [_is_name(tokens[i]) or tokens[i].text.isupper() for i in sorted(chosen)]
-        typed = [word if keep else word.lower() for word, keep in zip(words, cased, strict=True)]
+        typed = [_typed(tokens[i]) for i in sorted(chosen)]
         return " ".join(typed), f"{len(chosen)} words"
+
+
+def _typed(token: Token) -> str:
+    """Return a word as people type it: names and abbreviations keep their capitals."""
+    word = "not" if token.text.lower() in NOT else token.text
+    if _is_name(token) or token.text.isupper():
+        return word
+    return word.lower()
 
 
 def _is_content(token: Token) -> bool:
     """Whether a word carries content: a noun, a name, an adjective, a main verb or a number."""
-    if base_relation(token) in ("aux", "cop", "det", "case", "mark") or not any(
-        map(str.isalnum, token.text)
-    ):
+    if base_relation(token) in ("aux", "cop", "det", "case", "mark"):
         return False
-    return _is_name(token) or (
-        token.pos in ("NOUN", "ADJ", "VERB", "NUM") and token.lemma.lower() not in _EMPTY
-    )
+    if not any(character.isalnum() for character in token.text):
+        return False
+    if _is_name(token):
+        return True
+    return token.pos in ("NOUN", "ADJ", "VERB", "NUM") and token.lemma.lower() not in _EMPTY
 
 
 def _is_name(token: Token) -> bool:
@@ -343,7 +374,8 @@ def _is_name(token: Token) -> bool:
 
 def _rank(tokens: Sequence[Token], i: int) -> int:
     """Return how early a word is chosen: the predicate and its arguments first."""
-    token, relation = tokens[i], base_relation(tokens[i])
+    token = tokens[i]
+    relation = base_relation(token)
     if token.head == i:
         return 0
     if relation in ("nsubj", "obj", "dobj", "nsubjpass"):
