@@ -1,6 +1,6 @@
-"""Test cases from a user's own sentences: each with a contradiction and a rewording, made by grammar rules.
+"""Test cases from a user's sentences: a contradiction and a rewording of each, by grammar rules.
 
-A number or an opposite is exchanged only where the new sentence denies what the sentence says.
+A number or an opposite is exchanged only if the new sentence denies the old one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from opencse.text.corpus import chunks
 from opencse.text.documents import DocumentPassage
@@ -35,7 +34,9 @@ REWORDINGS: dict[str, View] = {
 
 _SPECS = CONTRADICTIONS | REWORDINGS
 _CHUNK = 256
-_MIN_WORDS, _MAX_WORDS = 4, 30  # of a sentence that is rewritten
+# Words of a sentence that is rewritten.
+_MIN_WORDS = 4
+_MAX_WORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,63 +67,68 @@ class SentenceRewriter:
     """
 
     def __init__(self, seed: int = 0, language: ChosenLanguage | None = None) -> None:
-        self.seed, self.language = (
-            seed,
-            language or ChosenLanguage(pack=ENGLISH, found=ENGLISH.code, asked=False),
-        )
+        self.seed = seed
+        if language is None:
+            language = ChosenLanguage(pack=ENGLISH, found=ENGLISH.code, asked=False)
+        self.language = language
         self.pack = self.language.pack
         self._views = {
             name: spec.open(seed=seed) for name, spec in self.pack.localise(_SPECS).items()
         }
 
     def __call__(self, passages: Sequence[DocumentPassage]) -> Iterator[list[RewrittenSentence]]:
-        """Yield the distinct sentences of passages in random order, rewritten in every way that applies, in chunks."""
+        """Yield the distinct sentences in random order, rewritten in every way, in chunks."""
         places: dict[str, tuple[int, int]] = {}
         for number, passage in enumerate(passages):
             for position, text in enumerate(passage.sentences):
-                if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and self.pack.prose.fullmatch(
-                    text
-                ):
+                fitting_length = _MIN_WORDS <= len(text.split()) <= _MAX_WORDS
+                if fitting_length and self.pack.prose.fullmatch(text):
                     places.setdefault(text, (number, position))
         sentences = list(places)
         random.Random(self.seed).shuffle(sentences)
         for chunk in chunks(sentences, _CHUNK):
             rows = [SourceRow(id=i, text=text) for i, text in enumerate(chunk)]
             views = {name: opened(rows) for name, opened in self._views.items()}
-            yield [
-                self._rewritten(
-                    text, *places[text], {name: column[i].text for name, column in views.items()}
-                )
-                for i, text in enumerate(chunk)
-            ]
+            rewritten = []
+            for i, text in enumerate(chunk):
+                versions = {name: column[i].text for name, column in views.items()}
+                passage, position = places[text]
+                rewritten.append(self._rewritten(text, passage, position, versions))
+            yield rewritten
 
     def _rewritten(
         self, text: str, passage: int, position: int, versions: dict[str, str | None]
     ) -> RewrittenSentence:
+        """Return a sentence with those of its versions that contradict or reword it."""
         if self.pack.opposites_reworded and versions.get("negated opposite") is None:
             versions.pop("opposite", None)
-        fitting = {
-            name: new
-            for name, new in versions.items()
-            if new is not None and self._fits(name, new, text)
-        }
-        contradictions, rewordings = (
-            {name: new for name, new in fitting.items() if name in specs}
-            for specs in (CONTRADICTIONS, REWORDINGS)
-        )
+        contradictions = {}
+        rewordings = {}
+        for name, new in versions.items():
+            if new is None or not self._fits(name, new, text):
+                continue
+            if name in CONTRADICTIONS:
+                contradictions[name] = new
+            else:
+                rewordings[name] = new
         return RewrittenSentence(passage, position, text, contradictions, rewordings)
 
     def _fits(self, name: str, new: str, text: str) -> bool:
-        """Return whether a rewriting changes a text, and contradicts or rewords it as far as the language knows."""
-        kind, same = (
-            _SPECS[name].kind,
-            takewhile(lambda pair: pair[0] == pair[1], zip(new, text, strict=False)),
-        )
-        unchanged = "".join(letter for letter, _ in same)
-        unfit = any(pattern.search(text) for pattern in self.pack.unfit.get(kind, ()))
-        leaves_open = any(
-            pattern.search(unchanged) for pattern in self.pack.leaves_open.get(kind, ())
-        )
-        return new.split() != text.split() and not (
-            unfit or (leaves_open and name in CONTRADICTIONS)
-        )
+        """Return whether a rewriting contradicts or rewords a text, as far as the language knows."""
+        if new.split() == text.split():
+            return False
+        kind = _SPECS[name].kind
+        if any(pattern.search(text) for pattern in self.pack.unfit.get(kind, ())):
+            return False
+        if name not in CONTRADICTIONS:
+            return True
+        unchanged = _common_start(new, text)
+        return not any(pattern.search(unchanged) for pattern in self.pack.leaves_open.get(kind, ()))
+
+
+def _common_start(one: str, other: str) -> str:
+    """Return the longest beginning that two texts share."""
+    end = 0
+    while end < min(len(one), len(other)) and one[end] == other[end]:
+        end += 1
+    return one[:end]

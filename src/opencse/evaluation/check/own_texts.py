@@ -1,10 +1,8 @@
 """How often a model ranks a contradiction above a rewording, on the user's own texts.
 
-A sentence of the user's is a query. Two new texts are searched beside the user's other texts: one
-says the same in other words, one contradicts it in nearly the same words. A model that follows
-meaning ranks the first one higher.
-
-The result of `opencse check`: how often a model ranks a contradiction above a rewording.
+Each query is one of the user's sentences. Two new texts are searched together with the user's other
+texts: one means the same in other words, the other contradicts it in nearly the same words. A model
+that follows meaning ranks the first one higher.
 """
 
 from __future__ import annotations
@@ -33,7 +31,8 @@ from opencse.foundation.result_table import Table
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 
-_ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
+# Share of the rewordings that the threshold accepts.
+_ACCEPTED_REWORDINGS = 0.9
 
 _Case = tuple[RewrittenSentence, str, str]
 """A sentence, and the kinds of one contradiction and one rewording of it."""
@@ -114,8 +113,9 @@ class TextCheck(JupyterMixin):
                 f"{self.model}: can't say, too few sentences ({share.rows}; at least {LEAST_ROWS})."
             )
         return (
-            f"{self.model} finds the contradiction of a sentence before its rewording for {share.percent().figure} "
-            f"of {share.rows:,} sentences (95 % interval {share.interval(0, scale=100)} %)."
+            f"{self.model} finds the contradiction of a sentence before its rewording for "
+            f"{share.percent().figure} of {share.rows:,} sentences "
+            f"(95 % interval {share.interval(0, scale=100)} %)."
         )
 
     def __repr__(self) -> str:
@@ -125,34 +125,37 @@ class TextCheck(JupyterMixin):
         lines = []
         for example in self.examples[:3]:
             lines.append(Text(example.sentence, style="bold"))
-            texts = (("contradiction", example.contradiction), ("rewording", example.reworded))
-            for cosine, (relation, text) in sorted(
-                zip(example.cosines, texts, strict=True), reverse=True
-            ):
+            found = [
+                (example.cosines[0], "contradiction", example.contradiction),
+                (example.cosines[1], "rewording", example.reworded),
+            ]
+            for cosine, relation, text in sorted(found, reverse=True):
                 lines.append(Text(f"  {cosine:.2f}  {relation:<13}  {text}"))
-        said = map(Text, (*self._lines(), *self.notes))
-        return Group(*lines, *self.tables(), *said, Text(self.headline(), style="bold"))
+        remarks = [Text(line) for line in (*self._lines(), *self.notes)]
+        return Group(*lines, *self.tables(), *remarks, Text(self.headline(), style="bold"))
 
     def tables(self) -> tuple[Table, Table]:
-        """Return how often the contradiction is first, by kind of contradiction and by kind of rewording."""
-        contradicted, reworded = (
-            [(name, share.rows, share.percent()) for name, share in shares.items()]
-            for shares in (self.kinds, self.rewordings)
-        )
-        heads = ("searches", "contradiction first")
-        return Table(("contradiction by", *heads), contradicted), Table(
-            ("reworded by", *heads), reworded
+        """Return how often the contradiction is first, by its kind and by the rewording's."""
+        return (
+            _shares_table("contradiction by", self.kinds),
+            _shares_table("reworded by", self.rewordings),
         )
 
     def _lines(self) -> Iterator[str]:
         if self.threshold is not None and self.accepted.value is not None:
             yield (
-                f"as a semantic cache: at cosine {self.threshold:.2f}, which nine of ten rewordings reach, "
+                f"as a semantic cache: at cosine {self.threshold:.2f}, which nine of ten rewordings "
+                "reach, "
                 f"{self.accepted.percent().figure} of {self.accepted.rows:,} contradictions are false hits"
             )
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
             yield f"within passages: for {share.percent().figure} of {share.rows:,} sentences"
+
+
+def _shares_table(title: str, shares: dict[str, Estimate]) -> Table:
+    rows = [(name, share.rows, share.percent()) for name, share in shares.items()]
+    return Table((title, "searches", "contradiction first"), rows)
 
 
 def check_texts(
@@ -185,49 +188,32 @@ def check_texts(
     rng = np.random.default_rng(rewriter.seed)
     searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
     both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline)
-    cases = [
-        (sentence, kind, list(sentence.rewordings)[int(rng.integers(len(sentence.rewordings)))])
-        for sentence in both
-        for kind in sentence.contradictions
-    ]
-    texts = [passage.text for passage in searched]
-    versions = [
-        text
-        for s in (*both, *contradicted)
-        for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
-    ]
-    inside = [
-        _in_passage(case, searched)
-        for case in cases
-        if len(searched[case[0].passage].sentences) > 1
-    ]
-    distinct = list(
-        dict.fromkeys([*texts, *versions, *(text for triple in inside for text in triple[1:])])
-    )
-    vectors = TextEmbeddings(distinct, np.asarray(encode(distinct)))
+    cases: list[_Case] = []
+    for sentence in both:
+        for kind in sentence.contradictions:
+            chosen = int(rng.integers(len(sentence.rewordings)))
+            cases.append((sentence, kind, list(sentence.rewordings)[chosen]))
+    inside = []
+    for case in cases:
+        if len(searched[case[0].passage].sentences) > 1:
+            inside.append(_in_passage(case, searched))
+
+    vectors = _encoded(encode, searched, [*both, *contradicted], inside)
     examples = _searches(cases, searched, vectors)
-    reworded = {
-        kind: [(s.text, s.rewordings[kind]) for s in both if kind in s.rewordings]
-        for kind in REWORDINGS
-    }
-    same = {
-        kind: vectors.paired(*zip(*pairs, strict=True)) for kind, pairs in reworded.items() if pairs
-    }
-    opposed = [(s.text, new) for s in (*both, *contradicted) for new in s.contradictions.values()]
-    threshold = _threshold(same)
+    threshold = _threshold(_reworded_cosines(both, vectors))
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
     if threshold is not None:
-        cosines = vectors.paired(*zip(*opposed, strict=True))
+        originals = []
+        opposed = []
+        for sentence in (*both, *contradicted):
+            for new in sentence.contradictions.values():
+                originals.append(sentence.text)
+                opposed.append(new)
+        cosines = vectors.paired(originals, opposed)
         accepted = rate_estimate(int((cosines >= threshold).sum()), len(cosines))
     in_passages = None
-    if any(
-        len(passage.sentences) > 1 for passage in searched
-    ):  # with one version of its passage, or with the other
-        sentences, *passages_of = ([triple[side] for triple in inside] for side in range(3))
-        contradicted_first, reworded_first = (
-            vectors.paired(sentences, variants) for variants in passages_of
-        )
-        in_passages = _per_sentence(sentences, (contradicted_first >= reworded_first).tolist())
+    if any(len(passage.sentences) > 1 for passage in searched):
+        in_passages = _first_in_passages(inside, vectors)
     first = [example.contradiction_first for example in examples]
     return TextCheck(
         texts=len(searched),
@@ -242,6 +228,46 @@ def check_texts(
         examples=tuple(_worst_first(examples)),
         notes=tuple(_notes(rewriter.language, len(both))),
     )
+
+
+def _encoded(
+    encode: Encode,
+    searched: Sequence[DocumentPassage],
+    sentences: Sequence[RewrittenSentence],
+    inside: Sequence[tuple[str, str, str]],
+) -> TextEmbeddings:
+    """Encode every distinct text once: passages, sentences, and both with their versions."""
+    texts = [passage.text for passage in searched]
+    for sentence in sentences:
+        texts.append(sentence.text)
+        texts += sentence.contradictions.values()
+        texts += sentence.rewordings.values()
+    for _, contradicted, reworded in inside:
+        texts.append(contradicted)
+        texts.append(reworded)
+    distinct = list(dict.fromkeys(texts))
+    return TextEmbeddings(distinct, np.asarray(encode(distinct)))
+
+
+def _reworded_cosines(
+    sentences: Sequence[RewrittenSentence], vectors: TextEmbeddings
+) -> dict[str, np.ndarray]:
+    """Return the cosines of sentences and rewordings, for each kind of rewording that occurs."""
+    cosines = {}
+    for kind in REWORDINGS:
+        originals = [s.text for s in sentences if kind in s.rewordings]
+        reworded = [s.rewordings[kind] for s in sentences if kind in s.rewordings]
+        if reworded:
+            cosines[kind] = vectors.paired(originals, reworded)
+    return cosines
+
+
+def _first_in_passages(inside: Sequence[tuple[str, str, str]], vectors: TextEmbeddings) -> Estimate:
+    """Return how often a sentence is closer to its passage with the contradiction."""
+    sentences = [sentence for sentence, _, _ in inside]
+    contradicted = vectors.paired(sentences, [passage for _, passage, _ in inside])
+    reworded = vectors.paired(sentences, [passage for _, _, passage in inside])
+    return _per_sentence(sentences, (contradicted >= reworded).tolist())
 
 
 def _rewrite(
@@ -278,13 +304,13 @@ def _rewrite(
 
 
 def _in_passage(case: _Case, searched: Sequence[DocumentPassage]) -> tuple[str, str, str]:
-    """Return a sentence, and its passage with the contradiction and with the rewording in its place."""
+    """Return a sentence, and its passage with the contradiction and with the rewording instead."""
     sentence, kind, rewording = case
-    said, place = searched[sentence.passage].sentences, sentence.position
-    contradicted, reworded = (
-        " ".join([*said[:place], text, *said[place + 1 :]])
-        for text in (sentence.contradictions[kind], sentence.rewordings[rewording])
-    )
+    whole = searched[sentence.passage].sentences
+    before = whole[: sentence.position]
+    after = whole[sentence.position + 1 :]
+    contradicted = " ".join([*before, sentence.contradictions[kind], *after])
+    reworded = " ".join([*before, sentence.rewordings[rewording], *after])
     return sentence.text, contradicted, reworded
 
 
@@ -296,28 +322,30 @@ def _searches(
     contradictions = [sentence.contradictions[kind] for sentence, kind, _ in cases]
     rewordings = [sentence.rewordings[rewording] for sentence, _, rewording in cases]
     similarity = vectors.compared(sentences, [passage.text for passage in searched])
-    similarity[np.arange(len(cases)), [sentence.passage for sentence, *_ in cases]] = -np.inf
-    contradiction, reworded = (
-        vectors.paired(sentences, variants) for variants in (contradictions, rewordings)
-    )
-    nearer = [(similarity > cosines[:, None]).sum(axis=1) for cosines in (contradiction, reworded)]
-    ranks = (
-        nearer[0] + 1 + (reworded > contradiction),
-        nearer[1] + 1 + (contradiction >= reworded),
-    )
-    return [
-        SearchExample(
+    # A sentence does not search its own passage.
+    own = [sentence.passage for sentence, _, _ in cases]
+    similarity[np.arange(len(cases)), own] = -np.inf
+    contradiction = vectors.paired(sentences, contradictions)
+    reworded = vectors.paired(sentences, rewordings)
+    # With equal cosines, the contradiction ranks first.
+    contradiction_ranks = (similarity > contradiction[:, None]).sum(axis=1) + 1
+    contradiction_ranks += reworded > contradiction
+    reworded_ranks = (similarity > reworded[:, None]).sum(axis=1) + 1
+    reworded_ranks += contradiction >= reworded
+    examples = []
+    for i, (sentence, kind, rewording) in enumerate(cases):
+        example = SearchExample(
             kind=kind,
             sentence=sentence.text,
             contradiction=contradictions[i],
             reworded=rewordings[i],
             rewording=rewording,
             cosines=(round(float(contradiction[i]), 4), round(float(reworded[i]), 4)),
-            ranks=(int(ranks[0][i]), int(ranks[1][i])),
+            ranks=(int(contradiction_ranks[i]), int(reworded_ranks[i])),
             source=searched[sentence.passage].source,
         )
-        for i, (sentence, kind, rewording) in enumerate(cases)
-    ]
+        examples.append(example)
+    return examples
 
 
 def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool]) -> Estimate:
@@ -330,17 +358,18 @@ def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool])
 
 
 def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[str, Estimate]:
-    """Return how often the contradiction ranks first, for each kind of contradiction or rewording that occurs."""
-    outcomes: dict[str, list[bool]] = {
-        kind: [] for kind in (*CONTRADICTIONS, *REWORDINGS) if kind in kinds
-    }
+    """Return how often the contradiction ranks first, for each kind that occurs."""
+    outcomes: dict[str, list[bool]] = {}
+    for kind in (*CONTRADICTIONS, *REWORDINGS):
+        if kind in kinds:
+            outcomes[kind] = []
     for kind, first in zip(kinds, contradiction_first, strict=True):
         outcomes[kind].append(first)
     return {kind: rate_estimate(sum(values), len(values)) for kind, values in outcomes.items()}
 
 
 def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
-    """Return the cosine that nine of ten rewordings reach, with equal weight for each kind of rewording."""
+    """Return the cosine that nine of ten rewordings reach; each kind of rewording weighs the same."""
     if not cosines:
         return None
     values = np.concatenate(list(cosines.values()))
@@ -351,18 +380,23 @@ def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
 
 
 def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
-    """Return the examples by how far the contradiction is ahead, taking turns among the kinds."""
+    """Return the examples by the contradiction's lead, taking turns among the kinds."""
     by_kind: dict[str, list[SearchExample]] = {}
     for example in sorted(examples, key=lambda e: e.cosines[1] - e.cosines[0]):
         by_kind.setdefault(example.kind, []).append(example)
-    ordered = [example for turn in zip_longest(*by_kind.values()) for example in turn if example]
+    ordered = []
+    for turn in zip_longest(*by_kind.values()):
+        ordered += [example for example in turn if example is not None]
     return sorted(ordered, key=lambda e: not e.contradiction_first)
 
 
 def _notes(chosen: ChosenLanguage, count: int) -> Iterator[str]:
-    """Yield notes on the language, unless the texts are in English as expected, and on too few sentences."""
+    """Yield notes on the language, unless the texts are English, and on too few sentences."""
     if not chosen.found == chosen.pack.code == ENGLISH.code:
         line = chosen.line(CONTRADICTIONS | REWORDINGS)
         yield f"{line[0].upper()}{line[1:]}."
     if count < LEAST_ROWS:
-        yield f"Only {count} sentences could be both contradicted and reworded: the numbers say little."
+        yield (
+            f"Only {count} sentences could be both contradicted and reworded: the numbers mean "
+            "little."
+        )
