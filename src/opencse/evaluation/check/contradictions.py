@@ -92,8 +92,8 @@ class SentenceRewriter:
             rewritten = []
             for i, text in enumerate(chunk):
                 versions = {name: column[i].text for name, column in views.items()}
-                passage, position = places[text]
-                rewritten.append(self._rewritten(text, passage, position, versions))
+                number, position = places[text]
+                rewritten.append(self._rewritten(text, number, position, versions))
             yield rewritten
 
     def _rewritten(
