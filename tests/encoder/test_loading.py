@@ -374,7 +374,7 @@ def test_a_width_or_length_that_cannot_be_is_refused(folder, tmp_path) -> None:
     key = next(name for name in settings if "dimension" in name)
     path.write_text(json.dumps(settings | {key: 64}))
     with pytest.raises(
-        OpencseError, match="says that its vectors have 64 dimensions, they have 32"
+        OpencseError, match="its settings say 64 dimensions, but its vectors have 32"
     ):
         load_encoder(tmp_path / "model")
     (tmp_path / "model" / "sentence_bert_config.json").write_text('{"max_seq_length": "8"}')

@@ -1,4 +1,4 @@
-"""The model that a run begins with, opened once and handed on, and the hash that identifies a model.
+"""The model that a run begins with, opened once, and the hash that identifies a model.
 
 Caches and result files are keyed by the hash, because names collide.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Backbone:
-    """A model to start from: its configuration is read at once, its weights once, when they are first needed.
+    """A model to start from: its configuration is read at once, its weights when first needed.
 
     Args:
         given: A folder, a hub id, a bundled name, or a `SentenceTransformer`.
@@ -54,8 +54,10 @@ class Backbone:
 
     @cached_property
     def family(self) -> str:
-        """The family of the model; `minilm`, whose settings keep the pooling, for all that have one of their own."""
-        return "minilm" if has_pooling(self.source) else family_of(self.config)
+        """The family of the model; `minilm`, whose settings keep the pooling, if it has its own."""
+        if has_pooling(self.source):
+            return "minilm"
+        return family_of(self.config)
 
     @cached_property
     def device(self) -> torch.device:
@@ -75,17 +77,19 @@ class Backbone:
         final_mark: str = "",
         dropout: float | None = None,
     ) -> SentenceTransformer:
-        """Return a copy of the untouched model with a pooling; the arguments are those of `load_encoder`."""
+        """Return a copy of the untouched model with a pooling; arguments as for `load_encoder`."""
         check_pooling(self.name, self.source, pooling)
-        # With another rate it is built anew: a layer may have been built without dropout.
-        model = copy.deepcopy(self.untouched) if dropout is None else self._opened(dropout)
-        return pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark).to(
-            self.device
-        )
+        if dropout is None:
+            model = copy.deepcopy(self.untouched)
+        else:
+            # Built again, because a layer may have been built without dropout.
+            model = self._opened(dropout)
+        model = pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark)
+        return model.to(self.device)
 
     @cached_property
     def untouched(self) -> SentenceTransformer:
-        """The model as it was read, which nobody may change; `encoder` copies it."""
+        """The model as it was read, which nothing may change; `encoder` copies it."""
         return self._opened()
 
     def _opened(self, dropout: float | None = None) -> SentenceTransformer:
@@ -113,10 +117,8 @@ def model_source(given: Any) -> str:
             "Give a folder, a hub id, a bundled name or a SentenceTransformer.",
         )
     base = given.model_card_data.base_model or "model"
-    folder = (
-        cache_place("inputs", key_hash([weights_hash(given), dropout_rates(given)]))
-        / Path(str(base)).name
-    )
+    key = key_hash([weights_hash(given), dropout_rates(given)])
+    folder = cache_place("inputs", key) / Path(str(base)).name
     if not (folder / "modules.json").is_file():
         head = "" if base == "model" else f"---\nbase_model: {base}\n---\n"
         save_encoder(given, folder, head)
@@ -124,8 +126,8 @@ def model_source(given: Any) -> str:
 
 
 # Settings that change the vectors without changing a weight. Few on purpose: a library update that
-# adds keys to a configuration must not change the hash of an unchanged model. The second ones count
-# where they are set.
+# adds keys to a configuration must not change the hash of an unchanged model. Those of the second
+# list count only if they are set.
 _CONFIG_KEYS = (
     "model_type",
     "num_attention_heads",
@@ -144,7 +146,7 @@ _WHERE_SET = (
 
 
 def weights_hash(model: SentenceTransformer) -> str:
-    """Return the SHA-256 of the weights and the tokenizer of a model, and the settings of its modules.
+    """Return the SHA-256 of a model: weights, tokenizer, and settings of its modules.
 
     It is the same after saving and loading, on any device, and changes with any weight, the
     vocabulary, the pooling, a prompt or the maximum length. Names, paths and library versions do
@@ -158,19 +160,19 @@ def weights_hash(model: SentenceTransformer) -> str:
         digest.update(f"module {type(module).__name__} {_settings(module)}\n".encode())
         headless = getattr(module, "module_output_name", None) == "token_embeddings"
         for name, tensor in sorted(module.state_dict().items()):
-            if not (headless and ".pooler." in f".{name}"):
-                digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-                digest.update(
-                    tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
-                )
+            if headless and ".pooler." in f".{name}":
+                continue
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+            content = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            digest.update(content.numpy().data)
     digest.update(_tokenizer_definition(getattr(model, "tokenizer", None)).encode())
-    whole = [
+    model_settings = [
         model.max_seq_length,
         model.truncate_dim,
         model.default_prompt_name,
         sorted(model.prompts.items()),
     ]
-    digest.update(json.dumps(whole).encode())
+    digest.update(json.dumps(model_settings).encode())
     return digest.hexdigest()
 
 
@@ -195,9 +197,10 @@ def _settings(module: nn.Module) -> str:
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "model_type"):
         settings = {key: getattr(config, key, None) for key in _CONFIG_KEYS}
-        settings |= {
-            key: value for key in _WHERE_SET if (value := getattr(config, key, None)) is not None
-        }
+        for key in _WHERE_SET:
+            value = getattr(config, key, None)
+            if value is not None:
+                settings[key] = value
     elif hasattr(module, "get_config_dict"):
         settings = cast(Any, module).get_config_dict()
     else:
@@ -209,9 +212,12 @@ def _tokenizer_definition(tokenizer: Any) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
     if hasattr(backend, "to_str"):
         definition = json.loads(backend.to_str())
-        for key in ("truncation", "padding"):  # its state after the last call
+        # Its state after the last call.
+        for key in ("truncation", "padding"):
             definition.pop(key, None)
         return json.dumps(definition, sort_keys=True) + str(getattr(tokenizer, "padding_side", ""))
     if hasattr(tokenizer, "get_vocab"):
         return json.dumps(tokenizer.get_vocab(), sort_keys=True, default=str)
-    return "" if tokenizer is None else type(tokenizer).__name__
+    if tokenizer is None:
+        return ""
+    return type(tokenizer).__name__

@@ -77,12 +77,13 @@ def check_pooling(name: object, source: str, pooling: str) -> None:
             f"there is no pooling {pooling!r}", f"Choose one of: {', '.join(POOLINGS)}."
         )
     if pooling == "backbone" and not has_pooling(source):
-        load_config(source)  # an error if there is no such model
+        # An error if there is no such model.
+        load_config(source)
         code = f"save_encoder(load_encoder({str(name)!r}, pooling='mean'), 'with-pooling')"
         raise OpencseError(
             f"{name}: a plain transformers encoder, which defines no pooling",
-            f"Choose a pooling: {', '.join(POOLINGS)} (--pooling, or --set encoder.pooling=cls). For commands with "
-            "neither of them, save the model with it: "
+            f"Choose a pooling: {', '.join(POOLINGS)} (--pooling, or --set encoder.pooling=cls). "
+            "For commands with neither of them, save the model with it: "
             f'`python -c "from opencse.encoder import load_encoder, save_encoder; {code}"`',
         )
 
@@ -96,7 +97,7 @@ def open_model(
 ) -> SentenceTransformer:
     """Read a model from a folder or the hub, with the modules that it has there.
 
-    A meaning block is one of this package: the copy of its file in the folder is not run.
+    A meaning block comes from this package; the copy of its file in the folder is not run.
 
     Args:
         name: Its name in messages.
@@ -108,7 +109,9 @@ def open_model(
 
     folder = local_folder(name, source)
     check_before_loading(name, folder)
-    settings = {} if dropout is None else dropout_config_overrides(load_config(source), dropout)
+    settings: dict[str, float] = {}
+    if dropout is not None:
+        settings = dropout_config_overrides(load_config(source), dropout)
     device = str(choose_device() if device is None else device)
     with readable_errors(name), quiet(), closed_folder(folder):
         model = _opening_class()(
@@ -120,20 +123,19 @@ def open_model(
             trust_remote_code=False,
         )
         model.__class__ = SentenceTransformer
-        model.float()  # transformers keeps the precision of the file
+        # transformers keeps the precision of the file.
+        model.float()
     if hasattr(model[0], "auto_model"):
         transformer: Any = model[0].auto_model
         check_loaded(name, model, folder)
-        if (
-            model.tokenizer.pad_token is None
-        ):  # of GPT-2 and its like; batches need one, and so do users of the model
+        if model.tokenizer.pad_token is None:
+            # GPT-2 and its like have none, but batches need one, and so do users of the model.
             model.tokenizer.pad_token = model.tokenizer.eos_token
-        if any(
-            kind.endswith("ForSequenceClassification")
-            for kind in transformer.config.architectures or ()
-        ):
+        classes = transformer.config.architectures or ()
+        if any(name.endswith("ForSequenceClassification") for name in classes):
             note_once(
-                f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little"
+                f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may "
+                "mean little"
             )
     return model
 
@@ -143,7 +145,7 @@ _UNREAD = ("onnx/*", "openvino/*", "*checkpoint*/*")
 
 
 def local_folder(name: object, source: str) -> Path:
-    """Return the folder of a model; one of the hub is fetched first, without pickled weights and code.
+    """Return the folder of a model; one on the hub is fetched, without pickled weights and code.
 
     Raises:
         OpencseError: The hub has no such model, or cannot be reached.
@@ -153,14 +155,13 @@ def local_folder(name: object, source: str) -> Path:
     from huggingface_hub import constants, snapshot_download
 
     with readable_errors(name), quiet():
-        return Path(
-            snapshot_download(
-                source,
-                allow_patterns=list(_READ),
-                ignore_patterns=list(_UNREAD),
-                local_files_only=constants.HF_HUB_OFFLINE,
-            )
+        folder = snapshot_download(
+            source,
+            allow_patterns=list(_READ),
+            ignore_patterns=list(_UNREAD),
+            local_files_only=constants.HF_HUB_OFFLINE,
         )
+    return Path(folder)
 
 
 def check_before_loading(name: object, folder: Path) -> None:
@@ -187,12 +188,9 @@ def _opening_class() -> type[SentenceTransformer]:
 
     class Opening(SentenceTransformer):
         def _load_module_class_from_ref(self, class_ref: str, *args: Any, **kwargs: Any) -> type:
-            is_block = class_ref in BLOCK_TYPES
-            return (
-                MeaningBlock
-                if is_block
-                else super()._load_module_class_from_ref(class_ref, *args, **kwargs)
-            )
+            if class_ref in BLOCK_TYPES:
+                return MeaningBlock
+            return super()._load_module_class_from_ref(class_ref, *args, **kwargs)
 
     return Opening
 
@@ -200,45 +198,21 @@ def _opening_class() -> type[SentenceTransformer]:
 def pooled(
     name: object, model: SentenceTransformer, pooling: str, *, prompt: str | None, final_mark: str
 ) -> SentenceTransformer:
-    """Return a model with a pooling in place of its own; the arguments are those of `load_encoder`."""
-    from sentence_transformers import SentenceTransformer
-
+    """Return a model with another pooling; arguments as for `load_encoder`."""
     if pooling == "backbone":
-        if model.default_prompt_name is None:
-            prompts = ", ".join(key for key, prompt in model.prompts.items() if prompt)
-            if prompts:
-                note_once(
-                    f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without"
-                )
-        if model.device.type != "meta":
-            # That modules fit together is not in their settings: encode a word.
-            with readable_errors(name), evaluation_mode(model):
-                vectors, stated = (
-                    model.encode(["a"], show_progress_bar=False),
-                    model.get_embedding_dimension(),
-                )
-            if model.truncate_dim is None and stated not in (None, vectors.shape[1]):
-                raise OpencseError(
-                    f"{name}: says that its vectors have {stated} dimensions, they have {vectors.shape[1]}",
-                    "Correct the settings of its modules.",
-                )
+        _check_own_modules(name, model)
         for module in model:
             if pools_the_mask(module):
                 module.requires_grad_(False)
         return model
+    from sentence_transformers import SentenceTransformer
+
     transformer: Any = model[0]
     if not hasattr(transformer, "auto_model"):
         raise OpencseError(
             f"{name}: its first module is a {type(transformer).__name__}, not a transformer"
         )
-    both_ways = (
-        getattr(transformer.auto_model.config, "is_causal", True) is False
-    )  # the switch of GTE-Qwen2
-    if (
-        pooling == "cls"
-        and not both_ways
-        and any(getattr(m, "is_causal", False) for m in transformer.modules())
-    ):
+    if pooling == "cls" and _is_decoder(transformer):
         raise OpencseError(
             f"{name}: a decoder, whose first token is the same whatever follows",
             "Pool its last token (--pooling lasttoken, --set encoder.pooling=lasttoken).",
@@ -255,6 +229,37 @@ def pooled(
         transformer.processor = tokenizer
     modules = [transformer, *pooling_modules(pooling, transformer, mask)]
     return SentenceTransformer(modules=modules, device=str(model.device))
+
+
+def _check_own_modules(name: object, model: SentenceTransformer) -> None:
+    """Check that a model's modules fit together, and report prompts that are not used."""
+    if model.default_prompt_name is None:
+        prompts = ", ".join(key for key, prompt in model.prompts.items() if prompt)
+        if prompts:
+            note_once(
+                f"{name}: has prompts ({prompts}), none of them the default: texts are encoded "
+                "without"
+            )
+    if model.device.type == "meta":
+        return
+    # The settings do not show whether modules fit together, so a word is encoded.
+    with readable_errors(name), evaluation_mode(model):
+        vectors = model.encode(["a"], show_progress_bar=False)
+        stated = model.get_embedding_dimension()
+    if model.truncate_dim is None and stated not in (None, vectors.shape[1]):
+        raise OpencseError(
+            f"{name}: its settings say {stated} dimensions, but its vectors have "
+            f"{vectors.shape[1]}",
+            "Correct the settings of its modules.",
+        )
+
+
+def _is_decoder(transformer: Any) -> bool:
+    """Return whether tokens see only those before them."""
+    # GTE-Qwen2 switches its causal attention off here.
+    if getattr(transformer.auto_model.config, "is_causal", True) is False:
+        return False
+    return any(getattr(module, "is_causal", False) for module in transformer.modules())
 
 
 def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
@@ -288,7 +293,8 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
         model, report = AutoModelForMaskedLM.from_pretrained(
             folder, use_safetensors=True, output_loading_info=True, **options
         )
-    if missing := sorted(report["missing_keys"]):
+    missing = sorted(report["missing_keys"])
+    if missing:
         raise OpencseError(
             f"{str(name)!r} has no masked-LM head (its file lacks {', '.join(missing[:3])})",
             "Pass a model that was saved with its masked-LM head.",
@@ -321,15 +327,15 @@ def readable_errors(name: object) -> Iterator[None]:
         yield
     except OpencseError:
         raise
-    except (
-        BaseException
-    ) as error:  # three libraries and their parsers, without a common error class
-        # A panic of the tokenizers library is no Exception.
+    # Three libraries and their parsers have no common error class, and a panic of the tokenizers
+    # library is not even an Exception.
+    except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise OpencseError(
             f"{name}: the model cannot be loaded ({error_reason(error)})",
-            "Pass the folder of the model, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
+            "Pass the folder of the model, or check the hub id and the network (HF_HUB_OFFLINE=1 "
+            "uses the cache only).",
         ) from error
 
 
@@ -359,10 +365,12 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
     width = transformer.get_embedding_dimension()
     if kind in _LAYER_MIXES:
         layers = transformer.config.num_hidden_layers
+        # Layer 0 is the output of the embeddings.
         start = {"embeddings_last": 0, "first_last": 1, "last_two": layers - 1}[kind]
         mix = WeightedLayerPooling(width, num_hidden_layers=layers, layer_start=start)
         weights = torch.zeros(layers + 1 - start)
-        weights[0] = weights[-1] = 1.0
+        weights[0] = 1.0
+        weights[-1] = 1.0
         mix.layer_weights.data.copy_(weights)
         mix.layer_weights.requires_grad_(False)
         return [mix, Pooling(width, "mean")]
@@ -377,11 +385,9 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
 def pools_the_mask(module: torch.nn.Module) -> bool:
     """Return whether a module is the word weighting of `mask` pooling: one token id has a weight."""
     weight = getattr(getattr(module, "emb_layer", None), "weight", None)
-    return (
-        type(module).__name__ == "WordWeights"
-        and weight is not None
-        and int((weight != 0).sum()) == 1
-    )
+    if type(module).__name__ != "WordWeights" or weight is None:
+        return False
+    return int((weight != 0).sum()) == 1
 
 
 def build_projector(kind: str, width: int) -> nn.Module:
@@ -410,7 +416,7 @@ def build_projector(kind: str, width: int) -> nn.Module:
 
 
 def exported_projector(width: int) -> Dense:
-    """Return the `simcse` projector as a module of sentence-transformers, which is saved with the encoder."""
+    """Return the `simcse` projector as a sentence-transformers module, saved with the encoder."""
     from sentence_transformers.sentence_transformer.modules import Dense
 
     dense = Dense(width, width, activation_function=nn.Tanh())
@@ -428,10 +434,10 @@ def _initialise(network: nn.Module) -> None:
 
 
 def add_lora(transformer: nn.Module, rank: int, alpha: int | None, dropout: float) -> Any:
-    """Put adapters into a transformer, in place, and freeze the rest; the arguments are those of a recipe's `Lora`.
+    """Put adapters into a transformer in place and freeze the rest; arguments as in `Lora`.
 
     Returns:
-        What undoes it: `merge_and_unload` adds the adapters to the weights, in place.
+        An object whose `merge_and_unload` adds the adapters to the weights, in place.
 
     Raises:
         OpencseError: `peft` is not installed.
@@ -444,16 +450,17 @@ def add_lora(transformer: nn.Module, rank: int, alpha: int | None, dropout: floa
 
 
 def keep_inputs_only(transformer: Any, encoder: nn.Module, name: str) -> None:
-    """Let the layers of a transformer be computed again for the gradient (`Training.gradient_checkpointing`).
+    """Compute the layers of a transformer again for the gradient, to save memory.
+
+    This is `Training.gradient_checkpointing` of a recipe.
 
     Raises:
         OpencseError: Its class does not support that.
     """
     settings = {"use_reentrant": False, "context_fn": checkpoint_contexts(encoder)}
     try:
-        with warnings.catch_warnings(
-            action="ignore", category=FutureWarning
-        ):  # transformers 5.2x renames it
+        # transformers 5.2x warns that it renames the method.
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
             transformer.gradient_checkpointing_enable(settings)
     except ValueError as error:
         raise OpencseError(

@@ -17,7 +17,7 @@ from opencse.foundation.progress import note_once
 
 
 def _check_complete(name: object, transformer: Any, folder: Path) -> None:
-    """Check that files hold every weight of a transformer but its pooler's; transformers draws others at random."""
+    """Check that files hold all weights but the pooler's; transformers draws missing ones at random."""
     held: set[str] = set()
     for path in folder.glob("*.safetensors"):
         with safe_open(path, "pt") as file:
@@ -31,24 +31,23 @@ def _check_complete(name: object, transformer: Any, folder: Path) -> None:
         "local_files_only": True,
     }
     with quiet():
-        missing = sorted(type(transformer).from_pretrained(folder, **settings)[1]["missing_keys"])
-    if missing := [key for key in missing if "pooler" not in key]:
+        _, report = type(transformer).from_pretrained(folder, **settings)
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    if missing:
         raise OpencseError(
             f"{name}: its files lack {len(missing)} weights, such as {missing[0]}", REMEDY
         )
 
 
 def check_loaded(name: object, model: Any, folder: Path) -> None:
-    """Check that a model has words, their embeddings, a length to read, and all weights (if of a folder), finite ones.
+    """Check that a loaded model is complete: words, embeddings, a length, finite weights.
 
     Raises:
-        OpencseError: It lacks one of these.
+        OpencseError: It lacks one of these, or its folder lacks weights.
     """
-    transformer, length, vocabulary = (
-        model[0].auto_model,
-        model.max_seq_length,
-        model.tokenizer.get_vocab(),
-    )
+    transformer = model[0].auto_model
+    length = model.max_seq_length
+    vocabulary = model.tokenizer.get_vocab()
     if not (isinstance(length, int | float) and length >= 1):
         raise OpencseError(f"{name}: its maximum length is {length!r}, not a length", REMEDY)
     positions = position_count(transformer)
@@ -57,11 +56,12 @@ def check_loaded(name: object, model: Any, folder: Path) -> None:
         note_once(
             f"{name}: has positions for {positions} tokens: texts are cut there, not at {length:g}"
         )
-    # Where a folder lacks the tokenizer's file, transformers makes a tokenizer that reads every
-    # text as unknown words.
+    # If a folder lacks the tokenizer's file, transformers makes a tokenizer that reads every text
+    # as unknown words.
     if not vocabulary.keys() - model.tokenizer.all_special_tokens:
         raise OpencseError(f"{name}: the tokenizer has no words", REMEDY)
-    rows, tokens = transformer.get_input_embeddings().weight.shape[0], max(vocabulary.values()) + 1
+    rows = transformer.get_input_embeddings().weight.shape[0]
+    tokens = max(vocabulary.values()) + 1
     if tokens > rows:
         raise OpencseError(
             f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use its own."
@@ -72,7 +72,7 @@ def check_loaded(name: object, model: Any, folder: Path) -> None:
 
 
 def position_count(transformer: Any) -> int | None:
-    """Return how many tokens a transformer with a table of positions can read; None if it has no such table."""
+    """Return how many tokens a table of positions has room for; None without such a table."""
     for name, module in transformer.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
             # RoBERTa and its relatives number positions from the one after padding.
@@ -88,18 +88,16 @@ def require_finite(module: torch.nn.Module, name: str) -> None:
         OpencseError: A weight is not finite.
     """
     for key, tensor in module.state_dict().items():
-        if (
-            tensor.is_floating_point()
-            and not tensor.is_meta
-            and not bool(torch.isfinite(tensor).all())
-        ):
+        if not tensor.is_floating_point() or tensor.is_meta:
+            continue
+        if not bool(torch.isfinite(tensor).all()):
             raise OpencseError(
                 f"{name}: the weights {key} contain a number that is not finite", REMEDY
             )
 
 
 def has_pooling(source: str) -> bool:
-    """Return whether a folder or hub id is a sentence-transformers model, not a plain encoder, which has no pooling."""
+    """Return whether a folder or hub id is a sentence-transformers model, not a plain encoder."""
     if Path(source).is_dir():
         return (Path(source) / "modules.json").is_file()
     from huggingface_hub.constants import HF_HUB_OFFLINE
@@ -118,7 +116,8 @@ def quiet() -> Iterator[None]:
         logging.getLogger(name)
         for name in ("sentence_transformers", "transformers", "huggingface_hub")
     ]
-    levels, bars = [logger.level for logger in loggers], hf_logging.is_progress_bar_enabled()
+    levels = [logger.level for logger in loggers]
+    bars = hf_logging.is_progress_bar_enabled()
     hf_logging.disable_progress_bar()
     for logger in loggers:
         logger.setLevel(logging.ERROR)

@@ -49,29 +49,31 @@ def resolve(name: str | Path) -> str:
     """
     path = Path(name)
     if os.path.isdir(path):
-        if not _contains_model(path) and _contains_model(
-            path / "model"
-        ):  # the folder of a finished run
+        if not _contains_model(path) and _contains_model(path / "model"):
+            # The folder of a finished run.
             path = path / "model"
         if not _contains_model(path):
             raise OpencseError(
                 f"{path}: contains no model (neither modules.json nor config.json)",
-                "Pass a sentence-transformers or transformers folder, or the output folder of a finished run.",
+                "Pass a sentence-transformers or transformers folder, or the output folder of a "
+                "finished run.",
             )
         return str(path)
-    text, remedy = str(name), f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
+    text = str(name)
     if text in BUNDLED:
         return str(_bundled(text))
-    if (
-        path.is_absolute()
-        or text.startswith(("./", "../"))
-        or not re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text)
-    ):
-        raise OpencseError(f"{text}: no such model folder", remedy)
+    relative = text.startswith(("./", "../"))
+    is_hub_id = re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text) is not None
+    if path.is_absolute() or relative or not is_hub_id:
+        raise OpencseError(
+            f"{text}: no such model folder",
+            f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}.",
+        )
     from huggingface_hub import constants, get_session
 
     if not constants.HF_HUB_OFFLINE and not on_this_machine(text):
-        try:  # without a network, the client of the hub would try for a minute
+        # Without a network, the client of the hub would try for a minute.
+        try:
             get_session().head(constants.ENDPOINT, timeout=10)
         except Exception as error:
             problem = f"{text}: no such folder, and the hub cannot be reached ({error})"
@@ -87,15 +89,21 @@ def on_this_machine(source: str) -> bool:
     """Return whether a resolved model is a folder, or in the local cache of the hub."""
     from huggingface_hub import try_to_load_from_cache
 
-    return os.path.isdir(source) or isinstance(try_to_load_from_cache(source, "config.json"), str)
+    if os.path.isdir(source):
+        return True
+    return isinstance(try_to_load_from_cache(source, "config.json"), str)
 
 
 def is_installed(name: str) -> bool:
-    """Return whether a name is none of a bundled model whose package is missing."""
-    return name not in BUNDLED or importlib.util.find_spec(BUNDLED[name][0]) is not None
+    """Return whether a name is not that of a bundled model whose package is missing."""
+    if name not in BUNDLED:
+        return True
+    package, _, _, _ = BUNDLED[name]
+    return importlib.util.find_spec(package) is not None
 
 
-_sha256 = cache(sha256)  # a model is named several times
+# Cached, because a model is named several times.
+_sha256 = cache(sha256)
 
 
 def _bundled(name: str) -> Path:
@@ -130,4 +138,7 @@ FAMILIES: dict[str, tuple[str, int, int]] = {
 def family_of(config: Mapping[str, Any]) -> str:
     """Return the family of a transformers configuration, or `other`."""
     shape = (config.get("model_type"), config.get("hidden_size"), config.get("num_hidden_layers"))
-    return next((name for name, known in FAMILIES.items() if known == shape), "other")
+    for name, known in FAMILIES.items():
+        if known == shape:
+            return name
+    return "other"

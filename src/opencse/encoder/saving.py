@@ -1,4 +1,4 @@
-"""Saving of models, in a form that old versions of sentence-transformers load, too."""
+"""Saving of models in a form that old versions of sentence-transformers can load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 OLDEST = "3.4"
-"""The oldest sentence-transformers that loads a folder of `save_encoder`, and with it transformers from 4.41 on."""
+"""The oldest sentence-transformers that loads a folder of `save_encoder`.
+
+It works with transformers from 4.41 on.
+"""
 _KINDS = (
     "Dense",
     "Dropout",
@@ -63,7 +66,9 @@ def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | Non
 
 
 def _use_old_names(folder: Path, max_length: int | None) -> None:
-    """Rewrite the settings of a saved model in the form that all versions read; sentence-transformers 6 writes its own.
+    """Rewrite the settings of a saved model in the form that all versions read.
+
+    sentence-transformers 6 writes a new form.
 
     Modules that older versions lack keep their settings.
     """
@@ -75,11 +80,8 @@ def _use_old_names(folder: Path, max_length: int | None) -> None:
         if kind not in _KINDS:
             continue
         module["type"] = f"sentence_transformers.models.{kind}"
-        path = (
-            folder
-            / module["path"]
-            / ("sentence_bert_config.json" if kind == "Transformer" else "config.json")
-        )
+        file = "sentence_bert_config.json" if kind == "Transformer" else "config.json"
+        path = folder / module["path"] / file
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if kind == "Transformer":
             settings = {
@@ -87,28 +89,38 @@ def _use_old_names(folder: Path, max_length: int | None) -> None:
                 "do_lower_case": settings.get("do_lower_case", False),
             }
         elif kind == "Pooling":
-            modes = settings["pooling_mode"]
-            modes = [modes] if isinstance(modes, str) else modes
-            settings = {
-                "word_embedding_dimension": settings["embedding_dimension"],
-                **{f"pooling_mode_{old}": mode in modes for mode, old in _POOLINGS.items()},
-                "include_prompt": settings["include_prompt"],
-            }
+            settings = _old_pooling(settings)
         else:
-            names = {
-                "embedding_dimension": "word_embedding_dimension",
-                "module_input_name": "",
-                "module_output_name": "",
-            }
-            settings = {
-                names.get(key, key): value for key, value in settings.items() if names.get(key, key)
-            }
+            settings = _old_settings(settings)
         write_json(path, settings)
     write_json(folder / "modules.json", modules)
     tokenizer = folder / "tokenizer_config.json"
     if tokenizer.is_file():
         settings = json.loads(tokenizer.read_text(encoding="utf-8"))
-        if (
-            settings.get("tokenizer_class") == "TokenizersBackend"
-        ):  # the name that transformers 5 has for it
-            write_json(tokenizer, settings | {"tokenizer_class": "PreTrainedTokenizerFast"})
+        # The name that transformers 5 has for this class.
+        if settings.get("tokenizer_class") == "TokenizersBackend":
+            settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+            write_json(tokenizer, settings)
+
+
+def _old_pooling(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a pooling with one switch for each mode."""
+    modes = settings["pooling_mode"]
+    if isinstance(modes, str):
+        modes = [modes]
+    old = {"word_embedding_dimension": settings["embedding_dimension"]}
+    for mode, name in _POOLINGS.items():
+        old[f"pooling_mode_{name}"] = mode in modes
+    old["include_prompt"] = settings["include_prompt"]
+    return old
+
+
+def _old_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of another module with the old name of its dimension."""
+    old = {}
+    for key, value in settings.items():
+        if key in ("module_input_name", "module_output_name"):
+            # Older versions do not know them.
+            continue
+        old["word_embedding_dimension" if key == "embedding_dimension" else key] = value
+    return old
