@@ -1,4 +1,4 @@
-"""Where and how computation runs: the device, the processes, and the choice between fp32 and bf16."""
+"""Where and how computation runs: the device, the processes, fp32 or bf16."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def describe(requested: str, config: Any, device: torch.device) -> str:
 
 
 def model_config(model: Any) -> Any:
-    """Return the transformers configuration inside a `SentenceTransformer`; empty if there is none."""
+    """Return the transformers configuration of a `SentenceTransformer`; empty if there is none."""
     for module in model.modules():
         if hasattr(getattr(module, "config", None), "to_dict"):
             return module.config

@@ -51,7 +51,7 @@ def dropout_rates(model: nn.Module) -> list[float]:
 
 @contextmanager
 def dropout_rate(model: nn.Module, p: float | None) -> Iterator[None]:
-    """Set the rate of *all* dropouts of a model, attention included, for the length of a `with` block.
+    """Set the rate of *all* dropouts of a model, attention included, in a `with` block.
 
     HiNCE gives its hard-negative view another rate than the other views; a view may also have none.
 
@@ -80,7 +80,7 @@ def _rates(slots: list[tuple[nn.Module, str, float]]) -> Iterator[None]:
 
 
 def checkpoint_contexts(model: nn.Module) -> Callable[[], tuple[AbstractContextManager[None], ...]]:
-    """Return the `context_fn` by which PyTorch recomputes a checkpoint at the same dropout rates."""
+    """Return the `context_fn` that recomputes a checkpoint at the same dropout rates."""
 
     def contexts() -> tuple[AbstractContextManager[None], ...]:
         # The rates of the first pass, which may have changed when it is computed again.
@@ -91,7 +91,7 @@ def checkpoint_contexts(model: nn.Module) -> Callable[[], tuple[AbstractContextM
 
 
 def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
-    """Return the configuration fields that switch dropout on, to be set *before* the model is built.
+    """Return the configuration fields of dropout, to be set *before* the model is built.
 
     Some models (ModernBERT) replace a dropout of rate 0 by `nn.Identity` when they are built, so
     that it cannot be raised afterwards.

@@ -1,9 +1,10 @@
-"""The one check of a model folder, made before any library opens it: it names all files that will be read.
+"""The one check of a model folder, made before any library opens it.
 
-A model folder comes from a stranger. The libraries that load one read pickled weights if they find no others, follow
-paths in indexes and settings, fetch base models and kernels from a hub, and build whatever sizes a configuration asks
-for. So the folder is read here first, as data: its modules, the modules in them, their settings and the headers of
-their weights. What is not known to be harmless is refused.
+A model folder comes from a stranger. The libraries that load one read pickled weights if they find
+no others, follow paths in indexes and settings, fetch base models and kernels from a hub, and build
+whatever sizes a configuration asks for. So the folder is read here first, as data: its modules, the
+modules in them, their settings and the headers of their weights. What is not known to be harmless
+is refused.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ _SPARE = 50_000_000
 """Weights that a model may have and its files lack, such as an unused decoder or head."""
 
 _ATTENTION = ("eager", "sdpa", "flex_attention")
-"""Implementations of attention that are part of transformers and torch. Others are fetched from a hub."""
+"""Attention that is part of transformers and torch. Others are fetched from a hub."""
 _SETTINGS_FILES = (
     "sentence_bert_config.json",
     "sentence_roberta_config.json",
@@ -128,14 +129,15 @@ class Part(NamedTuple):
 
 
 def check_model_folder(folder: Path) -> None:
-    """Check that loading a folder runs no code of it, unpickles nothing, and reads nothing outside of it.
+    """Check that loading a folder runs none of its code, unpickles nothing and stays inside it.
 
-    The complete set of files with weights that will be read is safetensors inside the folder, and the sizes that its
-    settings ask for are those that the files hold, or bounded.
+    The complete set of files with weights that will be read is safetensors inside the folder, and
+    the sizes that its settings ask for are those that the files hold, or bounded.
 
     Raises:
-        OpencseError: A file is missing, damaged, of the wrong form or no regular file; something lies outside the
-            folder; a module or a setting is unknown; weights are pickled; or sizes are absurd.
+        OpencseError: A file is missing, damaged, of the wrong form or no regular file; something
+            lies outside the folder; a module or a setting is unknown; weights are pickled; or sizes
+            are absurd.
     """
     for part in parts_of(folder):
         _check_files(part.folder)
@@ -160,7 +162,8 @@ def parts_of(folder: Path) -> list[Part]:
     """Return the modules that will be loaded from a folder, those inside routers included.
 
     Raises:
-        OpencseError: A list of modules has the wrong form, or names an unknown module or a place outside.
+        OpencseError: A list of modules has the wrong form, or names an unknown module or a place
+            outside.
     """
     _check_files(folder)
     if not (folder / "modules.json").exists():
@@ -175,7 +178,7 @@ def parts_of(folder: Path) -> list[Part]:
 
 
 def first_transformer(folder: Path) -> Path:
-    """Return the folder of the first module of a sentence-transformers model; of a plain one, its own.
+    """Return the folder of a model's first module; of a plain transformers model, its own.
 
     Raises:
         OpencseError: As `parts_of`; or the first module is no transformer.
@@ -247,8 +250,8 @@ def _plain(name: str) -> bool:
 def _kind(source: Path, type_name: str) -> str:
     """Return the class of a module, or the type itself of a meaning block.
 
-    Modules of other packages are refused: importing one runs code that the folder chose. The meaning block is not
-    imported from the folder either (`opencse.encoder.loading`).
+    Modules of other packages are refused: importing one runs code that the folder chose. The
+    meaning block is not imported from the folder either (`opencse.encoder.loading`).
     """
     if type_name in BLOCK_TYPES:
         return type_name
@@ -276,7 +279,7 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def _check_files(folder: Path) -> None:
-    """Check that all files of a folder are regular ones inside it: libraries read more than weights and settings."""
+    """Check that all files of a folder are regular and inside it, as libraries read many of them."""
     with translate_errors(folder, "cannot be read", REMEDY):
         entries = sorted(folder.iterdir())
     for entry in entries:
@@ -356,7 +359,7 @@ def _no_weights(folder: Path) -> OpencseError:
 
 
 def _pickled(path: Path) -> OpencseError:
-    """Return the refusal, with a command that reads the tensors alone and writes them as safetensors."""
+    """Return the refusal, with a command that writes only the tensors as safetensors."""
     new = str(path.parent / _WEIGHTS)
     code = (
         f"import torch, safetensors.torch as s; w = torch.load({str(path)!r}, weights_only=True); "
@@ -500,7 +503,7 @@ def _check_model_settings(folder: Path) -> None:
 
 
 def _check_module(part: Part) -> None:
-    """Check a module with weights against its settings: the activation, the tokenizer, and all shapes."""
+    """Check a module with weights against its settings: activation, tokenizer and all shapes."""
     path = part.folder / _config_file(part.kind)
     activation = part.settings.get("activation_function")
     if part.kind == "Dense" and activation is not None and not _is_activation(activation):
@@ -536,15 +539,16 @@ def _is_activation(name: object) -> bool:
 
 
 def check_sizes(folder: Path, build: Callable[[], torch.nn.Module]) -> None:
-    """Check that the files of a transformer hold what its configuration asks for, before any memory is taken.
+    """Check that the files of a transformer hold what its configuration asks for.
 
     Args:
         folder: The folder of the transformer.
-        build: Builds the model; called on the meta device, where weights have shapes and no numbers.
+        build: Builds the model; called on the meta device, where weights have shapes and no
+            numbers.
 
     Raises:
-        OpencseError: A weight has another shape than the configuration says, or is no floating-point number; or the
-            configuration asks for much more than the files hold.
+        OpencseError: A weight has another shape than the configuration says, or is no
+            floating-point number; or the configuration asks for much more than the files hold.
     """
     _check_shapes(build, transformer_weights(folder), folder / "config.json")
 
@@ -596,7 +600,7 @@ _EXPANSION = 100.0
 
 
 def _check_tokenizer(path: Path) -> None:
-    """Check that a tokenizer does not make texts longer without bound: they are normalised before they are cut."""
+    """Check that a tokenizer does not lengthen texts without bound before it truncates them."""
     table = read_json(path, REMEDY)
     factor = _expansion(table.get("normalizer")) * _expansion(table.get("pre_tokenizer"))
     if factor > _EXPANSION:
@@ -626,10 +630,11 @@ def _expansion(step: object) -> float:
 
 @contextlib.contextmanager
 def closed_folder(folder: Path) -> Iterator[None]:
-    """Let libraries load a checked folder without a hub and without unpickling, whatever it makes them try.
+    """Let libraries load a checked folder without a hub and without unpickling.
 
-    `check_model_folder` refuses what is known to leave a folder. This is the second lock, for what a later version of
-    a library may do: within the block, requests to the hub and loading of pickles fail.
+    `check_model_folder` refuses what is known to leave a folder. This is the second lock, for what
+    a later version of a library may do: within the block, requests to the hub and loading of
+    pickles fail.
 
     """
     from huggingface_hub import constants

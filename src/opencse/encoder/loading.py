@@ -1,4 +1,4 @@
-"""Any transformers encoder or sentence-transformers folder as a `SentenceTransformer`; pooling, projectors, LoRA."""
+"""Loading of encoders as a `SentenceTransformer`; pooling, projectors, LoRA."""
 
 from __future__ import annotations
 
@@ -383,7 +383,7 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
 
 
 def pools_the_mask(module: torch.nn.Module) -> bool:
-    """Return whether a module is the word weighting of `mask` pooling: one token id has a weight."""
+    """Return whether a module is the word weighting of `mask` pooling: one id has a weight."""
     weight = getattr(getattr(module, "emb_layer", None), "weight", None)
     if type(module).__name__ != "WordWeights" or weight is None:
         return False

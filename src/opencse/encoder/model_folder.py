@@ -17,7 +17,7 @@ from opencse.foundation.progress import note_once
 
 
 def _check_complete(name: object, transformer: Any, folder: Path) -> None:
-    """Check that files hold all weights but the pooler's; transformers draws missing ones at random."""
+    """Check that files hold all weights but the pooler's, as transformers draws missing ones."""
     held: set[str] = set()
     for path in folder.glob("*.safetensors"):
         with safe_open(path, "pt") as file:

@@ -251,7 +251,7 @@ def use_packed_attention(model: nn.Module) -> bool:
 
 
 def first_position(model: nn.Module) -> int:
-    """Return the first position id: `padding_idx + 1` for RoBERTa and its relatives, otherwise 0."""
+    """Return the first position id: `padding_idx + 1` for RoBERTa and the like, otherwise 0."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
@@ -354,7 +354,7 @@ def use_packing(model: nn.Module) -> bool:
 
 @torch.no_grad()
 def _same_if_packed(model: nn.Module) -> bool:
-    """Return whether a packed batch gives this model's own hidden states: tried out, not assumed."""
+    """Return whether a packed batch gives this model's own hidden states, by trying it."""
     config: Any = model.config
     words = [i for i in range(7) if i != config.pad_token_id][:6]
     device = next(model.parameters()).device

@@ -159,7 +159,7 @@ class _Rows:
 def _train_together(
     rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: CrossValidation
 ) -> list[Fitted]:
-    """Train the classifiers of some fits (G of them, with P penalties each) until all have stopped."""
+    """Train the classifiers of G fits, with P penalties each, until all have stopped."""
     penalties = torch.tensor([list(fit.penalties) for fit in fits], dtype=torch.float32)  # (G, P)
     weights = start.expand(*penalties.shape, *start.shape).clone()  # (G, P, classes, d + 1)
     dev = _pad([fit.dev for fit in fits], rows.padding)

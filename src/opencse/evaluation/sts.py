@@ -1,4 +1,4 @@
-"""Semantic textual similarity: scored sentence pairs, where they are read from, and the correlation of their cosines.
+"""Semantic textual similarity: scored sentence pairs, and the correlation of their cosines.
 
 By SimCSE's protocol there is one Spearman correlation over all pairs of a task: subsets of STS12–16
 are concatenated ("all"), not averaged (Gao et al. 2021, appendix B). The seven tasks are read from

@@ -178,7 +178,7 @@ def distinct_texts(tasks: Iterable[HasTexts]) -> tuple[str, ...]:
 
 
 def score(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
-    """Score tasks on the vectors of `distinct_texts(tasks)`, which a training loop prepares once."""
+    """Score tasks on the vectors of `distinct_texts(tasks)`, prepared once by a training loop."""
     return Results(results=tuple(task.score(embeddings) for task in tasks))
 
 
@@ -298,7 +298,7 @@ def respaced(text: str) -> str:
 
 
 def check_count(name: str, found: int, items: str, published: int) -> None:
-    """Raise an `OpencseError` if a part of a data set does not have the published number of items."""
+    """Raise an `OpencseError` if a data set does not have the published number of items."""
     if found != published:
         raise OpencseError(
             f"{name} has {found} {items} instead of the published {published}",

@@ -243,7 +243,7 @@ class TripletSet:
             yield from (triplet.anchor, triplet.positive, triplet.negative)
 
     def margins(self, embeddings: TextEmbeddings) -> np.ndarray:
-        """Return the cosine with the positive minus that with the negative, (n,); above 0 is right."""
+        """Return the cosine with the positive minus that with the negative, (n,); right if > 0."""
         anchors = [triplet.anchor for triplet in self.triplets]
         positives = [triplet.positive for triplet in self.triplets]
         negatives = [triplet.negative for triplet in self.triplets]

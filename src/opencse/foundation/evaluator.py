@@ -1,4 +1,4 @@
-"""Scores of a model while it trains: the interface between evaluation, which computes them, and training."""
+"""Scores of a model while it trains: the interface between evaluation and training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Evaluator(Protocol):
 
 
 class VectorEvaluator(Evaluator, Protocol):
-    """Scores that depend on the vectors of some texts alone, which may be changed before they are scored."""
+    """Scores that depend only on the vectors of some texts, which may be changed first."""
 
     def vectors(self) -> np.ndarray:
         """Return the vectors of the texts with the encoder's current weights, (n, d)."""
@@ -56,7 +56,7 @@ class Evaluators:
                 evaluator.start(encoder)
 
     def development_score(self) -> float:
-        """Return the development score of the current weights; there must be a development evaluator."""
+        """Return the development score of the current weights; needs a development evaluator."""
         assert self.development is not None
         scores = self.development.scores()
         return sum(scores.values()) / len(scores)

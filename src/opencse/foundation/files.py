@@ -111,7 +111,7 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextlib.contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Translate a failure to write: a read-only folder, a file in place of a folder, or a loop of links."""
+    """Translate a failure to write: a read-only folder, a file instead of a folder, a loop of links."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -176,7 +176,7 @@ def write_checksums(folder: Path) -> None:
 
 
 def find_damage(folder: Path) -> str | None:
-    """Return a description of a missing or changed file of a sealed folder; None if it is intact."""
+    """Describe a missing or changed file of a sealed folder; None if it is intact."""
     try:
         sums = read_json(folder / CHECKSUMS)
         for name, expected in sums.items():
@@ -202,7 +202,7 @@ except ImportError:  # Windows
 
 LOCK = ".lock"
 _HELD: Counter[Path] = Counter()
-"""How often this process has locked each folder: `run` calls functions that lock the same folder again."""
+"""How often this process has locked each folder, as functions may lock it again."""
 
 
 @contextlib.contextmanager

@@ -164,10 +164,10 @@ def regular_file(path: str | Path) -> Path:
 
 
 def stay_inside(folder: Path, name: object, remedy: str = "") -> Path:
-    """Return the path of a name within a folder, after checking that it stays there, links included.
+    """Return the path of a name within a folder, after checking that it stays inside.
 
-    Everything that a stranger's file names is resolved here: shards of weights, modules of models, stages of recipes.
-    A snapshot in the cache of the hub may link to its own `blobs`.
+    Everything that a stranger's file names is resolved here: shards of weights, modules of models,
+    stages of recipes. A snapshot in the cache of the hub may link to its own `blobs`.
 
     Args:
         folder: The folder.
@@ -196,7 +196,7 @@ def stay_inside(folder: Path, name: object, remedy: str = "") -> Path:
 
 
 def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.") -> str:
-    """Return the text of a UTF-8 file of at most `LARGEST_DOCUMENT` bytes, without a byte order mark.
+    """Return the text of a UTF-8 file of at most `LARGEST_DOCUMENT` bytes, without a mark.
 
     Raises:
         OpencseError: The file is missing, cannot be read, is too large, or is not UTF-8.

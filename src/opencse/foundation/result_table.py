@@ -128,7 +128,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def html(self) -> str:
-        """Return the table as a section of a page. Each cell names its column, for small screens."""
+        """Return the table as a section of a page; cells name their column, for small screens."""
         classes = [' class="figure"' if numeric else "" for numeric in self._numeric_columns()]
         labels = [escape(column) for column in self.columns]
 

@@ -42,7 +42,7 @@ TABLES = (".csv", ".tsv", ".jsonl")
 
 _UNPACKED = 8 * 2**20
 _RATIO = 100
-"""How many times larger than its file the text of a `.gz` may be, beyond the first bytes; gzip itself allows 1,000."""
+"""How many times larger than its file the text of a `.gz` may be, beyond the first bytes."""
 _CHECKED = 256 * 2**20
 """Bytes of the unpacked text that are compared with the size of the file."""
 _SEPARATORS = (",", ";", "\t", "|")
@@ -306,7 +306,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _separator(path: Path) -> str:
-    """Return the separator that gives the first rows of a CSV file the same number of cells, above one."""
+    """Return the separator that gives the first rows of a CSV file equally many cells, above one."""
     lines = [text + "\n" for _, text in islice(read_lines(path), _SNIFFED)]
 
     def fit(separator: str) -> tuple[bool, int]:
@@ -376,7 +376,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 MADE_FROM = b"made_from"
-"""Key of the note in a table of `write_texts`; every table that opencse writes has it, or that of built views."""
+"""Key of the note in a table of `write_texts`."""
 VIEWS_HEADER = b"opencse.text.views.registry"
 """Key of the header in a file of built views."""
 _ROWS = 8192
@@ -465,7 +465,7 @@ def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     schema = parquet_schema(path)
     texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]
     with _parquet_errors(path):
-        # A dictionary holds each text once: a long one that fills a column is seen before it is copied for each row.
+        # A dictionary holds each text once: a long one is seen before it is copied for each row.
         file = pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=texts)
         for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
             batch.validate(full=True)

@@ -1,8 +1,8 @@
 r"""Text for the terminal: characters that would steer it are shown as escapes, such as `\x1b`.
 
-File names, keys of tables, settings of models and messages of libraries are written by strangers. A terminal obeys an
-escape sequence in them: it could overwrite lines, change the title or fill the clipboard. So everything that opencse
-prints goes through `printable`, once, where it is printed.
+File names, keys of tables, settings of models and messages of libraries are written by strangers. A
+terminal obeys an escape sequence in them: it could overwrite lines, change the title or fill the
+clipboard. So everything that opencse prints goes through `printable`, once, where it is printed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Printable:
 
 @cache
 def escape_messages_of_libraries() -> None:
-    """Make log messages and warnings of all libraries printable; for the command line, which owns its process."""
+    """Make log messages and warnings of all libraries printable, for the command line."""
 
     class Record(logging.LogRecord):
         def getMessage(self) -> str:

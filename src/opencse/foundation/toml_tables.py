@@ -123,7 +123,7 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def nested_table(key: str, value: Any) -> Table:
-    """Return the nested table in which a dotted key has this value: `a.b` is `{"a": {"b": value}}`."""
+    """Return the nested table of a dotted key and its value: `a.b` gives `{"a": {"b": value}}`."""
     *parents, last = key.split(".")
     table: Table = {last: value}
     for parent in reversed(parents):
@@ -132,7 +132,7 @@ def nested_table(key: str, value: Any) -> Table:
 
 
 def format_toml(table: Mapping[str, Any], name: str = "") -> str:
-    """Return a table of texts, numbers, booleans, lists and tables as TOML; `name` is its own dotted key."""
+    """Return a table as TOML; `name` is its own dotted key."""
     lines = ""
     blocks = []
     for key, value in table.items():
@@ -249,7 +249,7 @@ def unknown_name_error(
 
 
 def encode(value: object) -> Any:
-    """Return a dataclass as a plain table; fields that are None are left out, as TOML has no null."""
+    """Return a dataclass as a plain table, without fields that are None, as TOML has no null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = getattr(type(value), "kind", None)
         table = {} if kind is None else {"kind": kind}

@@ -1,4 +1,4 @@
-"""The base class of losses, each a named and weighted summand of an objective, and the objective."""
+"""The base class of losses, and the objective, their weighted sum."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class DistillationLoss(Loss):
     def _lists(
         self, embeddings: Embeddings, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Return the lists of the student (n, c) and of all teachers (K, n, c), and their mask (n, c).
+        """Return the lists of the student (n, c) and all teachers (K, n, c), and their mask (n, c).
 
         None if no anchor has a candidate.
         """
@@ -176,7 +176,7 @@ def _correlation(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
 
 
 def _centred(lists: Tensor, mask: Tensor) -> Tensor:
-    """Return each list minus its mean, and 0 outside it, so that cosines are Pearson correlations."""
+    """Return each list minus its mean, and 0 outside it; cosines are then Pearson correlations."""
     means = (lists * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
     return (lists - means) * mask
 

@@ -198,7 +198,7 @@ def add_angle(cosines: Tensor, degrees: float) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginInfoNCELoss(InfoNCELoss):
-    r"""InfoNCE with s_p·m added to the cosine of each positive, and s_n·m to those of the negatives.
+    r"""InfoNCE with s_p·m added to the cosines of positives, and s_n·m to those of negatives.
 
     A constant on all logits does not change a softmax, so only `(s_p − s_n)·m` matters: `p-n-` is
     plain InfoNCE, `p+` equals `n-`, and `p-n+` with m equals `p-` with 2m. A positive total makes

@@ -232,7 +232,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
 
     @torch.no_grad()
     def _encoded(self, module: MomentumQueue, context: Context) -> Tensor:
-        """Return the momentum encoder's vectors of the global batch; zero if a row has no anchor."""
+        """Return the momentum encoder's vectors of the global batch; 0 if a row has no anchor."""
         ids, mask = context.tokens[self.anchor]
         nonempty = mask.any(dim=1)
         with context.precision():

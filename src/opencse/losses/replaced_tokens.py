@@ -433,7 +433,7 @@ class TokenGenerator(Frozen):
 
 
 def sample_classes(probabilities: Tensor) -> Tensor:
-    """Return a sampled class (n,) for each row of probabilities (n, C), by inverse transform sampling.
+    """Sample a class (n,) from each row of probabilities (n, C), by inverse transform sampling.
 
     It needs one random number per row, while `torch.multinomial` draws one for each class.
     """

@@ -23,7 +23,7 @@ _TRACE = 0.95
 
 
 class PolicyWeights(LossModule):
-    r"""Weights sampled by a policy whose reward is a low loss of the student (RLRD, in a sound form).
+    r"""Weights sampled by a policy that is rewarded for a low loss (RLRD, in a sound form).
 
     An actor maps the features of each teacher to the concentration of a Dirichlet distribution,
     from which the weights are sampled; a critic estimates the return. The reward is minus half of
@@ -174,7 +174,7 @@ def generalised_advantages(
 
 
 def _small_network(inputs: int) -> nn.Sequential:
-    """Return a network (…, inputs) to (…, 1), whose last layer is 0, so that teachers start equal."""
+    """Return a network to (…, 1), whose last layer is 0, so that teachers start equal."""
     network = nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, 1))
     nn.init.zeros_(network[2].weight)  # type: ignore[arg-type]
     nn.init.zeros_(network[2].bias)  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
 """Readers of documents: the paragraphs of Markdown, HTML, PDF and DOCX files.
 
-A document comes from a stranger, and a small one can keep its parser busy for hours or fill the memory. So the readers
-run in a process of their own, which `opencse.text.document_worker` limits and ends.
+A document comes from a stranger, and a small one can keep its parser busy for hours or fill the
+memory. So the readers run in a process of their own, which `opencse.text.document_worker` limits
+and ends.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ _DEEPEST = 60
 """Levels of lists and quotes in Markdown, two for a list."""
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _BLOCKS = frozenset(
-    """address article aside blockquote body br caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4
-    h5 h6 header hr li main nav ol option p pre section summary table tbody td th thead title tr ul""".split()
+    """address article aside blockquote body br caption dd div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol option p pre section
+    summary table tbody td th thead title tr ul""".split()
 )
 _HIDDEN = frozenset("head nav noscript pre script style svg template".split())
 
 
 def full_lines(lines: Sequence[str], width: int) -> list[bool]:
-    """Return for each line but the last whether the first word of the next would have made it longer than `width`."""
+    """Return for each line but the last whether the next line's first word would not fit in it."""
     return [len(a) + 1 + len(b.split()[0]) > width for a, b in pairwise(lines)]
 
 
@@ -102,7 +104,7 @@ def _docx(path: Path) -> Iterator[str]:
 
 
 def _cells(table: Any) -> Iterator[str]:
-    """Yield the text of each cell once; `row.cells` repeats one for every column that it claims to span."""
+    """Yield the text of each cell once; `row.cells` repeats it for every column that it spans."""
     from docx.table import _Cell
 
     for row in table._tbl.tr_lst:
@@ -113,7 +115,7 @@ def _cells(table: Any) -> Iterator[str]:
 
 
 def _markdown(path: Path) -> Iterator[str]:
-    """Yield the paragraphs, headings, list items and table cells of Markdown as plain text, without code."""
+    """Yield paragraphs, headings, list items and table cells of Markdown, without code blocks."""
     from markdown_it import MarkdownIt
 
     text = "\n".join(line for _, line in read_lines(path))
@@ -181,7 +183,7 @@ READERS: dict[str, Callable[[Path], Iterable[str]]] = {
     ".pdf": _pdf,
     ".docx": _docx,
 }
-"""Readers of running text by extension. Plain text and tables may hold one sentence per line or row."""
+"""Readers of running text by extension."""
 NAMES = {
     ".md": "Markdown",
     ".markdown": "Markdown",

@@ -1,8 +1,9 @@
 """The process in which documents are read, with a budget of time and memory for each.
 
-A parser cannot be stopped from within: a pattern that takes hours to match, or a table of 10⁸ columns, holds the whole
-process. So documents are read in a child process, which the system ends if it computes too long and refuses memory
-beyond a limit. One child reads all documents, one after the other; after a failure a new one is started.
+A parser cannot be stopped from within: a pattern that takes hours to match, or a table of 10⁸
+columns, holds the whole process. So documents are read in a child process, which the system ends if
+it computes too long and refuses memory beyond a limit. One child reads all documents, one after the
+other; after a failure a new one is started.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _child() -> subprocess.Popen[str]:
     child = _CHILDREN.get(os.getpid())
     if child is not None and child.poll() is None:
         return child
-    # The same packages as here, and nothing from the current folder, which may be that of the documents.
+    # The same packages as here, and nothing from the current folder, which may be a stranger's.
     path = os.pathsep.join(place for place in map(os.path.abspath, filter(None, sys.path)))
     environment = {
         **os.environ,

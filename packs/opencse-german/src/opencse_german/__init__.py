@@ -1,4 +1,4 @@
-"""The language pack of German: rules over closed classes of words, which need no trained pipeline."""
+"""The language pack of German: rules over closed classes of words, without a trained pipeline."""
 
 from __future__ import annotations
 

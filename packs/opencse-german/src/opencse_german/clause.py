@@ -247,7 +247,7 @@ def _opens_nominal(word: str) -> bool:
 
 
 def _prepositional(tokens: Sequence[Token], start: int, end: int) -> Phrase | None:
-    """Return a prepositional phrase: "innerhalb von drei Tagen", "nach dem Ende des Vertrags", "mit ihm"."""
+    """Return a prepositional phrase: "nach dem Ende des Vertrags", "mit ihm"."""
     i = start + 1
     if i < end and tokens[i].text in w.PREPOSITIONS and tokens[i].text not in w.CONTRACTED:
         i += 1

@@ -7,10 +7,10 @@ from opencse_german.lexicon import german_names
 
 _ONCE = frozenset("beginnt begann endet endete startet startete stirbt starb".split())
 _DONE_ONCE = frozenset(
-    """gegründet eröffnet erbaut gebaut errichtet veröffentlicht geboren eingeführt unterzeichnet verabschiedet
-    gestorben
-    fertiggestellt ernannt gewählt beendet abgeschlossen geschlossen zerstört eingestellt erfunden entdeckt verkauft
-    gestartet abgeschafft""".split()
+    """gegründet eröffnet erbaut gebaut errichtet veröffentlicht geboren eingeführt
+    unterzeichnet verabschiedet gestorben fertiggestellt ernannt gewählt beendet
+    abgeschlossen geschlossen zerstört eingestellt erfunden entdeckt verkauft gestartet
+    abgeschafft""".split()
 )
 _AT_ONE_PLACE = frozenset("liegt lag steht stand sitzt".split())
 _SEATS = (

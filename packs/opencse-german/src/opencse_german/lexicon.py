@@ -92,7 +92,7 @@ def _verb_forms(infinitive: str) -> tuple[str, str]:
 
 @cache
 def particles() -> dict[tuple[str, str], str]:
-    """Return the opposite of a verb's separated prefix, by the verb's finite form and the prefix."""
+    """Return the opposite of a separated prefix, by the verb's finite form and the prefix."""
     table: dict[tuple[str, str], str] = {}
     for forms, prefix, pos, other in lexicon_rows(OPPOSITES):
         if pos == "PARTICLE":

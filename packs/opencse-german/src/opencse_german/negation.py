@@ -20,22 +20,23 @@ _AFTER_NICHT = frozenset(
 )
 """Words after which removing "nicht" does not give the opposite, or leaves bad German."""
 _SINGULAR_MASS = frozenset(
-    """Alkohol Wasser Zucker Strom Geld Zeit Zugriff Zugang Schutz Platz Bedarf Personal Internet Papier Fleisch Gluten
-    Laktose Milch Benzin Gas Glas Holz Lärm Staub Fieber Schmerzen Haftung Gewähr Werbung Kontakt Einfluss Ersatz
-    Erfahrung Hilfe Unterstützung Verantwortung Erfolg Rücksicht Support Speicherplatz""".split()
+    """Alkohol Wasser Zucker Strom Geld Zeit Zugriff Zugang Schutz Platz Bedarf Personal
+    Internet Papier Fleisch Gluten Laktose Milch Benzin Gas Glas Holz Lärm Staub Fieber
+    Schmerzen Haftung Gewähr Werbung Kontakt Einfluss Ersatz Erfahrung Hilfe Unterstützung
+    Verantwortung Erfolg Rücksicht Support Speicherplatz""".split()
 )
 _FEMININE_E = frozenset(
-    """Ausnahme Frage Adresse Woche Stunde Minute Tabelle Spalte Zeile Seite Stelle Reihe Grenze Gruppe Rolle Regel
-    Datei
-    Lizenz Karte Sperre Pause Taste Schnittstelle Umgebung Prüfsumme Signatur Ursache Wirkung Reise Strafe Miete Quelle
-    Sprache Sache Spritze Salbe Tablette Kapsel Dosis Diagnose Therapie Allergie Reserve Rückgabe Ausgabe Eingabe
-    Abnahme
-    Aufnahme Einnahme Maßnahme Garantie Kopie Kategorie Antwort Nachricht Rechnung""".split()
+    """Ausnahme Frage Adresse Woche Stunde Minute Tabelle Spalte Zeile Seite Stelle Reihe
+    Grenze Gruppe Rolle Regel Datei Lizenz Karte Sperre Pause Taste Schnittstelle Umgebung
+    Prüfsumme Signatur Ursache Wirkung Reise Strafe Miete Quelle Sprache Sache Spritze
+    Salbe Tablette Kapsel Dosis Diagnose Therapie Allergie Reserve Rückgabe Ausgabe
+    Eingabe Abnahme Aufnahme Einnahme Maßnahme Garantie Kopie Kategorie Antwort Nachricht
+    Rechnung""".split()
 )
 
 
 class GermanNegation(Negation):
-    """Negate the main clause, or remove its negation; of the options, only `remove` has an effect."""
+    """Negate the main clause, or remove its negation; only the option `remove` has an effect."""
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate one sentence."""
@@ -122,7 +123,7 @@ def _kein(tokens: Sequence[Token], objects: Sequence[Phrase]) -> Edits:
 
 
 def _before_phrase(clause: GermanClause, phrases: Sequence[Phrase], edge: int) -> int | None:
-    """Return the place of "nicht" in a clause whose last phrase is prepositional; None if it is unclear."""
+    """Return the place of "nicht" if the last phrase is prepositional; None if it is unclear."""
     phrase = phrases[-1]
     before = phrases[-2] if len(phrases) > 1 else None
     to_noun = before is not None and before.kind not in ("pronoun", "reflexive", "adverb", "manner")

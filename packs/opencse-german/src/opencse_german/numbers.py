@@ -23,8 +23,9 @@ _DECIMAL = re.compile(r"(\d+,\d*)(\d)")
 _DAY = re.compile(r"[1-9]\d?\.")
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 _INEXACT = frozenset(
-    """etwa ca. circa rund ungefähr mindestens höchstens maximal minimal bis zu über unter als fast knapp ab zwischen
-    innerhalb binnen spätestens frühestens gut durchschnittlich je von alle nach vor""".split()
+    """etwa ca. circa rund ungefähr mindestens höchstens maximal minimal bis zu über unter
+    als fast knapp ab zwischen innerhalb binnen spätestens frühestens gut durchschnittlich
+    je von alle nach vor""".split()
 )
 """Words before a number that leave room for another."""
 _LIMITS = frozenset(

@@ -13,29 +13,30 @@ COPULAS = _words("ist sind war waren bleibt bleiben blieb blieben")
 WERDEN = _words("wird werden wurde wurden")
 HABEN = _words("hat haben hatte hatten")
 MODALS = _words(
-    """kann können konnte konnten muss müssen musste mussten darf dürfen durfte durften soll sollen sollte sollten
-    will wollen wollte wollten möchte möchten"""
+    """kann können konnte konnten muss müssen musste mussten darf dürfen durfte durften soll
+    sollen sollte sollten will wollen wollte wollten möchte möchten"""
 )
 AUXILIARIES = COPULAS | WERDEN | HABEN | MODALS
-"""Finite forms that can stand in second place with the rest of the verb at the end of the clause."""
+"""Finite forms in second place, with the rest of the verb at the end of the clause."""
 PLURAL_FINITE = _words(
-    """sind waren werden wurden haben hatten können konnten müssen mussten dürfen durften sollen sollten wollen wollten
-    bleiben blieben"""
+    """sind waren werden wurden haben hatten können konnten müssen mussten dürfen durften sollen
+    sollten wollen wollten bleiben blieben"""
 )
 NON_FINITE = _words("sein haben werden worden können müssen dürfen sollen wollen lassen")
 """Forms that end a verb cluster: "gelöscht werden", "geprüft worden sein"."""
 
 NEGATIVES = _words(
-    """nicht kein keine keinen keinem keiner keines nie niemals niemand niemanden niemandem nichts nirgends nirgendwo
-    weder kaum selten ohne außer anstatt keinesfalls keineswegs keinerlei"""
+    """nicht kein keine keinen keinem keiner keines nie niemals niemand niemanden niemandem nichts
+    nirgends nirgendwo weder kaum selten ohne außer anstatt keinesfalls keineswegs keinerlei"""
 )
 VAGUE = _words(
-    """einige einigen einiger manche manchen mancher viele vielen vieler mehrere mehreren wenige wenigen meisten etliche
-    teilweise teils manchmal oft häufig häufige häufigen gelegentlich meist meistens normalerweise üblicherweise
-    gewöhnlich überwiegend vereinzelt vielleicht möglicherweise eventuell gegebenenfalls etwas einzelne einzelnen
-    zunächst vorerst grundsätzlich sondern entweder sowohl beide je desto umso zumindest wenigstens"""
+    """einige einigen einiger manche manchen mancher viele vielen vieler mehrere mehreren wenige
+    wenigen meisten etliche teilweise teils manchmal oft häufig häufige häufigen gelegentlich
+    meist meistens normalerweise üblicherweise gewöhnlich überwiegend vereinzelt vielleicht
+    möglicherweise eventuell gegebenenfalls etwas einzelne einzelnen zunächst vorerst
+    grundsätzlich sondern entweder sowohl beide je desto umso zumindest wenigstens"""
 )
-"""Words beside which a sentence and its negation can both be true, or which a negation does not go with."""
+"""With these, a sentence and its negation can both be true, or a negation does not fit."""
 FOCUS = _words(
     "nur auch sogar noch schon bereits erst mehr lediglich ausschließlich selbst allein bloß ebenfalls ebenso"
 )
@@ -52,18 +53,20 @@ DETERMINERS = (
     ARTICLES
     | POSSESSIVES
     | _words(
-        """ihr dieser diese dieses diesen diesem jeder jede jedes jeden jedem alle allen aller alles jener jene jenes
-        jenen jenem sämtliche sämtlichen sämtlicher solche solchen solcher welche beiden"""
+        """ihr dieser diese dieses diesen diesem jeder jede jedes jeden jedem alle allen aller
+        alles jener jene jenes jenen jenem sämtliche sämtlichen sämtlicher solche solchen
+        solcher welche beiden"""
     )
 )
 GENITIVES = _words(
     "des der dieses dieser eines einer aller jedes jeder unseres unserer ihres ihrer seines seiner"
 )
 PREPOSITIONS = _words(
-    """in an auf aus bei mit von zu nach vor über unter durch für gegen um bis seit während wegen trotz innerhalb
-    außerhalb binnen zwischen neben hinter gegenüber gemäß laut per pro ab im am zum zur beim vom ins ans durchs fürs
-    aufgrund mittels anhand hinsichtlich bezüglich einschließlich zuzüglich inklusive samt entlang oberhalb unterhalb
-    mithilfe anstelle seitens je"""
+    """in an auf aus bei mit von zu nach vor über unter durch für gegen um bis seit während wegen
+    trotz innerhalb außerhalb binnen zwischen neben hinter gegenüber gemäß laut per pro ab im
+    am zum zur beim vom ins ans durchs fürs aufgrund mittels anhand hinsichtlich bezüglich
+    einschließlich zuzüglich inklusive samt entlang oberhalb unterhalb mithilfe anstelle
+    seitens je"""
 )
 CONTRACTED = _words("im am zum zur beim vom ins ans durchs fürs")
 TIME_PREPOSITIONS = _words("innerhalb nach vor bis seit während binnen ab um am im")
@@ -80,25 +83,26 @@ REFLEXIVE = "sich"
 POLITE = _words("Sie Ihnen Ihr Ihre Ihren Ihrem Ihrer Ihres")
 UNITS = _words("% € $ mg g kg t ml l cl mm cm m km kWh kw h min s")
 SENTENCE_ADVERBS = _words(
-    """heute gestern morgen hier dort jetzt nun derzeit zurzeit aktuell momentan dann danach anschließend zuvor vorher
-    daher deshalb deswegen dadurch damit dabei dafür dazu außerdem zudem jedoch allerdings dennoch trotzdem somit also
-    künftig später bisher seitdem inzwischen damals täglich wöchentlich monatlich jährlich tagsüber nachts"""
+    """heute gestern morgen hier dort jetzt nun derzeit zurzeit aktuell momentan dann danach
+    anschließend zuvor vorher daher deshalb deswegen dadurch damit dabei dafür dazu außerdem
+    zudem jedoch allerdings dennoch trotzdem somit also künftig später bisher seitdem
+    inzwischen damals täglich wöchentlich monatlich jährlich tagsüber nachts"""
 )
 FREQUENCY = _words("bereits schon nie niemals nirgends")
 MANNER_ADVERBS = _words(
-    """immer überall sofort automatisch gleichzeitig vollständig komplett direkt kostenlos regelmäßig gut richtig
-    korrekt
-    dauerhaft schnell sicher manuell einzeln gemeinsam zusammen getrennt persönlich schriftlich mündlich telefonisch
-    elektronisch separat rechtzeitig pünktlich gründlich sorgfältig unverzüglich umgehend endgültig weiterhin jederzeit
-    unbegrenzt zuverlässig lokal zentral öffentlich verschlüsselt ausreichend einfach leicht problemlos gesondert
-    zwingend unbedingt wieder"""
+    """immer überall sofort automatisch gleichzeitig vollständig komplett direkt kostenlos
+    regelmäßig gut richtig korrekt dauerhaft schnell sicher manuell einzeln gemeinsam zusammen
+    getrennt persönlich schriftlich mündlich telefonisch elektronisch separat rechtzeitig
+    pünktlich gründlich sorgfältig unverzüglich umgehend endgültig weiterhin jederzeit
+    unbegrenzt zuverlässig lokal zentral öffentlich verschlüsselt ausreichend einfach leicht
+    problemlos gesondert zwingend unbedingt wieder"""
 )
 DEGREE = _words(
     "sehr besonders ganz völlig vollkommen äußerst ziemlich relativ so zu recht absolut extrem wirklich"
 )
 SUBORDINATORS = _words(
-    """wenn falls sobald sofern solange nachdem bevor ehe weil da obwohl während dass damit sodass ob wie als wo wobei
-    indem bis seitdem soweit"""
+    """wenn falls sobald sofern solange nachdem bevor ehe weil da obwohl während dass damit sodass
+    ob wie als wo wobei indem bis seitdem soweit"""
 )
 CONDITIONS = _words("wenn falls sobald sofern solange nachdem bevor obwohl weil")
 """Conjunctions of clauses that can stand before or after their main clause."""
@@ -106,8 +110,8 @@ CONNECTORS = SUBORDINATORS | _words("um ohne aber denn und doch jedoch sondern")
 RELATIVE = _words("der die das den dem deren dessen denen welche welcher welches welchen")
 COORDINATORS = _words("und oder sowie bzw. beziehungsweise")
 PARTICLES = _words(
-    """ein aus an ab auf zu vor mit her hin zurück weiter los weg um nach bei fest teil statt frei her heraus herunter
-    hoch herein hinaus hinzu zusammen bereit dar durch"""
+    """ein aus an ab auf zu vor mit her hin zurück weiter los weg um nach bei fest teil statt frei
+    her heraus herunter hoch herein hinaus hinzu zusammen bereit dar durch"""
 )
 """Prefixes that a finite verb leaves at the end of its clause."""
 
@@ -129,8 +133,9 @@ ORDINARY = (
 """Words of closed classes."""
 
 _NUMBERS = _words(
-    """zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn
-    neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend"""
+    """zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn
+    sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig
+    neunzig hundert tausend"""
 )
 _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*\.?")
 _ADJECTIVE = re.compile(r"[a-zäöüß]{2,}(?:e|en|em|er|es)")
@@ -145,8 +150,9 @@ _PREDICATE = re.compile(
 )
 _FINITE = re.compile(r"[a-zäöüß]+(?:t|te|ten|en|ern|eln)")
 STRONG_PAST = _words(
-    """kam kamen ging gingen gab gaben stand standen lag lagen fiel fielen begann begannen hielt hielten nahm nahmen
-    trat traten fand fanden schloss schlossen galt galten stieg stiegen sank sanken ließ ließen enthielt enthielten"""
+    """kam kamen ging gingen gab gaben stand standen lag lagen fiel fielen begann begannen hielt
+    hielten nahm nahmen trat traten fand fanden schloss schlossen galt galten stieg stiegen
+    sank sanken ließ ließen enthielt enthielten"""
 )
 
 
@@ -181,7 +187,7 @@ def is_full_verb(word: str) -> bool:
 
 
 def is_noun(word: str) -> bool:
-    """Whether a word is written as a noun or a name: German writes all of them with a capital, and "Sie"."""
+    """Return whether a word is written as a noun or a name, with a capital, and is not "Sie"."""
     return word[:1].isupper() and word not in POLITE
 
 

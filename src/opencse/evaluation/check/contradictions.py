@@ -114,7 +114,7 @@ class SentenceRewriter:
         return RewrittenSentence(passage, position, text, contradictions, rewordings)
 
     def _fits(self, name: str, new: str, text: str) -> bool:
-        """Return whether a rewriting contradicts or rewords a text, as far as the language knows."""
+        """Return whether a rewriting contradicts or rewords a text by the language's rules."""
         if new.split() == text.split():
             return False
         kind = _SPECS[name].kind

@@ -369,7 +369,7 @@ def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[st
 
 
 def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
-    """Return the cosine that nine of ten rewordings reach; each kind of rewording weighs the same."""
+    """Return the cosine that nine of ten rewordings reach, with equal weight for each kind."""
     if not cosines:
         return None
     values = np.concatenate(list(cosines.values()))

@@ -1,4 +1,4 @@
-"""Probes of surface bias of any function "texts in, matrix out": does it follow wording instead of meaning?
+"""Probes of surface bias of any model: does it follow wording instead of meaning?
 
 | probe | source |
 |---|---|

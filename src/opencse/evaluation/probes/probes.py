@@ -117,7 +117,7 @@ class SplitResult:
 def split_results(
     sets: Sequence[ScoredPairs], embeddings: TextEmbeddings, average: str = "all sets"
 ) -> tuple[SplitResult, ...]:
-    """Return the correlations on the consistent and on the opposed pairs of sets, and their average.
+    """Return the correlations on consistent and opposed pairs of sets, and their average.
 
     The average comes last (OssCSE Table 3).
 

@@ -1,1 +1,1 @@
-"""Views by rules of English grammar: contradictions and paraphrases that differ from their source in few words."""
+"""Views by rules of English grammar: contradictions and paraphrases that change few words."""

@@ -26,7 +26,7 @@ _PLACES = {
 _DEGREES = ("JJ", "RB", "VBN", "VBG")
 """Tags of what {adj} stands for: words with degrees ("more advanced than")."""
 _MODIFIERS = ("RB", "RBR", "NN", "NNS", "CD")
-"""Tags of words after which "not as … as" cannot stand: "a bit larger than", "two years older than"."""
+"""Tags of words after which "not as … as" cannot stand: "a bit larger than"."""
 
 
 class Claim(GrammarView):
@@ -159,7 +159,7 @@ def _filled(expression: str, values: Mapping[str, str]) -> list[str]:
 
 @cache
 def _lines() -> dict[str, list[_Line]]:
-    """Return the expressions of `claims.tsv` by their first word; "" for those that begin with a place."""
+    """Return the expressions of `claims.tsv` by their first word; "" if they begin with a place."""
     lines: dict[str, list[_Line]] = {"": []}
     for kind, needs, left, right, neither, not_after, not_before in lexicon_rows("claims"):
         left_side = left.split(" / ")
@@ -427,7 +427,7 @@ def _is_month(token: Token) -> bool:
 def _other_number(
     text: str, tokens: Sequence[Token], i: int, rng: random.Random
 ) -> tuple[str | None, str]:
-    """Return another number in the form of the one at index i (None if there is none), and the rule."""
+    """Return another number in the form of the one at index i, or None, and the rule."""
     word = tokens[i].text.lower()
     series = next((series for series in _SERIES if word in series), None)
     if word == "second" and tokens[i].tag != "JJ":

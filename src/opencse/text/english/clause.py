@@ -96,7 +96,7 @@ class Clause:
         return token.relation == "conj"
 
     def shared_verbs(self) -> list[int]:
-        """Return the verbs coordinated with the predicate, without their own subject or auxiliary."""
+        """Return the verbs joined to the predicate, without their own subject or auxiliary."""
         verbs: list[int] = []
         front = [self.predicate]
         while front:
@@ -243,7 +243,7 @@ _MAX_OF = 4
 
 
 class MainClause(GrammarView):
-    """Cut each sentence to its main clause, without its subordinate clauses, appositions and brackets.
+    """Cut each sentence to its main clause, without subordinate clauses and brackets.
 
     Null if nothing would be cut, or if the clause has fewer than three or more than fourteen
     tokens.

@@ -43,7 +43,7 @@ _QUALIFIED = word_class("qualified")
 """Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true."""
 
 _OTHER_SENSES = word_class("other senses")
-"""Words whose opposite holds in one sense only, or leaves a third possibility: "a positive test"."""
+"""Words whose opposite holds in one sense only, or leaves a third possibility."""
 
 _WITH_ANY_PREPOSITION = word_class("any preposition")
 

@@ -291,7 +291,7 @@ def verb_base(verb: Token) -> str:
 
 
 def is_past(form: str) -> bool:
-    """Return whether a form can be a past tense: "sang", "put", "walked", but not "sung" or "need"."""
+    """Return whether a form can be a past tense: "sang", "put", but not "sung" or "need"."""
     form = form.lower()
     forms, bases = _irregular()
     base = bases.get(form, form)
@@ -316,7 +316,7 @@ def _base_of_third_person(form: str, guess: str) -> str:
 
 
 def _base_of_ed(form: str) -> str:
-    """Remove a regular "-ed" by spelling, more often right than a lemmatizer on the treebank's test set."""
+    """Remove a regular "-ed" by spelling, which is more often right than a lemmatizer."""
     if not form.endswith("ed"):
         return form
     stem = form[:-2]

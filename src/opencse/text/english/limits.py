@@ -1,4 +1,4 @@
-"""Which English sentences can be contradicted: prose, without words that leave both versions true."""
+"""Which English sentences can be contradicted: prose without words that leave both true."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _governs(clause: Clause, helper: str) -> bool:
 
 
 def _past_adverbs(tokens: Sequence[Token], place: int) -> int:
-    """Return the index after which "not" stands: past sentence adverbs and their commas ("is, however, not")."""
+    """Return the index after which "not" stands, past sentence adverbs ("is, however, not")."""
     last = place
     at = place + 1
     while at < len(tokens):
@@ -310,7 +310,7 @@ def _or(clause: Clause, verb: int) -> list[Edit]:
 
 
 def _imperative(text: str, clause: Clause) -> Negated:
-    """Negate an imperative ("Do not open") that opens the sentence or follows "please" or a comma."""
+    """Negate an imperative ("Do not open") at the beginning or after "please" or a comma."""
     tokens = clause.tokens
     start = next(iter(children(tokens, clause.predicate, "cop")), clause.predicate)
     verb = tokens[start]

@@ -35,7 +35,7 @@ _WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "PART": 3, "DEGR
 
 @dataclass(frozen=True, kw_only=True)
 class AntonymSwap(GrammarView):
-    """Replace one word by its opposite, in the same inflection: a contradiction that looks like its source.
+    """Replace one word by its opposite: a contradiction that looks like its source.
 
     Null if no word has an opposite in this context, or if the sentence is negative already.
 
@@ -103,7 +103,7 @@ def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
 
 
 def shares_predicate(tokens: Sequence[Token], i: int) -> bool:
-    """Return whether a word is coordinated with another without its own subject: "safe and clean"."""
+    """Return whether a word is joined to another without its own subject: "safe and clean"."""
     for k in children(tokens, i):
         if tokens[k].relation != "conj":
             continue

@@ -47,7 +47,7 @@ _VERB_CLASSES = {
     "without oblique": "!OBLIQUE",
     "finite only": "VBD VBZ VBP",
 }
-"""What a verb of a class must have, or after "!" must not have: dependents' relations, or its tag."""
+"""What a verb of a class must have, or after "!" must not have: relations or its tag."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +178,7 @@ def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
 
 
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Return the opposite of an adjective, adverb, noun, verb or preposition that fits its context."""
+    """Return the opposite of a word that fits its context."""
     token = tokens[i]
     word = token.text.lower()
     if base_relation(token) in ("compound", "flat", "fixed", "goeswith", "cc", "dep"):
@@ -261,7 +261,7 @@ def _neighbour(tokens: Sequence[Token], i: int) -> set[str]:
 
 
 def _among(cell: str, around: set[str]) -> bool:
-    """Return whether one of the cell's words is in a context, or none if the cell begins with "!"."""
+    """Return whether a cell's words are in a context, or none if it begins with "!"."""
     if not cell:
         return True
     excluded = cell.startswith("!")
@@ -302,7 +302,7 @@ def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
 
 
 def _base(verb: Token) -> str | None:
-    """Return the base of a verb that is a predicate; None if inflecting it does not give the form."""
+    """Return the base of a predicate's verb; None if inflecting it does not give the form."""
     if verb.relation in ("amod", "aux", "cop"):
         return None
     base = verb_base(verb)
@@ -386,7 +386,7 @@ def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
 
 
 def _entry(tokens: Sequence[Token], dependents: Sequence[int], base: str) -> OpposedVerb | None:
-    """Return the opposite of a verb with its objects, its infinitive or its clause, if it has one."""
+    """Return the opposite of a verb with its objects, infinitive or clause, if it has one."""
     clauses = [k for k in dependents if tokens[k].relation in ("xcomp", "ccomp")]
     if any(token.tag == "TO" and token.head in clauses for token in tokens):
         return _with_infinitive().get(base)

@@ -1,4 +1,4 @@
-"""Phrases in another order: exchanged, which changes the meaning, or moved without a change of it."""
+"""Phrases in another order: exchanged, which changes the meaning, or just moved."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Reordering(GrammarView):
 
 
 def _is_one_clause(clause: Clause, without: set[int]) -> bool:
-    """Return whether the rest of the sentence is one plain clause, to which the adverbial belongs."""
+    """Return whether the rest of the sentence is one plain clause of the adverbial."""
     tokens = clause.tokens
     if len(tokens) > _MAX_TOKENS or tokens[-1].text != ".":
         return False

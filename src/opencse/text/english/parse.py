@@ -49,7 +49,7 @@ _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
 def parse_without_asides(parser: SpacyParser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
-    """Yield the tokens of each text that are outside brackets, with offsets in the original text."""
+    """Yield the tokens of each text outside brackets, with offsets in the original text."""
     cleaned = [_cleaned(text) for text in texts]
     parsed = parser.parse([text for text, _ in cleaned])
     for (_, places), tokens in zip(cleaned, parsed, strict=True):
@@ -95,7 +95,7 @@ def children(tokens: Sequence[Token], head: int, *relations: str) -> list[int]:
 
 
 def subtree(tokens: Sequence[Token], head: int, *, closed: Sequence[str] = ()) -> set[int]:
-    """Return the indices of a token and its descendants, except those below relations in `closed`."""
+    """Return the indices of a token and its descendants, but none below `closed` relations."""
     places = {head}
     front = {head}
     while front:

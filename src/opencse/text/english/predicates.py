@@ -28,7 +28,7 @@ _CONTRACTED = 0.5
 
 
 class NegatedAntonym(GrammarView):
-    """Negate the opposite: a paraphrase that looks like a negation ("is not dangerous" for "is safe").
+    """Negate the opposite of a predicate: a paraphrase that looks like a negation.
 
     A predicate that is negated already becomes its opposite: "is not safe", "is dangerous". The
     predicate is an adjective, a noun, or a verb that has a complementary opposite ("accept",
@@ -271,7 +271,7 @@ def _overlap(edits: Sequence[Edit]) -> bool:
 
 
 def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
-    """Return the clause of a verb; None if it cannot be denied, shares its object or governs a clause."""
+    """Return the clause of a verb, if it can be denied and shares no object."""
     place = opposite.place
     clause = clause_at(tokens, place)
     if clause is None or clause.finite is None or clause.subject is None or clause.negatives:

@@ -1,4 +1,4 @@
-"""Questions and queries about a sentence: one that it answers, one about its topic, and keywords."""
+"""Questions about a sentence or its topic, and keywords."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ class TopicQuestion(GrammarView):
 
 
 def _topic(text: str, tokens: Sequence[Token], place: int) -> tuple[str, bool] | None:
-    """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
+    """Return the phrase of a noun and whether it is plural; None for other tokens."""
     token = tokens[place]
     if token.tag not in ("NN", "NNS", "NNP", "NNPS"):
         return None

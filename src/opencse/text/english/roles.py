@@ -95,7 +95,7 @@ class RolePairs(GrammarView):
 
 
 def _voice(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
-    """Exchange subject and object, also in passives with an agent; the other voice is the paraphrase."""
+    """Exchange subject and object, also in passives; the other voice is the paraphrase."""
     for roles in transitives(text, tokens):
         verb = tokens[roles.clause.predicate]
         base = verb_base(verb)
@@ -194,7 +194,7 @@ def _clause_text(text: str, tokens: Sequence[Token], span: Span) -> str:
 
 
 def _joined(main: str, word: str, other: str, end: str, *, fronted: bool) -> str:
-    """Return a sentence of a main and another clause: "Before OTHER, MAIN." or "MAIN before OTHER."."""
+    """Return a sentence of two clauses: "Before OTHER, MAIN." or "MAIN before OTHER."."""
     joined = f"{word} {other}, {main}{end}" if fronted else f"{main} {word} {other}{end}"
     return capitalised(joined)
 

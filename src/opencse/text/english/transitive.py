@@ -1,4 +1,4 @@
-"""Transitive clauses: subject, verb group and object, phrases in another role, and the other voice."""
+"""Transitive clauses: subject, verb and object, their roles exchanged, the other voice."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _TO_FIRST_PERSON = {"is": "am", "are": "am", "were": "was", "has": "have", "does
 
 
 class Passive(GrammarView):
-    """Turn the main clause into the other voice: "A wrote B" becomes "B was written by A", and back.
+    """Turn the main clause into the other voice: "A wrote B" and "B was written by A".
 
     Null if the verb has no passive, if its agent is missing, or if the grammar is in doubt.
 
@@ -215,7 +215,7 @@ def _object(tokens: Sequence[Token], verb: int) -> int | None:
 
 
 def _agent(tokens: Sequence[Token], verb: int) -> tuple[int | None, int | None]:
-    """Return "by" and its noun, in Universal Dependencies (`obl:agent`) or spaCy's scheme (`agent`)."""
+    """Return "by" and its noun: `obl:agent` (Universal Dependencies) or `agent` (spaCy)."""
     for i in children(tokens, verb):
         if i > verb and tokens[i].relation == "obl:agent":
             by = [k for k in children(tokens, i, "case") if tokens[k].text == "by"]
@@ -343,7 +343,7 @@ def exchange(
 
 
 def can_act(token: Token) -> bool:
-    """Return whether a noun is a name, a personal pronoun, or a word for persons from a short list."""
+    """Return whether a noun is a name, a personal pronoun, or a listed word for persons."""
     word = token.text.lower()
     if token.tag == "PRP":
         return word != "it"
@@ -371,7 +371,7 @@ def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrit
 
 
 def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
-    """Return whether a dependent shares the verb's subject: "and left", "winning it", "to see it"."""
+    """Return whether a dependent shares the verb's subject: "and left", "winning it"."""
     relation = base_relation(tokens[i])
     if relation in ("advcl", "conj", "parataxis"):
         return not children(tokens, i, "nsubj", "nsubjpass")
@@ -403,7 +403,7 @@ def _to_passive(
 def _passive_group(
     tokens: Sequence[Token], roles: Transitive, base: str, *, plural: bool, first_person: bool
 ) -> list[Edit] | None:
-    """Return the edits that make the verb group passive: "has written" becomes "has been written"."""
+    """Return the edits that make a verb group passive: "has written", "has been written"."""
     verb = tokens[roles.clause.predicate]
     helpers = [tokens[i] for i in roles.helpers]
     past = participle(base)

@@ -1,1 +1,1 @@
-"""Views from models and candidates: back-translation, prompted models, masked language models, tables."""
+"""Views from back-translation, masked language models and tables of candidates."""

@@ -153,7 +153,7 @@ class _LikelyWords(View):
     def _edited(
         self, rows: Sequence[SourceRow], predictor: WordPredictor, seed: int
     ) -> list[ViewText]:
-        """Put masks at random places of each row's text, and fill each with the most likely word."""
+        """Put masks at random places of each row's text; fill each with its likeliest word."""
         insert = isinstance(self, Insertion)
         tokenizer = predictor.tokenizer
         mask = tokenizer.mask_token_id

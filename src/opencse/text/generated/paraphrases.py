@@ -100,7 +100,7 @@ class ChosenCandidate(View):
 
 
 def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without copies of the text or duplicates; case and white space are ignored."""
+    """Return the candidates without copies of the text and duplicates, whatever their case."""
     seen = {" ".join(text.lower().split())}
     out = []
     for candidate in candidates:
@@ -280,7 +280,7 @@ class BackTranslation(ChosenCandidate):
         return pools
 
     def noisy(self, text: str, mask: str, rng: random.Random) -> str:
-        """Return a text with frequent words inserted, or words masked, at random places (DebCSE §4.2)."""
+        """Insert frequent words or mask words of a text at random places (DebCSE §4.2)."""
         if self.noise == "none":
             return text
         count = rng.randint(*self.noise_words)

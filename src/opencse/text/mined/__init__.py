@@ -1,1 +1,1 @@
-"""Mining: negatives drawn from the corpus by their embeddings, and positives drawn by the same scores."""
+"""Mining: negatives and positives drawn by their embeddings."""

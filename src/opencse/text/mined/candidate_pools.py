@@ -54,7 +54,7 @@ class CandidatePools:
 def draw(
     scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int, temperature: float
 ) -> np.ndarray:
-    """Draw candidates without replacement, with probability ∝ exp(score / temperature) (Gumbel top-k).
+    """Draw candidates without replacement, ∝ exp(score / temperature) (Gumbel top-k).
 
     The `count` highest values of score + temperature x noise are such a draw; temperature 0 takes
     the highest scores, and the first of equal ones.

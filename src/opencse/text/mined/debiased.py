@@ -111,7 +111,7 @@ def selection_scores(
     role: Role,
     mode: Mode,
 ) -> np.ndarray:
-    """Return the selection score of each candidate before the last softmax: P~ of DebCSE, Eq. 3 and 5.
+    """Return each candidate's score before the last softmax: P~ of DebCSE, Eq. 3 and 5.
 
     With S_sur and S_sem the surface and semantic similarity, negatives get (1 - w) S_sur + w (1 -
     S_sem) and positives (1 - w) (1 - S_sur) + w S_sem. `faithful`: S_sur = 1 - softmax(distance),

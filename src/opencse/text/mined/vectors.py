@@ -304,7 +304,7 @@ class MinedSpec(MinedView):
     def draw(
         self, rows: Sequence[SourceRow], index: Vectors, seed: int
     ) -> tuple[CandidatePools, Counts]:
-        """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed.
+        """Draw for the rows of one unit; depends only on the corpus, the options and the seed.
 
         Returns:
             The sentences drawn for each row, up to m, and counts that are recorded as scores, int64

@@ -136,7 +136,7 @@ class OpenedView:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """Base class of all kinds of views, with the options of one. Importing a kind loads no model library.
+    """Base class of all kinds of views, with the options of one.
 
     Class attributes:
         kind: Name of the kind in a recipe.
