@@ -188,11 +188,7 @@ def check_texts(
     rng = np.random.default_rng(rewriter.seed)
     searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
     both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline)
-    cases: list[_Case] = []
-    for sentence in both:
-        for kind in sentence.contradictions:
-            chosen = int(rng.integers(len(sentence.rewordings)))
-            cases.append((sentence, kind, list(sentence.rewordings)[chosen]))
+    cases = _cases(both, rng)
     inside = []
     for case in cases:
         if len(searched[case[0].passage].sentences) > 1:
@@ -203,14 +199,7 @@ def check_texts(
     threshold = _threshold(_reworded_cosines(both, vectors))
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
     if threshold is not None:
-        originals = []
-        opposed = []
-        for sentence in (*both, *contradicted):
-            for new in sentence.contradictions.values():
-                originals.append(sentence.text)
-                opposed.append(new)
-        cosines = vectors.paired(originals, opposed)
-        accepted = rate_estimate(int((cosines >= threshold).sum()), len(cosines))
+        accepted = _accepted_share([*both, *contradicted], vectors, threshold)
     in_passages = None
     if any(len(passage.sentences) > 1 for passage in searched):
         in_passages = _first_in_passages(inside, vectors)
@@ -228,6 +217,31 @@ def check_texts(
         examples=tuple(_worst_first(examples)),
         notes=tuple(_notes(rewriter.language, len(both))),
     )
+
+
+def _cases(sentences: Sequence[RewrittenSentence], rng: np.random.Generator) -> list[_Case]:
+    """Return each contradiction of the sentences with a rewording, drawn at random."""
+    cases = []
+    for sentence in sentences:
+        kinds = list(sentence.rewordings)
+        for contradiction in sentence.contradictions:
+            drawn = kinds[int(rng.integers(len(kinds)))]
+            cases.append((sentence, contradiction, drawn))
+    return cases
+
+
+def _accepted_share(
+    sentences: Sequence[RewrittenSentence], vectors: TextEmbeddings, threshold: float
+) -> Estimate:
+    """Return the share of contradictions whose cosine reaches the threshold."""
+    originals = []
+    opposed = []
+    for sentence in sentences:
+        for new in sentence.contradictions.values():
+            originals.append(sentence.text)
+            opposed.append(new)
+    cosines = vectors.paired(originals, opposed)
+    return rate_estimate(int((cosines >= threshold).sum()), len(cosines))
 
 
 def _encoded(

@@ -114,7 +114,8 @@ class WordPredictor:
             self._wanted = torch.from_numpy(wanted).to(self.device)
             with torch.inference_mode():
                 logits = self.model(input_ids=tokens).logits
-                if logits.dim() == 3:  # the output layer is not linear, so the hook did not run
+                if logits.dim() == 3:
+                    # The output layer is not linear, so the hook did not run.
                     logits = logits.flatten(0, 1)[self._wanted]
                 scores = logits.float().cpu().numpy()
             scores[:, self.special] = -np.inf
