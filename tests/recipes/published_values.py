@@ -417,6 +417,14 @@ PUBLISHED: dict[str, Values] = {
         ("training.epochs", "coded"): 1,
         ("selection.every", "coded"): 50,
     },
+    "syncse": {
+        ("encoder.keep_projector", "published"): True,
+        ("losses.info_nce.negatives", "published"): ["contradiction"],
+        ("optimizer.lr", "published"): (None, None, 5e-05, 1e-05),
+        ("training.epochs", "published"): 3,
+        ("training.batch_size", "published"): 512,
+        ("selection.every", "published"): 25,
+    },
     "tsdae": {
         ("build.damaged.share", "published"): 0.6,
         ("encoder.pooling", "published"): "cls",
@@ -452,5 +460,6 @@ SCORES: dict[str, tuple[float | None, ...]] = {
     "consert": (72.74, 76.45, None, None),
     "pcl": (78.11, 79.98, 77.98, 79.79),
     "infocse": (78.85, 80.18, None, None),
+    "syncse": (None, None, 81.84, 82.66),
 }
 """Averages over the seven STS tasks."""

@@ -34,6 +34,7 @@ _CLASSES = {
     "back_translation": "opencse.text.generated.paraphrases:BackTranslation",
     "candidate_table": "opencse.text.generated.paraphrases:CandidateTable",
     "substitution": "opencse.text.generated.likely_words:Substitution",
+    "language_model": "opencse.text.generated.language_model:LanguageModel",
     "phrase_swap": "opencse.text.english.order:PhraseSwap",
     "main_clause": "opencse.text.english.clause:MainClause",
     "antonym_swap": "opencse.text.english.one_word:AntonymSwap",
