@@ -143,6 +143,19 @@ def test_pickled_weights_of_a_later_module(saved, marker, kind) -> None:
     assert not marker.exists()
 
 
+def test_modules_without_settings_need_no_folder(saved) -> None:
+    """As in many published models, whose empty folders are not kept."""
+    modules = json.loads((saved / "modules.json").read_text())
+    added = {
+        "idx": 2,
+        "name": "2",
+        "path": "2_Normalize",
+        "type": "sentence_transformers.models.Normalize",
+    }
+    (saved / "modules.json").write_text(json.dumps([*modules, added]))
+    assert load_encoder(saved).get_embedding_dimension() == 32
+
+
 @pytest.fixture
 def routed(saved, tmp_path) -> Path:
     transformer, pooling = SentenceTransformer(str(saved), device="cpu")

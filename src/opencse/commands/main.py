@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import typer
 
@@ -14,6 +16,7 @@ from opencse.commands import options
 from opencse.commands.command_line import add_command
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import disk_problem
+from opencse.foundation.reading import error_reason
 from opencse.foundation.result_table import show
 from opencse.foundation.terminal import escape_messages_of_libraries, print_line, print_text
 from opencse.version import __version__
@@ -89,6 +92,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     escape_messages_of_libraries()
     try:
+        check_environment()
         status = app(prog_name="opencse", standalone_mode=False) or 0
         if status == INTERRUPTED:  # typer returns this for Ctrl-C, without a message
             raise KeyboardInterrupt
@@ -106,7 +110,8 @@ def main() -> None:
         # An error in the arguments; typer has its own copy of click, whose classes have no public
         # name.
         if not hasattr(error, "format_message"):
-            if cause := shortage(error):
+            cause = shortage(error) or odd_variable(error)
+            if cause is not None:
                 _stop(str(cause), 2)
             print_text("".join(traceback.format_exception(error)), error=True)
             _stop(
@@ -124,6 +129,44 @@ def main() -> None:
 def _stop(message: str, code: int) -> None:
     print_line(f"opencse: {' '.join(message.split())}")
     sys.exit(code)
+
+
+_LAST_SECOND = 253402300799  # of the year 9999
+
+
+def check_environment() -> None:
+    """Check the variable that libraries read without a check, and whose value their errors don't show.
+
+    Raises:
+        OpencseError: `SOURCE_DATE_EPOCH` is no point of time.
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    if not (given.isascii() and given.isdecimal() and int(given[:20]) <= _LAST_SECOND):
+        raise OpencseError(
+            f"SOURCE_DATE_EPOCH is {given!r:.80}, not a number of seconds since 1970",
+            "Correct it, or `unset SOURCE_DATE_EPOCH`.",
+        )
+
+
+def odd_variable(error: BaseException) -> OpencseError | None:
+    """Return the user error for an environment variable with a value that a library cannot use; None for others.
+
+    Such an error quotes the value, and the library's file that raised it names the variable.
+    """
+    text = str(error).lower()
+    sources = []
+    for frame in traceback.extract_tb(error.__traceback__):
+        if "site-packages" in frame.filename:
+            with contextlib.suppress(OSError):
+                sources.append(Path(frame.filename).read_text(encoding="utf-8", errors="replace"))
+    for name, value in os.environ.items():
+        quoted = value.strip() and value.lower() in text
+        if quoted and any(f'"{name}"' in source for source in sources):
+            return OpencseError(
+                f"the environment variable {name} has the value {value!r:.80} ({error_reason(error)})",
+                f"Correct it, or `unset {name}`.",
+            )
+    return None
 
 
 def shortage(error: BaseException) -> OpencseError | None:

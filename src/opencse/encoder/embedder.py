@@ -266,7 +266,10 @@ def cached_vectors(
                     block[present] = embedder.encode([str(chunk[i]) for i in present])
                 writer.add(block)
                 phase.update(len(chunk))
-    return Store(folder).columns["vectors"].values
+    vectors = Store(folder).columns["vectors"].values
+    if vectors.shape != (hashed[1], embedder.dimension):
+        raise OpencseError(f"{folder}: holds vectors of other texts", "Remove it.")
+    return vectors
 
 
 def _run_all(

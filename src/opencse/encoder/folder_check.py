@@ -140,7 +140,6 @@ def check_model_folder(folder: Path) -> None:
             are absurd.
     """
     for part in parts_of(folder):
-        _check_files(part.folder)
         if part.kind in BLOCK_TYPES:
             _check_settings(part.folder / "config.json", part.settings)
             _check_settings(

@@ -54,6 +54,7 @@ def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | Non
         OpencseError: A weight is not finite, or the folder cannot be written.
     """
     require_finite(model, "the trained model")
+    _forget_last_call(model)
     with (
         replaced(Path(folder), folder=True) as temporary,
         quiet(),
@@ -63,6 +64,16 @@ def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | Non
         _use_old_names(temporary, model.max_seq_length)
         if card is not None:
             (temporary / "README.md").write_text(card, encoding="utf-8", errors="backslashreplace")
+
+
+def _forget_last_call(model: SentenceTransformer) -> None:
+    """Reset what fast tokenizers remember of their last call: a saved model must not depend on what was tokenised."""
+    for module in model.modules():
+        tokenizer = getattr(module, "tokenizer", None)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is not None:
+            backend.no_truncation()
+            backend.no_padding()
 
 
 def _use_old_names(folder: Path, max_length: int | None) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -44,6 +45,14 @@ class TaskEvaluator:
         self._tasks = tasks
         self._precision = precision
 
+    @property
+    def digest(self) -> str:
+        """Hash of the tasks: their texts, and what is right."""
+        digest = hashlib.blake2b(digest_size=16)
+        for task in self._tasks:
+            _add_to_digest(digest, task)
+        return digest.hexdigest()
+
     def start(self, encoder: SentenceTransformer) -> None:
         """Tokenise the texts."""
         self._texts = distinct_texts(self._tasks)
@@ -76,6 +85,27 @@ class TaskEvaluator:
                 )
             scores[result.task] = result.score
         return scores
+
+
+def _add_to_digest(digest: hashlib.blake2b, value: Any) -> None:
+    """Add a task, or what is in it, to a hash; each part with its length, so that no two tasks look alike."""
+    if is_dataclass(value) and not isinstance(value, type):
+        _add_to_digest(digest, type(value).__name__)
+        for field in fields(value):
+            _add_to_digest(digest, getattr(value, field.name))
+    elif isinstance(value, np.ndarray):
+        _add_to_digest(digest, value.tolist())
+    elif isinstance(value, Mapping):
+        _add_to_digest(digest, sorted(value.items(), key=repr))
+    elif isinstance(value, set | frozenset):
+        _add_to_digest(digest, sorted(value, key=repr))
+    elif isinstance(value, list | tuple):
+        digest.update(f"[{len(value)}".encode())
+        for item in value:
+            _add_to_digest(digest, item)
+    else:
+        content = repr(value).encode("utf-8", "backslashreplace")
+        digest.update(f"{len(content)}:".encode() + content)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import find_damage, replaced, writable, write_checksums
 from opencse.foundation.reading import read_json, translate_errors
 
@@ -157,6 +158,22 @@ class Column(NamedTuple):
     valid: np.ndarray | None
 
 
+def _fits(column: Column, rows: object) -> bool:
+    """Return whether a column holds so many rows, and its offsets lie within its values."""
+    if type(rows) is not int or rows < 0:
+        return False
+    if column.valid is not None and column.valid.shape != (rows,):
+        return False
+    if column.offsets is None:
+        return len(column.values) == rows
+    offsets = column.offsets
+    if offsets.shape != (rows + 1,) or offsets.dtype != np.int64 or column.values.ndim != 1:
+        return False
+    return bool(
+        offsets[0] == 0 and offsets[-1] == len(column.values) and (np.diff(offsets) >= 0).all()
+    )
+
+
 class Store:
     """A folder of columns, memory-mapped. Pickling sends only the path.
 
@@ -184,6 +201,12 @@ class Store:
             offsets = arrays.get(f"{name}.offsets")
             valid = arrays.get(f"{name}.valid")
             self.columns[name] = Column(array, offsets, valid)
+        for name, column in self.columns.items():
+            if not _fits(column, self.meta.get("rows")):
+                raise OpencseError(
+                    f"{folder}: not a complete store (the column {name} has not {self.meta.get('rows')!r:.40} rows)",
+                    "Remove it.",
+                )
 
     def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
         return Store, (self._folder,)

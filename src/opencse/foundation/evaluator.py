@@ -55,6 +55,21 @@ class Evaluators:
             if evaluator is not None:
                 evaluator.start(encoder)
 
+    def digests(self) -> dict[str, str]:
+        """Return the hashes of the sets that decide which weights are kept; a run is resumed with the same ones.
+
+        An evaluator that decides has a `digest`; one without is not compared.
+        """
+        deciding = {
+            "development set": self.development,
+            "guards": self.guards,
+            "measures of meaning": self.meaning,
+        }
+        digests = {}
+        for name, evaluator in deciding.items():
+            digests[name] = "none" if evaluator is None else getattr(evaluator, "digest", "unknown")
+        return digests
+
     def development_score(self) -> float:
         """Return the development score of the current weights; needs a development evaluator."""
         assert self.development is not None

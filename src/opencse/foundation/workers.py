@@ -253,4 +253,23 @@ def launched_processes() -> int:
             f"the variables of a launcher make no sense: {shown}",
             "Unset them (`unset WORLD_SIZE RANK LOCAL_RANK`); launchers such as `torchrun` set all of them.",
         )
+    _check_meeting_place(int(given["WORLD_SIZE"]))
     return int(given["WORLD_SIZE"])
+
+
+def _check_meeting_place(processes: int) -> None:
+    """Check the variables that name the place where processes meet: without them, each would wait for ever or fail.
+
+    Raises:
+        OpencseError: There are several processes, and a variable is missing or makes no sense.
+    """
+    if processes == 1:
+        return
+    address, port = (os.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT"))
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port) < 2**16
+    if not address or not is_port:
+        raise OpencseError(
+            f"WORLD_SIZE={processes}, but no launcher said where the processes meet "
+            f"(MASTER_ADDR={address!r:.80}, MASTER_PORT={port!r:.80})",
+            "Unset them (`unset WORLD_SIZE RANK LOCAL_RANK`), or start with a launcher such as `torchrun`.",
+        )

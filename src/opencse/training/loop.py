@@ -76,6 +76,11 @@ class TrainingLoop:
         self.sampler = BatchSampler(rows, min(training.batch_size, rows), training.seed, processes)
         steps = training.epochs * self.sampler.batches_per_epoch
         self.steps = min(steps, training.max_steps or steps)
+        if warmup_steps(recipe.schedule, self.steps) >= self.steps > 1:
+            session.notify(
+                f"warning: the warm-up takes all {self.steps} steps of the run: the learning rate never reaches its peak "
+                "(--set schedule.warmup=0.1)"
+            )
         folder = session.folder
         self.checkpoints = Checkpoints(
             folder / "checkpoints", session.record["fingerprint"], session.notify
@@ -406,6 +411,13 @@ def adamw(
     )
 
 
+def warmup_steps(schedule: Schedule, steps: int) -> int:
+    """Return in how many steps of a run the learning rate rises."""
+    if isinstance(schedule.warmup, int):
+        return schedule.warmup
+    return math.ceil(schedule.warmup * steps)
+
+
 def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
     """Return the learning rate at a step, divided by the peak rate.
 
@@ -417,9 +429,7 @@ def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
     Returns:
         A factor in [0, 1]; `linear` reaches 0 at `step == steps`.
     """
-    warmup = (
-        schedule.warmup if isinstance(schedule.warmup, int) else math.ceil(schedule.warmup * steps)
-    )
+    warmup = warmup_steps(schedule, steps)
     if step < warmup:
         return step / warmup
     if schedule.kind == "constant":

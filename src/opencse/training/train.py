@@ -109,7 +109,7 @@ def train_encoder(
         english = likely_language(corpus.first_texts(ENOUGH_TEXTS)) in ("en", None)
         model = _TrainedModel(recipe, backbone, session.device, english)
         text = _TrainingText(recipe, corpus, backbone, model, session)
-        fingerprint = _fingerprint(recipe, model, text)
+        fingerprint = _fingerprint(recipe, model, text) | evaluators.digests()
         if (outcome := session.finished(fingerprint)) is not None:
             return TrainingRun(session.folder, recipe, outcome)
         read = {"corpus": corpus.name, "rows": text.store.rows, "blank_rows": text.store.skipped}
