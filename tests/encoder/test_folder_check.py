@@ -19,7 +19,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Router
 
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.folder_check import closed_folder
+from opencse.encoder.folder_check import check_model_folder, closed_folder
 from opencse.encoder.loading import load_masked_lm
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import stay_inside
@@ -67,6 +67,16 @@ def change(path: Path, **values: Any) -> None:
     path.write_text(
         json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), **values})
     )
+
+
+def test_a_module_without_settings_needs_no_folder(saved) -> None:
+    """Wheels leave empty folders out, so the bundled model has none for its last module."""
+    path = saved / "modules.json"
+    modules = json.loads(path.read_text())
+    last = {"idx": len(modules), "name": "2", "path": "2_Normalize"}
+    modules.append({**last, "type": "sentence_transformers.models.Normalize"})
+    path.write_text(json.dumps(modules))
+    check_model_folder(saved)
 
 
 def refused(folder: Path, message: str, marker: Path | None = None) -> None:

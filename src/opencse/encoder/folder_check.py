@@ -139,6 +139,8 @@ def check_model_folder(folder: Path) -> None:
             lies outside the folder; a module or a setting is unknown; weights are pickled; or sizes
             are absurd.
     """
+    # `parts_of` checks the files of every folder. A module without settings may have no folder: wheels
+    # leave empty folders out.
     for part in parts_of(folder):
         if part.kind in BLOCK_TYPES:
             _check_settings(part.folder / "config.json", part.settings)
