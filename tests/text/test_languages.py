@@ -32,19 +32,24 @@ def test_english_keeps_the_specifications_of_each_recipe() -> None:
         having = ["paraphrases"] if RecipeFile.read(name).layers["with"] else []
         build = load_recipe(name, having=having).build
         assert ENGLISH.localise(build) == build
-        assert "left out" not in choose_language("en", ()).line(build)
+        assert "left out" not in choose_language("en", None).line(build)
 
 
 def test_the_language_comes_from_the_texts_or_from_the_user() -> None:
-    assert choose_language("auto", ENGLISH_TEXT).pack is ENGLISH
-    assert choose_language("auto", ["x7 k-9 ***"]).pack is ENGLISH
-    assert choose_language("en", FRENCH_TEXT).pack is ENGLISH
-    assert "is set to English" in choose_language("en", FRENCH_TEXT).line({"negation": Negation()})
+    assert choose_language("auto", likely_language(ENGLISH_TEXT)).pack is ENGLISH
+    assert choose_language("auto", likely_language(["x7 k-9 ***"])).pack is ENGLISH
+    assert choose_language("en", likely_language(FRENCH_TEXT)).pack is ENGLISH
+    assert "is set to English" in choose_language("en", likely_language(FRENCH_TEXT)).line(
+        {"negation": Negation()}
+    )
     assert (
-        choose_language("en", FRENCH_TEXT).line({"related": HardNegatives(model="backbone")}) == ""
+        choose_language("en", likely_language(FRENCH_TEXT)).line(
+            {"related": HardNegatives(model="backbone")}
+        )
+        == ""
     )
     with pytest.raises(OpencseError, match="no rules for the language 'tlh'"):
-        choose_language("tlh", ENGLISH_TEXT)
+        choose_language("tlh", likely_language(ENGLISH_TEXT))
 
 
 def test_the_pipeline_of_one_view_is_kept() -> None:
@@ -54,7 +59,7 @@ def test_the_pipeline_of_one_view_is_kept() -> None:
 
 
 def test_a_language_without_a_pack_changes_numbers_and_leaves_the_rest_out() -> None:
-    chosen = choose_language("auto", FRENCH_TEXT)
+    chosen = choose_language("auto", likely_language(FRENCH_TEXT))
     specs = {
         "negation": Negation(remove=False),
         "number": ExclusiveNumberSwap(),
@@ -96,7 +101,7 @@ def test_texts_in_german_get_one_line_that_names_the_pack(
     text = [
         "Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt."
     ]
-    assert choose_language(language, text).line({"negation": Negation()}) == (
+    assert choose_language(language, likely_language(text)).line({"negation": Negation()}) == (
         f"{beginning} German, whose rules are not installed (`pip install opencse-german`, or packs/opencse-german in "
         "the repository of opencse): only numbers are changed; left out: negation"
     )
@@ -114,11 +119,14 @@ def test_a_pack_of_another_package_is_found_by_its_entry_point(monkeypatch) -> N
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     language_packs.cache_clear()
     try:
-        assert choose_language("auto", FRENCH_TEXT).pack is FRENCH
+        assert choose_language("auto", likely_language(FRENCH_TEXT)).pack is FRENCH
         line = (
             "the texts look French: sentences are rewritten by rules for French; left out: negation"
         )
-        assert choose_language("auto", FRENCH_TEXT).line({"negation": Negation()}) == line
+        assert (
+            choose_language("auto", likely_language(FRENCH_TEXT)).line({"negation": Negation()})
+            == line
+        )
         monkeypatch.setattr(registry, "entry_points", lambda group: [no_pack])
         language_packs.cache_clear()
         with pytest.raises(OpencseError, match="is no language pack"):

@@ -18,6 +18,7 @@ from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.workers import Local, Ray
 from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
+from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.builder import build_views
@@ -52,7 +53,9 @@ def build(options: BuildOptions) -> Path:
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
     text = UserText(options.corpus, options.column).corpus()
-    language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS))
+    language = choose_language(
+        loaded.corpus.language, likely_language(text.first_texts(ENOUGH_TEXTS))
+    )
     if line := language.line(specs):
         options.notify(line)
     localised = language.pack.localise(with_models(specs, {"backbone": backbone}))

@@ -23,7 +23,7 @@ from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 from opencse.foundation.terminal import print_text
-from opencse.text.documents import DocumentPassage
+from opencse.text.documents import DocumentPassage, likely_language
 from opencse.text.languages import choose_language
 from opencse.text.user_text import collect_passages
 
@@ -60,7 +60,9 @@ def check(options: CheckOptions) -> TextCheck:
         options.notify(
             f"{documents:,} of {len(passages):,} texts are searched, to keep within {options.minutes:g} minutes"
         )
-    language = choose_language(options.language, (passage.text for passage in passages[:500]))
+    language = choose_language(
+        options.language, likely_language(passage.text for passage in passages[:500])
+    )
     options.notify(language.line(CONTRADICTIONS | REWORDINGS))
     rewriter, deadline = SentenceRewriter(language=language), started + 0.45 * 60 * options.minutes
     measured = check_texts(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     ParamSpec,
     TypeVar,
     dataclass_transform,
@@ -26,6 +27,7 @@ from typing import (
 
 import typer
 
+from opencse.commands import checks
 from opencse.foundation.progress import Notify, note, set_quiet
 
 P = ParamSpec("P")
@@ -39,6 +41,7 @@ def option(
     default: Any = MISSING,
     flags: Sequence[str] = (),
     shown: Any = None,
+    check: Callable[[Any], None] | None = None,
     kw_only: bool = True,
     **typer: Any,
 ) -> Any:
@@ -50,6 +53,7 @@ def option(
         flags: Names on the command line; by default the name of the field.
         shown: The type on the command line, if it is not that of the field; where Python takes
             more, it is text.
+        check: Checks a value, or each of several, before the command is imported.
         kw_only: False for what is given by position: in Python, and without `flags` on the command
             line, too.
         **typer: Settings of the option on the command line, such as `min`, `metavar` or `envvar`.
@@ -59,6 +63,7 @@ def option(
         "flags": flags,
         "shown": shown,
         "typer": typer,
+        "check": check,
         "argument": not kw_only and not flags,
     }
     return field(default=default, kw_only=kw_only, metadata=metadata)
@@ -96,7 +101,10 @@ def takes(
     def decorate(function: Callable[[Options], Result]) -> Callable[P, Result]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-            return function(options(*args, **kwargs))
+            given = options(*args, **kwargs)
+            if isinstance(given, CommandOptions):
+                check_options(given)
+            return function(given)
 
         call.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
         args = "\n".join(f"    {spec.name}: {spec.metadata['help']}" for spec in fields(options))  # type: ignore[arg-type]
@@ -113,7 +121,42 @@ def apply(function: Callable[..., Result], options: Any) -> Result:
 
 
 @options_class
-class Notified:
+class CommandOptions:
+    """Base class of the options of all commands."""
+
+    several_processes: ClassVar[bool] = False
+    """Whether the command works when a launcher started it in several processes."""
+
+    def check(self) -> None:
+        """Check what only several options together tell; a class adds to the check of its base.
+
+        Raises:
+            OpencseError: Something cannot work, told before anything heavy is imported.
+        """
+
+
+def check_options(options: CommandOptions) -> None:
+    """Check the options of a command without PyTorch, in a fraction of a second.
+
+    Raises:
+        OpencseError: An override or a name is unknown, there is no such file or model, the output
+            folder is in use.
+    """
+    options.check()
+    for spec in fields(options):
+        check = spec.metadata.get("check")
+        given = getattr(options, spec.name)
+        if check is None or given is None:
+            continue
+        if isinstance(given, list | tuple):
+            for value in given:
+                check(value)
+        else:
+            check(given)
+
+
+@options_class
+class Notified(CommandOptions):
     """Progress and notes, which the command line always shows."""
 
     progress: bool = python_only("Show progress bars.", default=True)
@@ -133,8 +176,8 @@ class CommonOptions:
 def add_command(
     app: typer.Typer,
     name: str,
-    options: type,
-    described: type | None = None,
+    options: type[CommandOptions],
+    described: type[CommandOptions] | None = None,
     module: str = "",
     common: bool = True,
 ) -> None:
@@ -154,7 +197,9 @@ def add_command(
         shared = {spec.name: values.pop(spec.name) for spec in fields(CommonOptions) if common}
         notes = {spec.name: note for spec in fields(options) if spec.name == "notify"}
         filled = options(**values, **notes)
-        importlib.import_module("opencse.commands.preflight").check_options(filled)
+        if not options.several_processes:
+            checks.one_process()
+        check_options(filled)
         _begin(CommonOptions(**shared))
         importlib.import_module(f"opencse.commands.{module or name}").command(filled)
 

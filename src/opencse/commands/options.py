@@ -1,12 +1,22 @@
-"""What a user asks of each command: its options, with their help, as a dataclass."""
+"""What a user asks of each command: its options, with their help and their checks, as a dataclass.
+
+A field names the check of its own value; `check` of the class has what only several options tell.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from opencse.commands.command_line import Notified, option, options_class, python_only
+from opencse.commands import checks
+from opencse.commands.command_line import (
+    CommandOptions,
+    Notified,
+    option,
+    options_class,
+    python_only,
+)
 from opencse.foundation.progress import Notify
 
 Precision = Literal["auto", "fp32", "bf16"]
@@ -31,12 +41,22 @@ class RecipeOptions(Notified):
     """A recipe, and the text that it is used on."""
 
     recipe: Any = option("A recipe's name (see `opencse recipes`) or a TOML file.", kw_only=False)
-    corpus: Any = option(_CORPUS, kw_only=False)
+    corpus: Any = option(_CORPUS, check=checks.text, kw_only=False)
     column: str | None = option(COLUMN, default=None)
     variant: Variant = option(VARIANT, default="sound")
     overrides: Sequence[str] = option(
         "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5", default=(), flags=SET
     )
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """All overrides of the recipe, including those implied by other options."""
+        return tuple(self.overrides)
+
+    def check(self) -> None:
+        """Check the recipe as far as that needs no loss."""
+        super().check()
+        checks.recipe(self.recipe, self.settings)
 
 
 @options_class
@@ -48,12 +68,13 @@ class TrainOptions(RecipeOptions):
     --resume and gives exactly the same result.
     """
 
-    backbone: Any = option(_BACKBONE)
+    backbone: Any = option(_BACKBONE, check=checks.model)
     out: str | Path = option("Output folder.", flags=OUT, shown=Path)
     dev: str | Path | None = option(
         "Scored pairs that choose the best step: a file with sentence1, sentence2, score; `stsb` for STS-B dev below "
         "--data, the default if that is given; or `none`.",
         default=None,
+        check=checks.development,
     )
     data: str | Path | None = option(DATA, default=None, envvar="OPENCSE_DATA")
     guard: str | Path | None = option(
@@ -61,6 +82,7 @@ class TrainOptions(RecipeOptions):
         "folder with questions.tsv (group, question), answers.tsv (question, passage), topics.tsv (topic, text), "
         "long.tsv (summary, text), or searches.txt and documents.txt.",
         default=None,
+        check=checks.path,
         metavar="PATH",
     )
     same_width: bool = option(
@@ -79,7 +101,7 @@ class TrainOptions(RecipeOptions):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The overrides of the recipe, those of other options among them."""
+        """All overrides of the recipe, including those implied by other options."""
         settings = list(self.overrides)
         if self.seed is not None:
             settings.append(f"training.seed={self.seed}")
@@ -89,12 +111,36 @@ class TrainOptions(RecipeOptions):
             settings.append(f"block.strength={self.strength}")
         return tuple(settings)
 
+    def check(self) -> None:
+        """Check the recipe, the columns of the corpus, the data and the output folder."""
+        super().check()
+        checks.columns_of_training(self.recipe, self.settings, self.variant, self.corpus)
+        if self.dev in (None, "stsb"):
+            checks.sts_data(self.data)
+        self.check_output()
+
+    def check_output(self) -> None:
+        """Check the output folder; of several processes, the main one does it when it begins."""
+        if checks.processes() == 1:
+            checks.output_folder(
+                self.out, resume=self.resume, overwrite=self.overwrite, backbone=self.backbone
+            )
+
 
 @options_class
 class TrainCommand(TrainOptions):
     """The options of `opencse train` on the command line."""
 
+    several_processes: ClassVar[bool] = True
+
     seeds: str | None = option("Several runs, in OUT/seed-1 and so on: 1,2,3.", default=None)
+
+    def check_output(self) -> None:
+        """Check the output folder, or that of several runs."""
+        if self.seeds is None:
+            super().check_output()
+        elif checks.processes() == 1:
+            checks.seeds_output(self.out, self.seeds)
 
 
 @options_class
@@ -109,17 +155,20 @@ class RunOptions(TrainOptions):
     corpus: Any = option(
         f"{_CORPUS} Leave it out to give the model the meaning block that comes with opencse.",
         default=None,
+        check=checks.text,
         kw_only=False,
     )
-    backbone: Any = option(_BACKBONE, default="minilm")
+    backbone: Any = option(_BACKBONE, default="minilm", check=checks.model)
     pairs: str | Path | None = option(
         "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`.",
         default=None,
+        check=checks.pairs,
     )
     paraphrases: str | Path | None = option(
         "Paraphrases: a table with a column text, and one paraphrase, back_translation or candidate. Its sentences are "
         "added to the corpus.",
         default=None,
+        check=checks.file,
         metavar="TABLE",
     )
     quick: bool = option("Run a short trial of a few steps on a few sentences.", default=False)
@@ -128,6 +177,20 @@ class RunOptions(TrainOptions):
         default=None,
         min=0.5,
     )
+
+    def check(self) -> None:
+        """Check the recipe, the data, the models that write paraphrases, and the output folder."""
+        checks.recipe(self.recipe, self.settings)
+        checks.sts_data(self.data)
+        if self.corpus is not None:
+            checks.translation(self.recipe, self.settings, self.corpus, self.paraphrases)
+        # A run that was killed while its text was built has no checkpoint yet, but goes on.
+        checks.output_folder(
+            self.out,
+            resume=False,
+            overwrite=self.overwrite or self.resume,
+            backbone=None if self.resume else self.backbone,
+        )
 
 
 @options_class
@@ -143,7 +206,9 @@ class BuildOptions(RecipeOptions):
         "Build only this column and those it is made from; repeatable.", default=()
     )
     backbone: Any = option(
-        "The model to be trained, for recipes that mine with it.", default="minilm"
+        "The model to be trained, for recipes that mine with it.",
+        default="minilm",
+        check=checks.model,
     )
     seed: int = option("Seed of all sampling.", default=0)
     resume: bool = option(
@@ -178,7 +243,7 @@ _POOLING = "Pooling of an encoder that defines none: cls, mean, first_last, … 
 
 
 @options_class
-class EvaluateOptions:
+class EvaluateOptions(CommandOptions):
     """Score a sentence encoder on tasks of seven suites, or on your own data.
 
     Every distinct sentence is encoded once for all tasks. STS is one correlation of cosines with
@@ -194,7 +259,7 @@ class EvaluateOptions:
     opencse evaluate minilm out/model --tasks mteb:NevIR,nanobeir --data hub
     """
 
-    model: Any = option(_MODEL, kw_only=False)
+    model: Any = option(_MODEL, check=checks.model, kw_only=False)
     tasks: str | Sequence[str] = option(
         "Suites and tasks, separated by commas: sts, transfer, classification, retrieval, geometry; "
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; your own folder below --data; "
@@ -205,7 +270,9 @@ class EvaluateOptions:
     data: str | Path | None = option(
         f"{DATA} `hub` fetches the data of mteb's tasks.", default=None, envvar="OPENCSE_DATA"
     )
-    pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=())
+    pairs: Sequence[str | Path] = option(
+        f"Score these instead. {_PAIRS}", default=(), check=checks.pairs
+    )
     text: TextVariant = option(
         "`senteval`, the tokenised, mostly lower-cased text of published scores; or `raw`, as released and as in mteb.",
         default="senteval",
@@ -219,7 +286,11 @@ class EvaluateCommand(EvaluateOptions):
     """The options of `opencse evaluate` on the command line."""
 
     model: Sequence[str] = option(
-        f"{_MODEL} Several are compared.", metavar="MODEL...", shown=list[str], kw_only=False
+        f"{_MODEL} Several are compared.",
+        metavar="MODEL...",
+        shown=list[str],
+        check=checks.model,
+        kw_only=False,
     )
     output: Path | None = option(
         "JSON file to write, with all settings that the scores depend on.",
@@ -227,9 +298,15 @@ class EvaluateCommand(EvaluateOptions):
         flags=("-o", "--output"),
     )
 
+    def check(self) -> None:
+        """Check the data if it is all that is scored."""
+        super().check()
+        if not self.pairs and self.tasks == "sts":
+            checks.sts_data(self.data)
+
 
 @options_class
-class ProbeOptions:
+class ProbeOptions(CommandOptions):
     """Measure how far models follow wording instead of meaning, and write a report.
 
     It needs no training, and no labels except for the STS sets. OUT/report.html is one
@@ -246,6 +323,7 @@ class ProbeOptions:
 
     models: Any = option(
         "Model folders, runs, hub ids or `minilm`; the first is the baseline.",
+        check=checks.model,
         shown=list[str],
         metavar="MODEL...",
         kw_only=False,
@@ -260,15 +338,21 @@ class ProbeOptions:
         "Your own sentences: a table or built views, with a column sentence or text and any of paraphrase, negation, "
         "deletion, insertion, substitution, random.",
         default=None,
+        check=checks.path,
         shown=Path,
     )
-    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=())
+    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=(), check=checks.pairs)
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
 
+    def check(self) -> None:
+        """Check the data."""
+        super().check()
+        checks.sts_data(self.data)
+
 
 @options_class
-class CheckOptions:
+class CheckOptions(CommandOptions):
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
     Rules of grammar contradict sentences of your texts (negation, opposite, number) and reword
@@ -282,12 +366,13 @@ class CheckOptions:
     opencse check out/model --texts articles.csv --column body
     """
 
-    model: Any = option(_MODEL, kw_only=False)
+    model: Any = option(_MODEL, check=checks.model, kw_only=False)
     texts: Any = option(
         "Your documents: Markdown, HTML, PDF, DOCX, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; or "
         "`demo`. In Python also a list of strings.",
         default="demo",
         flags=("--texts",),
+        check=checks.text,
         kw_only=False,
     )
     out: str | Path | None = option(
@@ -307,7 +392,7 @@ class CheckOptions:
 
 
 @options_class
-class CompareOptions:
+class CompareOptions(CommandOptions):
     """Group runs that differ only in their seed, and compare the groups with the first.
 
     Mean and standard deviation over seeds; the difference from the baseline; training time.
@@ -333,7 +418,9 @@ class CompareOptions:
         "Evaluate the models now on these STS tasks; by default the scores that the runs wrote are compared.",
         default=None,
     )
-    pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=())
+    pairs: Sequence[str | Path] = option(
+        f"Evaluate on these instead. {_PAIRS}", default=(), check=checks.pairs
+    )
 
 
 @options_class
@@ -341,12 +428,22 @@ class CompareCommand(CompareOptions):
     """The options of `opencse compare` on the command line."""
 
     texts: str | None = option(
-        "Your documents: show which searches among them change.", default=None
+        "Your documents: show which searches among them change.", default=None, check=checks.text
     )
     queries: Path | None = option(
-        f"With --texts: {QUERIES} By default sentences of the texts.", default=None
+        f"With --texts: {QUERIES} By default sentences of the texts.",
+        default=None,
+        check=checks.path,
     )
     column: str | None = option(COLUMN, default=None)
+
+    def check(self) -> None:
+        """Check the runs and the data, unless texts are searched."""
+        super().check()
+        if self.texts is None:
+            checks.runs(self.runs)
+        if self.texts is None and not self.pairs:
+            checks.sts_data(self.data)
 
 
 @options_class
@@ -372,7 +469,9 @@ class ReproduceOptions(Notified):
     data: str | Path | None = option(
         f"{DATA} By default the pairs that come with opencse are scored.", default=None
     )
-    corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo")
+    corpus: str | Path = option(
+        "Sentences to train on, or `demo`.", default="demo", check=checks.text
+    )
     scale: Literal["small", "full"] = option(
         "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
         default="small",
@@ -386,25 +485,38 @@ class ReproduceOptions(Notified):
         default=None,
     )
     backbone: Sequence[str] = option(
-        "A backbone that stands for a family; repeatable.", default=(), metavar="FAMILY=PATH"
+        "A backbone that stands for a family; repeatable.",
+        default=(),
+        metavar="FAMILY=PATH",
+        check=checks.family_backbone,
     )
     seeds: Any = option(
         "Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None
     )
-    overrides: Sequence[str] = option("Override a setting of all runs.", default=(), flags=SET)
+    overrides: Sequence[str] = option(
+        "Override a setting of all runs.", default=(), flags=SET, check=checks.override
+    )
     paraphrases: str | Path | None = option(
-        "A table, in place of back-translation.", default=None, shown=Path
+        "A table, in place of back-translation.", default=None, shown=Path, check=checks.file
     )
     sentences: str | Path | None = option(
-        "Sentences with versions, as for `probe`.", default=None, shown=Path
+        "Sentences with versions, as for `probe`.", default=None, shown=Path, check=checks.path
     )
     triplets: str | Path | None = option(
-        "A table of text, entailment and contradiction.", default=None, shown=Path
+        "A table of text, entailment and contradiction.",
+        default=None,
+        shown=Path,
+        check=checks.path,
     )
+
+    def check(self) -> None:
+        """Check the data."""
+        super().check()
+        checks.sts_data(self.data)
 
 
 @options_class
-class ExportOptions:
+class ExportOptions(CommandOptions):
     """Write a sentence encoder as an ONNX graph from token ids to sentence vectors.
 
     Pooling and normalisation are part of the graph; batch size and length are dynamic. It runs with
@@ -417,7 +529,7 @@ class ExportOptions:
     opencse export out/ --precision int8 -o onnx/
     """
 
-    model: str | Path = option(_MODEL, kw_only=False)
+    model: str | Path = option(_MODEL, check=checks.model, kw_only=False)
     out: str | Path = option(
         "Folder for model.onnx, tokenizer.json and encoder.json.",
         flags=OUT,
@@ -434,7 +546,7 @@ class ExportOptions:
 
 
 @options_class
-class CacheOptions:
+class CacheOptions(CommandOptions):
     """Show the folder and the size of cached tokens, vectors and converted texts, or remove them.
 
     The folder is $OPENCSE_CACHE if that is set. Above 20 GiB, the longest unused files are removed.
@@ -444,7 +556,7 @@ class CacheOptions:
 
 
 @options_class
-class ShowOptions:
+class ShowOptions(CommandOptions):
     """Print a recipe as it would be used, with all inherited settings.
 
     With --published: the settings of paper, README and code, beside those of the recipe and of its

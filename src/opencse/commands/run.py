@@ -56,6 +56,7 @@ from opencse.foundation.toml_tables import decode
 from opencse.recipes import dump_recipe, load_recipe, shortened
 from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
 from opencse.recipes.settings import Block
+from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.registry import texts_hash
@@ -95,24 +96,24 @@ def run(options: RunOptions) -> RunResult:
         deadline = time.perf_counter() + 60 * options.minutes
     with locked(folder), collect() as timings:
         control = replace(run_control(options), deadline=deadline)
-        backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
+        backbone = Backbone(options.backbone)
+        text = UserText(options.corpus, options.column)
+        found = likely_language(text.first_texts(ENOUGH_TEXTS))
         table = None if options.paraphrases is None else Path(options.paraphrases)
         recipe = resolve_recipe(
-            options, backbone, text.columns, text.first_texts(ENOUGH_TEXTS), table
+            options, backbone, text.columns, found, paraphrases=table, builds=True
         )
         recipe = shortened(recipe) if options.quick else recipe
-        backbone.seed = recipe.training.seed
+        backbone = backbone.with_seed(recipe.training.seed)
         # Documents are split into sentences, unless they are a table with columns that the recipe's
         # views read.
         corpus = text.corpus(set(recipe.columns) - {"text"})
         few = few_sentences(corpus.texts()) if table is None else []
-        language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS))
+        language = choose_language(recipe.corpus.language, found)
         # Read before any training, so that a mistake in a path costs nothing.
         probe_data = load_probe_data(
             data=options.data, pairs=[] if options.pairs is None else [options.pairs]
         )
-        if not options.resume:
-            check_folder(folder, resume=False, overwrite=options.overwrite)
         evaluators = read_validation(recipe, corpus, options)
         backbone.encoder(
             **recipe.pooling

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
+from opencse.recipes.load import check_columns
 from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
@@ -42,21 +43,21 @@ def train(options: TrainOptions) -> TrainingRun:
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    backbone, rows = (
-        Backbone(options.backbone),
-        UserText(options.corpus, options.column).corpus(split=False),
-    )
-    few = few_sentences(rows.texts())
-    recipe = resolve_recipe(options, backbone, rows.columns, rows.first_texts(ENOUGH_TEXTS))
-    validation, control = read_validation(recipe, rows, options), run_control(options)
-    for line in few:
+    text = UserText(options.corpus, options.column)
+    rows = text.corpus(split=False)
+    for line in few_sentences(rows.texts()):
         options.notify(line)
+    backbone = Backbone(options.backbone)
+    language = likely_language(rows.first_texts(ENOUGH_TEXTS))
+    recipe = resolve_recipe(options, backbone, rows.columns, language)
+    check_columns(recipe.name, recipe.columns, rows.columns, rows.name)
     if recipe.used_parts and "part" not in rows.columns:
         options.notify(
             f"{recipe.name} trains on a mixture of parts, each with some of the columns: `opencse run` draws it; "
             "`opencse train` takes every row with all its columns, as it is"
         )
-    return train_on_rows(recipe, rows, backbone, validation, control)
+    evaluators = read_validation(recipe, rows, options)
+    return train_on_rows(recipe, rows, backbone, evaluators, run_control(options))
 
 
 def run_control(options: TrainOptions) -> RunControl:
@@ -116,13 +117,27 @@ def resolve_recipe(
     options: TrainOptions,
     backbone: Backbone,
     columns: Collection[str],
-    texts: Sequence[str],
+    language: str | None,
+    *,
     paraphrases: Path | None = None,
+    builds: bool = False,
 ) -> Recipe:
-    """Return the recipe that the user asked for, resolved for a backbone and a corpus with some columns and texts."""
-    english = likely_language(texts) in ("en", None)
+    """Return the recipe that the user asked for, resolved once with everything that is known.
+
+    Args:
+        options: The options.
+        backbone: The model to start from.
+        columns: Columns of the corpus.
+        language: Language of the corpus; None for unknown.
+        paraphrases: The user's table of paraphrases.
+        builds: Whether missing columns are built, so that the models for that must be there.
+    """
     if isinstance(options.recipe, Recipe):
         return options.recipe
+
+    def has_trained_block() -> bool:
+        return trained_block(backbone, english=language in ("en", None)) is not None
+
     recipe = recipe_for_corpus(
         options.recipe,
         columns,
@@ -130,7 +145,8 @@ def resolve_recipe(
         variant=options.variant,
         overrides=options.settings,
         paraphrases=paraphrases,
-        trained_block=lambda: trained_block(backbone, english=english) is not None,
+        trained_block=has_trained_block,
+        builds=builds,
     )
     if recipe.encoder.lora is not None:
         imported("peft", "lora")  # fails now, not after the text is built

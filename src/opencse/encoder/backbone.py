@@ -33,24 +33,29 @@ class Backbone:
 
     Args:
         given: A folder, a hub id, a bundled name, or a `SentenceTransformer`.
+        seed: Seed of the weights that the files lack, such as a pooler head.
 
     Attributes:
         name: What the user gave, or the folder in which a loaded model was saved.
         config: Values of the transformers configuration.
-        seed: Seed of the weights that the files lack, such as a pooler head.
+        seed: As given.
 
     Raises:
         OpencseError: There is no such model.
     """
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, *, seed: int = 0) -> None:
         self.name = model_source(given)
         self.source = resolve(self.name)
         self.config: dict[str, Any] = load_config(self.source).to_dict()
-        self.seed = 0
+        self.seed = seed
 
     def __str__(self) -> str:
         return self.name
+
+    def with_seed(self, seed: int) -> Backbone:
+        """Return the model with another seed; this one if the seed is the same, with its weights read."""
+        return self if seed == self.seed else Backbone(self.name, seed=seed)
 
     @cached_property
     def family(self) -> str:

@@ -86,12 +86,15 @@ def _contains_model(folder: Path) -> bool:
 
 
 def on_this_machine(source: str) -> bool:
-    """Return whether a resolved model is a folder, or in the local cache of the hub."""
+    """Return whether a model is a folder, or in the local cache of the hub; the hub is not asked."""
     from huggingface_hub import try_to_load_from_cache
 
     if os.path.isdir(source):
         return True
-    return isinstance(try_to_load_from_cache(source, "config.json"), str)
+    try:
+        return isinstance(try_to_load_from_cache(source, "config.json"), str)
+    except ValueError:  # not the form of a hub id
+        return False
 
 
 def is_installed(name: str) -> bool:

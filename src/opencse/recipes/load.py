@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import importlib.resources
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -178,6 +178,68 @@ class RecipeFile:
             _check_kind(LOSSES, loss, f"{self.label}: losses[{i}]")
         for column, view in build.items() if isinstance(build, Mapping) else ():
             _check_kind(VIEWS, view, f"{self.label}: build.{column}")
+
+    def named_columns(self, overrides: Sequence[str], variant: str = "sound") -> list[str]:
+        """Return the text columns that the losses name, from the tables alone, without importing a loss.
+
+        A loss may read further views by default; `Recipe.columns` has all of them. Tables for a
+        family of backbones, which is not known yet, do not change what is read.
+        """
+        table = self.table
+        if variant == "faithful":
+            table = merge_tables(table, self.layers["faithful"], self.label)
+        for text in overrides:
+            key, value = parse_override(text)
+            table = merge_tables(table, nested_table(key, value), f"--set {key}")
+        views, losses = table.get("views"), table.get("losses")
+        if not isinstance(views, Mapping) or not isinstance(losses, list):
+            return []
+        named: set[str] = set()
+        for loss in losses:
+            if isinstance(loss, Mapping) and loss.get("weight") != 0:
+                named.update(_strings(loss))
+        columns: list[str] = []
+        for view, settings in views.items():
+            column = settings.get("text", "text") if isinstance(settings, Mapping) else "text"
+            if view in named and column not in columns:
+                columns.append(column)
+        return columns
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Yield the strings in nested tables and lists."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+def check_columns(
+    recipe: str, needed: Iterable[str], present: Collection[str], corpus: str
+) -> None:
+    """Check that a corpus has the columns that a recipe trains on.
+
+    Args:
+        recipe: Name of the recipe.
+        needed: The columns that its losses read.
+        present: The columns of the corpus.
+        corpus: Name of the corpus, for the message.
+
+    Raises:
+        OpencseError: A column is missing, and training builds none.
+    """
+    missing = [column for column in needed if column not in present]
+    if not missing:
+        return
+    quoted = [f"'{column}'" for column in missing]
+    raise OpencseError(
+        f"{corpus} has no column {' and '.join(quoted)}, which {recipe} trains on",
+        f"`opencse run {recipe} {corpus}` builds what is missing and trains; `opencse build` only builds.",
+    )
 
 
 def refuse_former_names(table: Mapping[str, Any], where: str) -> None:

@@ -10,14 +10,14 @@ its entry points:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.documents import LANGUAGES, likely_language
+from opencse.text.documents import LANGUAGES
 from opencse.text.english.exclusive import CountSwap
 from opencse.text.english.limits import BECAUSE, DATED_EVENT, ONLY, POSSIBLE, PROSE, SOME, statement
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
@@ -195,7 +195,7 @@ class ChosenLanguage:
         return line
 
 
-def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
+def choose_language(language: str, likely: str | None) -> ChosenLanguage:
     """Return the rules for some texts.
 
     Texts in a language without a pack get a rule for numbers only. Texts in no known language
@@ -203,12 +203,11 @@ def choose_language(language: str, texts: Iterable[str]) -> ChosenLanguage:
 
     Args:
         language: Code of a language, or `AUTO`.
-        texts: Some of the texts; a hundred sentences are enough.
+        likely: The language that the texts look like (`likely_language`); None for unknown.
 
     Raises:
         OpencseError: The language is unknown.
     """
-    likely = likely_language(texts)
     code = language
     if language == AUTO:
         code = likely or ENGLISH.code

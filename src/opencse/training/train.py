@@ -106,6 +106,7 @@ def train_encoder(
                 "Choose a multiple.",
             )
         recipe = replace(recipe, training=session.settle(recipe.training, backbone))
+        backbone = backbone.with_seed(recipe.training.seed)
         english = likely_language(corpus.first_texts(ENOUGH_TEXTS)) in ("en", None)
         model = _TrainedModel(recipe, backbone, session.device, english)
         text = _TrainingText(recipe, corpus, backbone, model, session)
@@ -169,7 +170,6 @@ class _TrainedModel:
     ) -> None:
         settings, seed = recipe.encoder, recipe.training.seed
         set_seed(seed)
-        backbone.seed = seed
         self.encoder = backbone.encoder(**recipe.pooling, dropout=settings.dropout)
         transformer: Any = self.encoder[0]
         self.adapter: Any = None

@@ -15,7 +15,7 @@ from opencse.commands.reports.page import write_page
 from opencse.evaluation.check.contradictions import SentenceRewriter
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.foundation.errors import OpencseError
-from opencse.text.documents import DocumentPassage
+from opencse.text.documents import DocumentPassage, likely_language
 from opencse.text.languages import AUTO, choose_language
 
 OPPOSED = (
@@ -62,7 +62,7 @@ def by_meaning(texts) -> np.ndarray:
 
 
 def checked(encode, passages, **options):
-    language = choose_language(AUTO, (passage.text for passage in passages))
+    language = choose_language(AUTO, likely_language(passage.text for passage in passages))
     return check_texts(encode, passages, SentenceRewriter(0, language), **options)
 
 

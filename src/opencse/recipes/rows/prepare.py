@@ -163,6 +163,7 @@ def recipe_for_corpus(
     overrides: Sequence[str] = (),
     paraphrases: Path | None,
     trained_block: Callable[[], bool] = lambda: False,
+    builds: bool = True,
 ) -> Recipe:
     """Load a recipe, with its settings for paraphrases if the user brings some or the corpus has them.
 
@@ -173,8 +174,10 @@ def recipe_for_corpus(
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         paraphrases: The user's table of paraphrases.
-        trained_block: Whether the backbone has a meaning block that goes on learning; asked if that
-            matters.
+        trained_block: Whether the backbone already has a trained meaning block. Called lazily,
+            because it loads the weights.
+        builds: Whether missing columns will be built: then the models that write them must be on
+            this machine.
 
     Raises:
         OpencseError: The recipe is invalid, uses no paraphrases although the user brings some, or
@@ -192,8 +195,9 @@ def recipe_for_corpus(
         if built or not missing_specs(recipe.build, recipe.columns, columns):
             return recipe
     recipe = load(having=having)
-    for spec in missing_specs(recipe.build, recipe.columns, columns).values():
-        spec.check()
+    if builds:
+        for spec in missing_specs(recipe.build, recipe.columns, columns).values():
+            spec.check()
     return recipe
 
 

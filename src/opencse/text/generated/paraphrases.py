@@ -238,11 +238,12 @@ class BackTranslation(ChosenCandidate):
         """
         for pair in self.models:
             for name in pair:
-                if not on_this_machine(resolve(name)):
+                # Not `resolve`, which would ask the hub.
+                if not on_this_machine(name):
                     raise OpencseError(
                         f"back-translation needs the model {name}, which is not on this machine",
-                        "Bring your own paraphrases (--paraphrases TABLE), or fetch it with "
-                        f"`hf download {name}`.",
+                        "Bring your own paraphrases (`opencse run` takes --paraphrases TABLE), or "
+                        f"fetch it: `hf download {name}`.",
                     )
 
     def candidates(self, seed: int) -> OpenedView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,8 +22,8 @@ from opencse import (
     run,
     train,
 )
-from opencse.commands.options import EvaluateCommand, RunOptions, TrainCommand
-from opencse.commands.preflight import check_options
+from opencse.commands.command_line import check_options
+from opencse.commands.options import RunOptions, TrainCommand
 from opencse.commands.reproduce import reproduce
 from opencse.losses import LOSSES
 from opencse.text.views.registry import VIEWS
@@ -79,6 +80,7 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(
             (run, ["debias", "demo"], {name: missing})
             for name in ("dev", "data", "pairs", "guard", "paraphrases")
         ),
+        (train, ["osscse", "demo"], {}),
         (train, ["simcse", "demo"], {"backbone": absent}),
         (train, ["simcse", "demo"], {"out": str(used)}),
         (build, ["osscse", missing], {}),
@@ -149,18 +151,35 @@ def test_a_run_does_not_remove_the_model_that_it_starts_from(tmp_path) -> None:
     assert (model / "config.json").is_file()
 
 
-def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:
-    for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
-        monkeypatch.setenv(name, value)
-    check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
-    for options in (
-        RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path),
-        EvaluateCommand(["mini-mlm"]),
-    ):
-        with pytest.raises(
-            OpencseError, match="2 processes were started, but only `opencse train`"
-        ):
-            check_options(options)
+def test_only_train_works_in_several_processes(tmp_path) -> None:
+    several = os.environ | {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}
+    asked = [["opencse", "evaluate", "mini-mlm"], ["opencse", "run", "simcse", "demo", "-o", "out"]]
+    done = subprocess.run(
+        [sys.executable, "-c", _CALLS, json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        env=several,
+        cwd=tmp_path,
+    )
+    assert done.stderr.count("2 processes were started, but only `opencse train` works") == 2
+    assert TrainCommand.several_processes
+
+
+def test_train_tells_missing_columns_at_once_for_it_builds_none(tmp_path) -> None:
+    table = tmp_path / "plain.csv"
+    table.write_text("text\nA cat runs.\n")
+    asked = {"backbone": "mini-mlm", "out": tmp_path / "out"}
+    message = r"plain.csv has no column 'paraphrase' and 'negation', which osscse trains on.*opencse run osscse"
+    with pytest.raises(OpencseError, match=message):
+        train("osscse", table, **asked)
+    with pytest.raises(OpencseError, match=r"'positive_1' and .* which debcse trains on"):
+        train("debcse", "demo", **asked)
+    table.write_text(
+        "sentence,negation,paraphrase\nA cat runs.,A cat does not run.,The cat runs.\n"
+    )
+    check_options(TrainCommand("osscse", table, **asked))
+    unused = ["losses.two_way_margin.weight=0"]
+    check_options(TrainCommand("osscse", "demo", overrides=unused, **asked))
 
 
 def test_kinds_are_those_of_their_classes_also_of_ones_own(tmp_path, monkeypatch) -> None:
