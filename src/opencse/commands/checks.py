@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
+
+if TYPE_CHECKING:
+    from opencse.recipes.load import RecipeFile
 
 
 def text(given: Any) -> None:
@@ -106,63 +109,51 @@ def one_process() -> None:
         )
 
 
-def recipe(name: Any, settings: Sequence[str]) -> None:
-    """Check a recipe's file and what is set of it, as far as that needs no loss."""
-    from opencse.recipes.load import RecipeFile
-
-    if isinstance(name, str | Path):  # in Python it may be a `Recipe`
-        RecipeFile.read(name).check(settings)
-
-
-def columns_of_training(name: Any, settings: Sequence[str], variant: str, corpus: Any) -> None:
-    """Check that a table has the columns that a recipe trains on: `opencse train` builds none.
+def columns_of_training(recipe: str, needed: Sequence[str], corpus: Any) -> None:
+    """Check that a corpus has the columns that a recipe trains on: `opencse train` builds none.
 
     Raises:
         OpencseError: A column is missing.
     """
     from opencse.foundation.reading import file_extension
     from opencse.foundation.tables import TABLES
-    from opencse.recipes.load import RecipeFile, check_columns
+    from opencse.recipes.load import check_columns
     from opencse.text.corpus import Corpus, demo_path
     from opencse.text.documents import Documents
 
-    if not (isinstance(name, str | Path) and isinstance(corpus, str | Path)):
-        return
-    place = demo_path(corpus, "sentences.txt")
-    if place.is_dir():
-        is_table = not Documents(place).are_prose
-    else:
-        is_table = file_extension(place) in (".parquet", *TABLES)
     present = ["text"]
-    if is_table:
-        present.extend(Corpus(place).columns)
-    recipe_file = RecipeFile.read(name)
-    needed = recipe_file.named_columns(settings, variant)
-    check_columns(recipe_file.name, needed, present, str(corpus))
+    if isinstance(corpus, str | Path):
+        place = demo_path(corpus, "sentences.txt")
+        if place.is_dir():
+            is_table = not Documents(place).are_prose
+        else:
+            is_table = file_extension(place) in (".parquet", *TABLES)
+        if is_table:
+            present.extend(Corpus(place).columns)
+    name = str(corpus) if isinstance(corpus, str | Path) else "the list of texts"
+    check_columns(recipe, needed, present, name)
 
 
-def translation(name: Any, settings: Sequence[str], corpus: Any, paraphrases: Any) -> None:
+def translation(recipe: RecipeFile, settings: Sequence[str], corpus: Any) -> None:
     """Check that translation models are here if a recipe makes paraphrases of plain text with them.
 
     A recipe whose views the user changed is not judged: its paraphrases may come from elsewhere.
     """
     from opencse.foundation.reading import file_extension
     from opencse.foundation.tables import TABLES
-    from opencse.recipes.load import RecipeFile
     from opencse.recipes.rows.sentence_sample import tables_of_kind
     from opencse.text.corpus import demo_path
     from opencse.text.generated.paraphrases import BackTranslation
 
-    if not (isinstance(name, str | Path) and isinstance(corpus, str | Path)):
+    if isinstance(corpus, str | Path):
+        place = demo_path(corpus, "sentences.txt")
+        # A table may have a column of paraphrases.
+        if os.path.isdir(place) or file_extension(place) in (".parquet", *TABLES):
+            return
+    if any(setting.startswith(("build", "losses", "views")) for setting in settings):
         return
-    place = demo_path(corpus, "sentences.txt")
-    may_have_paraphrases = os.path.isdir(place) or file_extension(place) in (".parquet", *TABLES)
-    changed = any(setting.startswith(("build", "losses", "views")) for setting in settings)
-    if paraphrases or may_have_paraphrases or changed:
-        return
-    recipe_file = RecipeFile.read(name)
-    if "paraphrases" in recipe_file.layers["with"]:
-        for _, table in tables_of_kind(recipe_file.table, "back_translation"):
+    if "paraphrases" in recipe.layers["with"]:
+        for _, table in tables_of_kind(recipe.table, "back_translation"):
             BackTranslation(models=table["models"]).check()
 
 

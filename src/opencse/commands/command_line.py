@@ -42,6 +42,7 @@ def option(
     flags: Sequence[str] = (),
     shown: Any = None,
     check: Callable[[Any], None] | None = None,
+    check_each: Callable[[Any], None] | None = None,
     kw_only: bool = True,
     **typer: Any,
 ) -> Any:
@@ -53,7 +54,8 @@ def option(
         flags: Names on the command line; by default the name of the field.
         shown: The type on the command line, if it is not that of the field; where Python takes
             more, it is text.
-        check: Checks a value, or each of several, before the command is imported.
+        check: Checks the value before the command is imported.
+        check_each: Checks each of several values, or a single one.
         kw_only: False for what is given by position: in Python, and without `flags` on the command
             line, too.
         **typer: Settings of the option on the command line, such as `min`, `metavar` or `envvar`.
@@ -64,6 +66,7 @@ def option(
         "shown": shown,
         "typer": typer,
         "check": check,
+        "check_each": check_each,
         "argument": not kw_only and not flags,
     }
     return field(default=default, kw_only=kw_only, metadata=metadata)
@@ -144,15 +147,17 @@ def check_options(options: CommandOptions) -> None:
     """
     options.check()
     for spec in fields(options):
-        check = spec.metadata.get("check")
         given = getattr(options, spec.name)
-        if check is None or given is None:
+        if given is None:
             continue
-        if isinstance(given, list | tuple):
-            for value in given:
-                check(value)
-        else:
+        check = spec.metadata.get("check")
+        if check is not None:
             check(given)
+        check_each = spec.metadata.get("check_each")
+        if check_each is not None:
+            values = given if isinstance(given, list | tuple) else [given]
+            for value in values:
+                check_each(value)
 
 
 @options_class

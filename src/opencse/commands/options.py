@@ -6,8 +6,9 @@ A field names the check of its own value; `check` of the class has what only sev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from opencse.commands import checks
 from opencse.commands.command_line import (
@@ -18,6 +19,9 @@ from opencse.commands.command_line import (
     python_only,
 )
 from opencse.foundation.progress import Notify
+
+if TYPE_CHECKING:
+    from opencse.recipes.load import RecipeFile
 
 Precision = Literal["auto", "fp32", "bf16"]
 TextVariant = Literal["senteval", "raw"]
@@ -53,10 +57,20 @@ class RecipeOptions(Notified):
         """All overrides of the recipe, including those implied by other options."""
         return tuple(self.overrides)
 
+    @cached_property
+    def recipe_file(self) -> RecipeFile | None:
+        """The file of the recipe, read once; None for a `Recipe` that was resolved in Python."""
+        from opencse.recipes.load import RecipeFile
+
+        if isinstance(self.recipe, str | Path):
+            return RecipeFile.read(self.recipe)
+        return None
+
     def check(self) -> None:
         """Check the recipe as far as that needs no loss."""
         super().check()
-        checks.recipe(self.recipe, self.settings)
+        if self.recipe_file is not None:
+            self.recipe_file.check(self.settings)
 
 
 @options_class
@@ -114,7 +128,9 @@ class TrainOptions(RecipeOptions):
     def check(self) -> None:
         """Check the recipe, the columns of the corpus, the data and the output folder."""
         super().check()
-        checks.columns_of_training(self.recipe, self.settings, self.variant, self.corpus)
+        if self.recipe_file is not None:
+            columns = self.recipe_file.named_columns(self.settings, self.variant)
+            checks.columns_of_training(self.recipe_file.name, columns, self.corpus)
         if self.dev in (None, "stsb"):
             checks.sts_data(self.data)
         self.check_output()
@@ -180,10 +196,11 @@ class RunOptions(TrainOptions):
 
     def check(self) -> None:
         """Check the recipe, the data, the models that write paraphrases, and the output folder."""
-        checks.recipe(self.recipe, self.settings)
+        # Not the columns, as for `train`: a run builds those that are missing.
+        RecipeOptions.check(self)
         checks.sts_data(self.data)
-        if self.corpus is not None:
-            checks.translation(self.recipe, self.settings, self.corpus, self.paraphrases)
+        if self.corpus is not None and self.recipe_file is not None and not self.paraphrases:
+            checks.translation(self.recipe_file, self.settings, self.corpus)
         # A run that was killed while its text was built has no checkpoint yet, but goes on.
         checks.output_folder(
             self.out,
@@ -271,7 +288,7 @@ class EvaluateOptions(CommandOptions):
         f"{DATA} `hub` fetches the data of mteb's tasks.", default=None, envvar="OPENCSE_DATA"
     )
     pairs: Sequence[str | Path] = option(
-        f"Score these instead. {_PAIRS}", default=(), check=checks.pairs
+        f"Score these instead. {_PAIRS}", default=(), check_each=checks.pairs
     )
     text: TextVariant = option(
         "`senteval`, the tokenised, mostly lower-cased text of published scores; or `raw`, as released and as in mteb.",
@@ -323,7 +340,7 @@ class ProbeOptions(CommandOptions):
 
     models: Any = option(
         "Model folders, runs, hub ids or `minilm`; the first is the baseline.",
-        check=checks.model,
+        check_each=checks.model,
         shown=list[str],
         metavar="MODEL...",
         kw_only=False,
@@ -341,7 +358,7 @@ class ProbeOptions(CommandOptions):
         check=checks.path,
         shown=Path,
     )
-    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=(), check=checks.pairs)
+    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=(), check_each=checks.pairs)
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
 
@@ -419,7 +436,7 @@ class CompareOptions(CommandOptions):
         default=None,
     )
     pairs: Sequence[str | Path] = option(
-        f"Evaluate on these instead. {_PAIRS}", default=(), check=checks.pairs
+        f"Evaluate on these instead. {_PAIRS}", default=(), check_each=checks.pairs
     )
 
 
@@ -488,13 +505,13 @@ class ReproduceOptions(Notified):
         "A backbone that stands for a family; repeatable.",
         default=(),
         metavar="FAMILY=PATH",
-        check=checks.family_backbone,
+        check_each=checks.family_backbone,
     )
     seeds: Any = option(
         "Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None
     )
     overrides: Sequence[str] = option(
-        "Override a setting of all runs.", default=(), flags=SET, check=checks.override
+        "Override a setting of all runs.", default=(), flags=SET, check_each=checks.override
     )
     paraphrases: str | Path | None = option(
         "A table, in place of back-translation.", default=None, shown=Path, check=checks.file

@@ -90,7 +90,10 @@ def command(options: TrainCommand) -> None:
     for seed, folder in folders.items():
         # Some of several runs may not have started before an interruption.
         resume = options.resume and (options.seeds is None or (folder / "run.json").is_file())
-        run = apply(train, replace(options, seed=seed, out=folder, resume=resume))
+        own = options
+        if options.seeds is not None:
+            own = replace(options, seed=seed, out=folder, resume=resume)
+        run = apply(train, own)
         if PartialState().is_main_process:
             show(Text(training_line(run)), *model_lines(run))
 
@@ -132,14 +135,15 @@ def resolve_recipe(
         paraphrases: The user's table of paraphrases.
         builds: Whether missing columns are built, so that the models for that must be there.
     """
-    if isinstance(options.recipe, Recipe):
-        return options.recipe
+    if options.recipe_file is None:
+        resolved: Recipe = options.recipe
+        return resolved
 
     def has_trained_block() -> bool:
         return trained_block(backbone, english=language in ("en", None)) is not None
 
     recipe = recipe_for_corpus(
-        options.recipe,
+        options.recipe_file,
         columns,
         family=backbone.family,
         variant=options.variant,

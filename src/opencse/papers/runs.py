@@ -216,7 +216,11 @@ class Reproduction:
         settings += [] if seed is None else [f"training.seed={seed}"]
         columns, source = self.corpus_of(recipe).columns, self.paraphrases_of(system.recipe)
         return recipe_for_corpus(
-            system.recipe, columns, **selection, overrides=settings, paraphrases=source
+            RecipeFile.read(system.recipe),
+            columns,
+            **selection,
+            overrides=settings,
+            paraphrases=source,
         )
 
     def measure(

@@ -155,7 +155,7 @@ def skipped_lines(built: Corpus, specs: Mapping[str, View]) -> Iterator[str]:
 
 
 def recipe_for_corpus(
-    name: str | Path,
+    file: RecipeFile,
     columns: Collection[str],
     *,
     family: str,
@@ -168,7 +168,7 @@ def recipe_for_corpus(
     """Load a recipe, with its settings for paraphrases if the user brings some or the corpus has them.
 
     Args:
-        name: A name or a TOML file.
+        file: The file of the recipe.
         columns: Columns of the corpus.
         family: The backbone's family (`opencse.encoder.names.family_of`).
         variant: `sound` or `faithful`.
@@ -183,7 +183,6 @@ def recipe_for_corpus(
         OpencseError: The recipe is invalid, uses no paraphrases although the user brings some, or
             builds a view with a model that is not on this machine.
     """
-    file = RecipeFile.read(name)
     source = paraphrase_settings(paraphrases, file.layers["with"].get("paraphrases", {}))
     load = partial(file.resolve, family=family, variant=variant, overrides=[*source, *overrides])
     having = ["block"] if "block" in file.layers["with"] and trained_block() else []
