@@ -306,7 +306,7 @@ class EvaluateCommand(EvaluateOptions):
         f"{_MODEL} Several are compared.",
         metavar="MODEL...",
         shown=list[str],
-        check=checks.model,
+        check_each=checks.model,
         kw_only=False,
     )
     output: Path | None = option(
