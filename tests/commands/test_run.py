@@ -387,6 +387,7 @@ def shipped(tmp_path, known_model, monkeypatch):
     measured = {
         "model": str(known_model),
         "beside": key,
+        "settings": shipped_module.encoding_settings(model),
         "text": "made for a test",
         "rows": 7,
         "curve": asdict(CURVE),

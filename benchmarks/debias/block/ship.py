@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from opencse.debias.meaning_block import MeaningBlock
-from opencse.debias.shipped import BLOCKS, MEASURED, append_block, block_key
+from opencse.debias.shipped import BLOCKS, MEASURED, append_block, block_key, encoding_settings
 from opencse.debias.strength import find_strength
 from opencse.encoder import load_encoder
 from opencse.evaluation.evaluators import TaskEvaluator
@@ -59,6 +59,7 @@ def main() -> None:
     assert settings is not None
     model = load_encoder(options.backbone, device="cpu").eval()
     key, block = block_key(model), mean_block(options.blocks)
+    settings_of_model = encoding_settings(model)
     append_block(model, block)
     evaluators = Evaluators(
         guards=TaskEvaluator(load_guard(), "bf16"),
@@ -73,6 +74,7 @@ def main() -> None:
     measured = {
         "model": options.backbone,
         "beside": key,
+        "settings": settings_of_model,
         "text": options.text,
         "rows": options.rows,
         "curve": asdict(curve),

@@ -346,6 +346,14 @@ class MeaningBlock(nn.Module):
         self.center.copy_(read.mean(dim=0))
         self.scale.copy_(read.std(dim=0) + 2e-3)
 
+    @torch.no_grad()
+    def round_to_half(self) -> MeaningBlock:
+        """Round all numbers to half precision, as `save` writes them: the saved block is then this one."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            if tensor.is_floating_point():
+                tensor.copy_(tensor.half())
+        return self
+
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings, the strength among them."""
         return {**self.config, "strength": self.strength}

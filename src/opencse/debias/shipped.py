@@ -13,6 +13,7 @@ from opencse.debias.meaning_block import MeaningBlock, block_of
 from opencse.encoder.backbone import Backbone, pooling_name
 from opencse.encoder.loading import open_model
 from opencse.encoder.names import is_installed, resolve
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS, read_json
 
 if TYPE_CHECKING:
@@ -38,6 +39,31 @@ def block_key(model: SentenceTransformer) -> str:
     return digest.hexdigest()
 
 
+def encoding_settings(model: SentenceTransformer) -> dict[str, Any]:
+    """Return all settings that change a vector besides the parameters, as JSON types.
+
+    Scores that come with a block hold for a model with the same parameters (`block_key`) and these
+    settings. Tokenizers are compared by how they cut a difficult text, because libraries write them
+    in different forms.
+    """
+    tokenizer: Any = model.tokenizer
+    first: Any = model[0]
+    return {
+        "modules": [type(module).__name__ for module in model],
+        "pooling": pooling_name(model),
+        "prompt in pooling": all(getattr(module, "include_prompt", True) for module in model),
+        "maximum length": model.max_seq_length,
+        "dimensions": model.truncate_dim,
+        "prompts": {name: prompt for name, prompt in sorted(model.prompts.items()) if prompt},
+        "default prompt": model.default_prompt_name,
+        "processing": getattr(first, "processing_kwargs", None) or {},
+        "query length": getattr(first, "query_length", None),
+        "document length": getattr(first, "document_length", None),
+        "truncation": getattr(tokenizer, "truncation_side", None),
+        "tokens": tokenizer(_TRIAL)["input_ids"],
+    }
+
+
 def shipped_block(
     model: SentenceTransformer, *, english: bool = True
 ) -> tuple[MeaningBlock | None, dict[str, Any]]:
@@ -51,7 +77,10 @@ def shipped_block(
     for path in sorted(BLOCKS.glob(f"*/{MEASURED}")) if block_of(model) is None else ():
         measured, block = read_json(path), MeaningBlock.load(str(path.parent))
         if measured["beside"] == block_key(model):
-            return block, measured
+            if measured.get("settings") == encoding_settings(model):
+                return block, measured
+            # The scores are those of a model with other settings.
+            return block, {key: value for key, value in measured.items() if key != "curve"}
         width = model.get_embedding_dimension() or 0
         fits = width >= block.config["width"] and getattr(model.tokenizer, "is_fast", False)
         if fits and is_installed(measured["model"]):
@@ -96,9 +125,25 @@ def both_tokenizers(tokenizer: Any, reader: Any) -> tuple[Tokenizer, Tokenizer] 
 
 def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:
     """Append a block to the modules of a model whose first one is a transformer."""
+    require_whole_vectors(model)
     first: Any = model[0]
     first.auto_model.config.output_hidden_states |= block.reader is None
-    model.append(block.to(model.device))
+    model.append(block.round_to_half().to(model.device))
+
+
+def require_whole_vectors(model: SentenceTransformer) -> None:
+    """Check that a model does not cut its vectors, which would cut the meaning vector off.
+
+    Raises:
+        OpencseError: Its settings have a `truncate_dim`.
+    """
+    if model.truncate_dim is not None:
+        raise OpencseError(
+            f"the model's settings cut its vectors to {model.truncate_dim} numbers (truncate_dim), "
+            "which would cut the meaning vector off",
+            "Remove truncate_dim from its config_sentence_transformers.json, or pass "
+            "SentenceTransformer(NAME, truncate_dim=None) from Python.",
+        )
 
 
 # Loading a block may load a second model, so the block of a backbone is found only once.

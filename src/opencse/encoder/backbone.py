@@ -17,7 +17,7 @@ from torch import nn
 
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import dropout_rates
-from opencse.encoder.loading import check_pooling, load_config, open_model, pooled, pools_the_mask
+from opencse.encoder.loading import chosen_pooling, load_config, open_model, pooled, pools_the_mask
 from opencse.encoder.model_folder import has_pooling
 from opencse.encoder.names import family_of, resolve
 from opencse.encoder.saving import save_encoder
@@ -83,7 +83,7 @@ class Backbone:
         dropout: float | None = None,
     ) -> SentenceTransformer:
         """Return a copy of the untouched model with a pooling; arguments as for `load_encoder`."""
-        check_pooling(self.name, self.source, pooling)
+        pooling = chosen_pooling(self.name, self.source, pooling)
         if dropout is None:
             model = copy.deepcopy(self.untouched)
         else:
@@ -120,6 +120,11 @@ def model_source(given: Any) -> str:
         raise OpencseError(
             f"a model of the type {type(given).__name__} cannot be used",
             "Give a folder, a hub id, a bundled name or a SentenceTransformer.",
+        )
+    if getattr(getattr(given[0], "auto_model", None), "_hf_peft_config_loaded", False):
+        raise OpencseError(
+            "the model has an adapter (LoRA), which is no part of its weights",
+            "Merge it into them first: merge_and_unload() of peft.",
         )
     base = given.model_card_data.base_model or "model"
     key = key_hash([weights_hash(given), dropout_rates(given)])
@@ -199,12 +204,26 @@ def pooling_name(model: SentenceTransformer) -> str:
 
 
 def _settings(module: nn.Module) -> str:
+    if type(module).__name__ == "Router":
+        routes: Any = module
+        inside = {
+            name: [
+                _settings(part) + _tokenizer_definition(getattr(part, "tokenizer", None))
+                for part in route
+            ]
+            for name, route in routes.sub_modules.items()
+        }
+        return json.dumps([routes.get_config_dict(), inside], sort_keys=True, default=str)
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "model_type"):
         settings = {key: getattr(config, key, None) for key in _CONFIG_KEYS}
         for key in _WHERE_SET:
             value = getattr(config, key, None)
             if value is not None:
+                settings[key] = value
+        for key in ("processing_kwargs", "query_length", "document_length"):
+            value = getattr(module, key, None)
+            if value:
                 settings[key] = value
     elif hasattr(module, "get_config_dict"):
         settings = cast(Any, module).get_config_dict()
@@ -220,7 +239,10 @@ def _tokenizer_definition(tokenizer: Any) -> str:
         # Its state after the last call.
         for key in ("truncation", "padding"):
             definition.pop(key, None)
-        return json.dumps(definition, sort_keys=True) + str(getattr(tokenizer, "padding_side", ""))
+        sides = str(getattr(tokenizer, "padding_side", ""))
+        if getattr(tokenizer, "truncation_side", "right") == "left":
+            sides += " cut on the left"
+        return json.dumps(definition, sort_keys=True) + sides
     if hasattr(tokenizer, "get_vocab"):
         return json.dumps(tokenizer.get_vocab(), sort_keys=True, default=str)
     if tokenizer is None:

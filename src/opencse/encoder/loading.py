@@ -23,8 +23,10 @@ from opencse.encoder.folder_check import (
     first_transformer,
     parts_of,
 )
+from opencse.encoder.invariant import tasks_of
 from opencse.encoder.model_folder import check_loaded, has_pooling, quiet
-from opencse.encoder.names import resolve
+from opencse.encoder.names import BUNDLED_POOLING, resolve
+from opencse.encoder.packing import first_position
 from opencse.encoder.prompts import bake_template
 from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.progress import note_once
@@ -65,9 +67,23 @@ def load_encoder(
             match.
     """
     source = resolve(name)
-    check_pooling(name, source, pooling)
+    pooling = chosen_pooling(name, source, pooling)
     model = open_model(name, source, dropout=dropout, device=device)
     return pooled(name, model, pooling, prompt=prompt, final_mark=final_mark)
+
+
+def chosen_pooling(name: object, source: str, pooling: str) -> str:
+    """Return the pooling of a model: the given one, or for `backbone` and a bundled encoder without one, its usual one.
+
+    Raises:
+        OpencseError: There is no such pooling, or the model defines none and is not a bundled one.
+    """
+    usual = BUNDLED_POOLING.get(str(name))
+    if pooling == "backbone" and usual is not None:
+        note_once(f"{name}: a plain encoder, which defines no pooling; {usual} pooling is used")
+        return usual
+    check_pooling(name, source, pooling)
+    return pooling
 
 
 def check_pooling(name: object, source: str, pooling: str) -> None:
@@ -127,6 +143,11 @@ def open_model(
         model.float()
     if hasattr(model[0], "auto_model"):
         transformer: Any = model[0].auto_model
+        limit = position_limit(transformer)
+        length = model.max_seq_length
+        if limit is not None and isinstance(length, int | float) and length > limit:
+            # sentence-transformers counts the positions that RoBERTa keeps for padding.
+            model.max_seq_length = limit
         check_loaded(name, model, folder)
         if model.tokenizer.pad_token is None:
             # GPT-2 and its like have none, but batches need one, and so do users of the model.
@@ -181,6 +202,43 @@ def check_before_loading(name: object, folder: Path) -> None:
             check_sizes(part.folder, lambda c=config: AutoModel.from_config(c))  # type: ignore[misc]
 
 
+def position_limit(transformer: nn.Module) -> int | None:
+    """Return how many tokens the position table of a transformer has room for; None if it has no table."""
+    table: Any = getattr(getattr(transformer, "embeddings", None), "position_embeddings", None)
+    if not isinstance(table, nn.Embedding):
+        return None
+    return table.num_embeddings - first_position(transformer)
+
+
+def replace_modules(model: SentenceTransformer, modules: list[nn.Module]) -> SentenceTransformer:
+    """Return a model with other modules and the settings of the given one: prompts, similarity and cut of the vectors."""
+    from sentence_transformers import SentenceTransformer
+
+    with quiet():
+        return SentenceTransformer(
+            modules=modules,
+            device=str(model.device),
+            prompts={name: prompt or "" for name, prompt in model.prompts.items()},
+            default_prompt_name=model.default_prompt_name,
+            similarity_fn_name=model.similarity_fn_name,
+            truncate_dim=model.truncate_dim,
+        )
+
+
+def note_batch_dependence(name: object, model: SentenceTransformer) -> None:
+    """Note it if a text has another vector next to a longer one: padded on the left, BERT counts positions from the edge."""
+    if getattr(model.tokenizer, "padding_side", "right") != "left":
+        return
+    pair = ["a", "a b c d e f g h"]
+    together = model.encode(pair, show_progress_bar=False)
+    alone = model.encode(pair[:1], show_progress_bar=False)
+    if abs(together[0] - alone[0]).max() > 1e-3:
+        note_once(
+            f"{name}: pads texts on the left but counts positions from the left edge, so a vector "
+            "depends on the longest text of its batch; training and evaluation read texts without padding"
+        )
+
+
 @cache
 def _opening_class() -> type[SentenceTransformer]:
     """Return the class of models that takes meaning blocks from this package."""
@@ -205,7 +263,6 @@ def pooled(
             if pools_the_mask(module):
                 module.requires_grad_(False)
         return model
-    from sentence_transformers import SentenceTransformer
 
     transformer: Any = model[0]
     if not hasattr(transformer, "auto_model"):
@@ -223,12 +280,22 @@ def pooled(
     if pooling == "mask":
         if prompt is None:
             raise OpencseError("pooling 'mask' needs a prompt with {mask}")
+        if model.default_prompt_name is not None:
+            note_once(
+                f"{name}: its default prompt {model.default_prompt_name!r} is replaced by the template"
+            )
+            model.default_prompt_name = None
         mask = model.tokenizer.mask_token_id
         tokenizer = bake_template(model.tokenizer, prompt, final_mark)
         tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
         transformer.processor = tokenizer
-    modules = [transformer, *pooling_modules(pooling, transformer, mask)]
-    return SentenceTransformer(modules=modules, device=str(model.device))
+    modules = pooling_modules(pooling, transformer, mask)
+    former = next((module for module in model if hasattr(module, "include_prompt")), None)
+    if former is not None:
+        for module in modules:
+            if hasattr(module, "include_prompt"):
+                module.include_prompt = former.include_prompt
+    return replace_modules(model, [transformer, *modules])
 
 
 def _check_own_modules(name: object, model: SentenceTransformer) -> None:
@@ -244,7 +311,8 @@ def _check_own_modules(name: object, model: SentenceTransformer) -> None:
         return
     # The settings do not show whether modules fit together, so a word is encoded.
     with readable_errors(name), evaluation_mode(model):
-        vectors = model.encode(["a"], show_progress_bar=False)
+        vectors = model.encode(["a"], show_progress_bar=False, task=tasks_of(model)[0])
+        note_batch_dependence(name, model)
         stated = model.get_embedding_dimension()
     if model.truncate_dim is None and stated not in (None, vectors.shape[1]):
         raise OpencseError(

@@ -30,6 +30,9 @@ BUNDLED = {
     ),
 }
 
+BUNDLED_POOLING = {"mini-mlm": "mean"}
+"""Pooling of bundled encoders that define none."""
+
 
 def resolve(name: str | Path) -> str:
     """Return the folder or the hub id of a model name.

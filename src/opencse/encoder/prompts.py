@@ -56,6 +56,36 @@ def special_frame(tokenizer: Any) -> Frame:
     )
 
 
+def encoder_frame(model: Any) -> Frame:
+    """Return the special tokens around a text as a model reads it, which its `processing_kwargs` may change."""
+    first = model[0]
+    if not getattr(first, "processing_kwargs", None):
+        return special_frame(model.tokenizer)
+
+    def read(text: str, **settings: Any) -> dict[str, list[int]]:
+        if settings:
+            return {"input_ids": model.tokenizer(text, **settings)["input_ids"]}
+        features = model.preprocess([text])
+        real = features["attention_mask"][0].bool()
+        return {"input_ids": features["input_ids"][0][real].tolist()}
+
+    return special_frame(read)
+
+
+def left_out_by_pooling(model: Any, prompt: str | None) -> int | None:
+    """Return how many tokens before a text a model's pooling leaves out (`include_prompt=False`); None if none.
+
+    Args:
+        model: The model.
+        prompt: The prompt around the text, such as `query: {}`.
+    """
+    before = (prompt or "").partition("{}")[0]
+    if not before or all(getattr(module, "include_prompt", True) for module in model):
+        return None
+    length: int | None = model.preprocess(["a"], prompt=before).get("prompt_length")
+    return length
+
+
 def template_frame(tokenizer: Any, prompt: str) -> Frame:
     """Return the ids around a sentence in a template with `{mask}`, special tokens included.
 
@@ -141,6 +171,7 @@ def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
         tokenizer_object=Tokenizer.from_str(json.dumps(spec)),
         model_max_length=tokenizer.model_max_length,
         padding_side="right",
+        truncation_side=tokenizer.truncation_side,
         model_input_names=tokenizer.model_input_names,
         **special_tokens,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,9 @@ from opencse.encoder.prompts import Frame
 from opencse.foundation.tensors import move
 from opencse.recipes.rows.token_store import TokenStore
 from opencse.training.token_edits import edited
+
+Treatment = tuple[float | None, tuple[str, float], int | None]
+"""What the encoder does to some rows: dropout, cutoff, and the length of the prompt that the pooling leaves out."""
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
 NO_EDIT = ("none", 0.0)
@@ -65,6 +69,9 @@ class ViewTokens:
         edit: How the tokens are edited at each step, and what share of them.
         cutoff: What the embedding layer cuts off, and what share of it.
         read: Whether a loss reads the tokens.
+        cut_left: Whether a long text loses its beginning, not its end.
+        prompt_length: Number of tokens of special tokens and prompt before the text, for poolings
+            that leave them out; None for all others.
     """
 
     source: int
@@ -75,6 +82,8 @@ class ViewTokens:
     edit: tuple[str, float] = NO_EDIT
     cutoff: tuple[str, float] = NO_CUTOFF
     read: bool = False
+    cut_left: bool = False
+    prompt_length: int | None = None
 
     @property
     def longest(self) -> int:
@@ -95,6 +104,7 @@ class EncoderPass:
         slots: The view x row slot of each encoded row, in the order of the groups, (rows,), on the
             CPU.
         lengths: The number of tokens of each encoded row, (rows,), on the CPU.
+        prompt_length: As in `ViewTokens`.
     """
 
     dropout: float | None
@@ -102,6 +112,7 @@ class EncoderPass:
     groups: list[tuple[Tensor, Tensor, Packing | None]]
     slots: Tensor
     lengths: Tensor
+    prompt_length: int | None = None
 
 
 @dataclass
@@ -170,11 +181,20 @@ class Collator:
         self._store, self._views, self._pad_id, self._budget = store, views, pad_id, budget
         self._teachers, self._packed, self._micro_batch = teachers or {}, packed, micro_batch
 
+    def without_changes(self) -> Collator:
+        """Return a collator whose views are not changed at random, nor cut off."""
+        plain = copy.copy(self)
+        plain._views = {
+            name: replace(view, repetition=0.0, edit=NO_EDIT, cutoff=NO_CUTOFF)
+            for name, view in self._views.items()
+        }
+        return plain
+
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Return the batch of these rows of the store."""
         present = torch.zeros(len(self._views), len(rows), dtype=torch.bool)
         # Views that the encoder treats alike share a pass.
-        together: dict[tuple[float | None, tuple[str, float]], list[tuple[int, np.ndarray]]] = {}
+        together: dict[Treatment, list[tuple[int, np.ndarray]]] = {}
         tokens_of: dict[str, tuple[Tensor, Tensor]] = {}
         for v, (name, view) in enumerate(self._views.items()):
             before, after = (
@@ -185,11 +205,14 @@ class Collator:
             for r, row in enumerate(rows):
                 content = self._store.ids(view.source, int(row))
                 if content is not None:
-                    content = content[: view.budget].astype(np.int64)
+                    content = _cut(content, view).astype(np.int64)
                     if view.repetition:
-                        content = _with_repetitions(content, view.repetition, len(view.frame))
+                        kept = max(0, (view.prompt_length or 0) - len(before))
+                        content = _with_repetitions(
+                            content, view.repetition, len(view.frame), prompt=kept
+                        )
                     sequences[r] = _with_edit(view, before, content, after)
-                    treated = (view.dropout, view.cutoff)
+                    treated = (view.dropout, view.cutoff, view.prompt_length)
                     together.setdefault(treated, []).append((v * len(rows) + r, sequences[r]))
                     present[v, r] = True
             if view.read:
@@ -207,6 +230,7 @@ class Collator:
         self,
         dropout: float | None,
         cutoff: tuple[str, float],
+        prompt_length: int | None,
         items: list[tuple[int, np.ndarray]],
     ) -> EncoderPass:
         lengths = np.array([len(tokens) for _, tokens in items])
@@ -220,7 +244,8 @@ class Collator:
             groups.append((ids, mask, Packing.of(mask) if self._packed else None))
         order = np.concatenate(planned)
         slots = torch.tensor([items[i][0] for i in order])
-        return EncoderPass(dropout, cutoff, groups, slots, torch.from_numpy(lengths[order]))
+        counts = torch.from_numpy(lengths[order])
+        return EncoderPass(dropout, cutoff, groups, slots, counts, prompt_length)
 
     def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """Return ids and attention mask (sequences, longest), at least one token wide."""
@@ -238,6 +263,13 @@ def _repeated_below(share: float, length: int) -> int:
     return min(10, int(share * length))
 
 
+def _cut(content: np.ndarray, view: ViewTokens) -> np.ndarray:
+    """Return the tokens of a text that a view has room for, from the side that its tokenizer keeps."""
+    if view.cut_left:
+        return content[max(0, len(content) - view.budget) :]
+    return content[: view.budget]
+
+
 def _with_edit(
     view: ViewTokens, before: np.ndarray, content: np.ndarray, after: np.ndarray
 ) -> np.ndarray:
@@ -251,10 +283,17 @@ def _with_edit(
     return np.concatenate([before, edited(content, kind, share, room), after])
 
 
-def _with_repetitions(content: np.ndarray, share: float, special: int) -> np.ndarray:
-    """Repeat some tokens in place; number and positions are drawn from PyTorch's generator."""
-    below = min(_repeated_below(share, len(content) + special), len(content) + 1)
+def _with_repetitions(
+    content: np.ndarray, share: float, special: int, *, prompt: int = 0
+) -> np.ndarray:
+    """Repeat some tokens in place; number and positions are drawn from PyTorch's generator.
+
+    The first `prompt` tokens are not repeated: a pooling leaves them out by their number.
+    """
+    prompt = min(prompt, len(content))
+    free = len(content) - prompt
+    below = min(_repeated_below(share, len(content) + special), free + 1)
     count = int(torch.randint(below, ())) if below > 0 else 0
     times = np.ones(len(content), dtype=np.int64)
-    times[torch.randperm(len(content))[:count].numpy()] = 2
+    times[prompt + torch.randperm(free)[:count].numpy()] = 2
     return np.repeat(content, times)

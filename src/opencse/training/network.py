@@ -16,7 +16,7 @@ from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import TemplateDenoising
 from opencse.foundation.tensors import move
-from opencse.training.batches import Batch
+from opencse.training.batches import Batch, EncoderPass
 from opencse.training.loss_head import LossHead
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def encode(
     batch: Batch,
     denoisers: Mapping[str, TemplateDenoising] | None = None,
     twice: bool = False,
+    whole: bool = False,
 ) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 
@@ -82,25 +83,28 @@ def encode(
         denoisers: Template denoising, by view.
         twice: Keep no activations, and encode each group again for its gradient, with the same
             dropout masks.
+        whole: Return the vectors that `encoder.encode` gives, also of an encoder with a meaning block.
     """
+    width = getattr(encoder, "truncate_dim", None)
 
-    def vectors_of(
-        ids: Tensor,
-        mask: Tensor,
-        packing: Packing | None,
-        dropout: float | None,
-        cutoff: tuple[str, float],
-    ) -> Tensor:
-        layout: dict[str, Any] = {} if packing is None else {"packing": packing}
-        with dropout_rate(encoder, dropout), embedding_cutoff(encoder, mask, packing, *cutoff):
-            features = encoder({"input_ids": ids, "attention_mask": mask, **layout})
-        vectors: Tensor = features.get("meaning_parts", features["sentence_embedding"])
+    def vectors_of(ids: Tensor, mask: Tensor, packing: Packing | None, part: EncoderPass) -> Tensor:
+        features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+        if packing is not None:
+            features["packing"] = packing
+        if part.prompt_length is not None:
+            features["prompt_length"] = part.prompt_length
+        with (
+            dropout_rate(encoder, part.dropout),
+            embedding_cutoff(encoder, mask, packing, *part.cutoff),
+        ):
+            features = encoder(features)
+        vectors: Tensor = features["sentence_embedding"][:, :width]
+        if "meaning_parts" in features and not whole:
+            vectors = features["meaning_parts"]
         return vectors
 
     run = partial(checkpoint, vectors_of, use_reentrant=False) if twice else vectors_of
-    rows = torch.cat(
-        [run(*group, part.dropout, part.cutoff) for part in batch.passes for group in part.groups]
-    )
+    rows = torch.cat([run(*group, part) for part in batch.passes for group in part.groups])
     slots, lengths = (
         torch.cat([getattr(part, name) for part in batch.passes]) for name in ("slots", "lengths")
     )
@@ -108,7 +112,8 @@ def encode(
         chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
         if len(chosen):
             delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
-            rows = rows.index_add(0, move(chosen, rows.device), -delta.to(rows.dtype))
+            delta = delta[:, : rows.shape[1]].to(rows.dtype)
+            rows = rows.index_add(0, move(chosen, rows.device), -delta)
     slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
     return slotted.index_copy(0, move(slots, rows.device), rows).view(
         len(batch.views), batch.rows, -1

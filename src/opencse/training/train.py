@@ -14,16 +14,28 @@ from accelerate.utils import set_seed
 
 from opencse.debias.meaning_block import MeaningBlock, block_of
 from opencse.debias.same_width import append_projection, fit_projection
-from opencse.debias.shipped import append_block, trained_block
+from opencse.debias.shipped import append_block, require_whole_vectors, trained_block
 from opencse.debias.strength import find_strength, standardise_block
 from opencse.encoder import save_encoder
 from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.encoder.device import join_processes
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.embedder import cut_note
-from opencse.encoder.loading import add_lora, build_projector, exported_projector, keep_inputs_only
+from opencse.encoder.invariant import token_limit
+from opencse.encoder.loading import (
+    add_lora,
+    build_projector,
+    exported_projector,
+    keep_inputs_only,
+    replace_modules,
+)
 from opencse.encoder.packing import prepare_for_training
-from opencse.encoder.prompts import TemplateDenoising, special_frame, template_frame
+from opencse.encoder.prompts import (
+    TemplateDenoising,
+    encoder_frame,
+    left_out_by_pooling,
+    template_frame,
+)
 from opencse.foundation.cache import key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evaluator import Evaluators
@@ -45,6 +57,7 @@ from opencse.training.loop import TrainingLoop
 from opencse.training.loss_head import LossHead, loss_modules
 from opencse.training.model_card import encoder_card
 from opencse.training.network import Network
+from opencse.training.same_vectors import check_same_vectors
 from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, run_record
 from opencse.training.teachers import load_teachers, teacher_vectors
 
@@ -127,6 +140,14 @@ def train_encoder(
         network = model.network.to(session.device)
         evaluators.start(model.scored)
         collator = text.collator(model, session.on_cpu)
+        usable = UsableRows(corpus, model.sources)
+
+        def same_vectors() -> float:
+            return check_same_vectors(
+                model.encoder, collator, model.views, usable, packed=model.packed
+            )
+
+        same_vectors()
         if model.new_block:
             with timed("reading for the block"):
                 standardise_block(
@@ -136,7 +157,9 @@ def train_encoder(
         with timed("training steps"):
             outcome = loop.run()
         if session.main:
+            same_vectors()
             if recipe.block is not None and (block := block_of(model.encoder)) is not None:
+                block.round_to_half()
                 settings, rows = recipe.block, text.store.rows
                 axes = (
                     fit_projection(model.encoder, corpus, rows, recipe)
@@ -180,7 +203,9 @@ class _TrainedModel:
             self._prepare_block(recipe.block, backbone, english)
         width, kind = self.encoder.get_embedding_dimension() or 0, settings.projector
         if settings.keep_projector:
-            self.encoder.append(exported_projector(width).to(self.encoder.device))
+            with self.encoder.truncate_embeddings(None):
+                full = self.encoder.get_embedding_dimension() or 0
+            self.encoder.append(exported_projector(full).to(self.encoder.device))
             kind = "none"
         # The layers of a block take padded states.
         self.packed: bool = recipe.block is None and prepare_for_training(self.encoder)
@@ -190,10 +215,8 @@ class _TrainedModel:
         self.views: dict[str, ViewTokens] = {}
         for name, view in recipe.used_views.items():
             self._add_view(name, view, recipe, backbone)
-        limit, longest = (
-            self.encoder.max_seq_length,
-            max(view.longest for view in self.views.values()),
-        )
+        limit = token_limit(self.encoder)
+        longest = max(view.longest for view in self.views.values())
         if limit is not None and longest > limit:
             raise OpencseError(
                 f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",
@@ -213,7 +236,7 @@ class _TrainedModel:
             settings.denoising == "train_and_dev"
         ):  # development scores see the denoising of the first view
             modules = [*self.encoder, next(iter(denoisers.values()))]
-            self.scored = type(self.encoder)(modules=modules, device=str(self.encoder.device))
+            self.scored = replace_modules(self.encoder, modules)
         torch.manual_seed(seed)  # the same initial weights in every process
         projector, tokenizer = build_projector(kind, width), backbone.tokenizer
         built = loss_modules(
@@ -231,7 +254,7 @@ class _TrainedModel:
             # original one.
             frame, prompt = template_frame(backbone.tokenizer, prompt), None
         else:  # the prompt is tokenised together with the text
-            frame = special_frame(encoder.tokenizer)
+            frame = encoder_frame(encoder)
             default = encoder.prompts.get(encoder.default_prompt_name or "")
             prompt = f"{default}{{}}" if prompt is None and default else prompt
         budget = settings.max_length - (len(frame) if settings.length_counts == "total" else 0)
@@ -255,10 +278,13 @@ class _TrainedModel:
             edit=(view.edit, view.edit_share),
             cutoff=(view.cutoff, view.cutoff_share),
             read=read,
+            cut_left=encoder.tokenizer.truncation_side == "left",
+            prompt_length=left_out_by_pooling(encoder, prompt),
         )
 
     def _prepare_block(self, settings: Block, backbone: Backbone, english: bool) -> None:
         """Let the encoder have a meaning block, a trained one if the backbone has one, and freeze the rest."""
+        require_whole_vectors(self.encoder)
         block = block_of(self.encoder)
         if block is None:
             trained = trained_block(backbone, english=english)

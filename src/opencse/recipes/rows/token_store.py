@@ -157,6 +157,7 @@ def open_token_store(
         ),
         "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
+        "side": tokenizer.truncation_side,
     }
     folder = store_folder("tokens", key)
     if not is_whole(folder):
