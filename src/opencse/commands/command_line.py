@@ -29,6 +29,7 @@ import typer
 
 from opencse.commands import checks
 from opencse.foundation.progress import Notify, note, set_quiet
+from opencse.foundation.reading import as_items
 
 P = ParamSpec("P")
 Options = TypeVar("Options")
@@ -81,8 +82,20 @@ def python_only(help: str, *, default: Any) -> Any:
     field_specifiers=(option, python_only), kw_only_default=True, frozen_default=True
 )
 def options_class(cls: type[Options]) -> type[Options]:
-    """Make a class the frozen dataclass of a command's options."""
+    """Make a class the frozen dataclass of a command's options.
+
+    A lone string or path for a field that is a sequence is one item of it, never a sequence of letters.
+    """
+    cls.__post_init__ = _lone_items  # type: ignore[attr-defined]
     return dataclass(frozen=True, kw_only=True)(cls)
+
+
+def _lone_items(options: Any) -> None:
+    hints = get_type_hints(type(options))
+    for spec in fields(options):
+        if get_origin(hints[spec.name]) is Sequence:
+            value = getattr(options, spec.name)
+            object.__setattr__(options, spec.name, as_items(value))
 
 
 def takes(

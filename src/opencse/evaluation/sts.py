@@ -34,6 +34,7 @@ from opencse.evaluation.task import (
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_PAIRS
 from opencse.foundation.progress import note
+from opencse.foundation.reading import as_items
 from opencse.foundation.tables import parse_score, read_lines, table_columns
 from opencse.text.corpus import demo_path
 
@@ -246,6 +247,7 @@ def load_sts(
         OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs
             is not the published one.
     """
+    tasks = as_items(tasks)
     if text not in get_args(TextVariant):
         raise OpencseError(
             f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}."

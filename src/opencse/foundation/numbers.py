@@ -6,6 +6,7 @@ docs/guides/train.md lists the sizes, and a test compares the page with this mod
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable
 
 import numpy as np
@@ -86,6 +87,11 @@ def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.n
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
+def normalised(text: str) -> str:
+    """Return the form of a text by which texts are compared: composed characters, and single spaces between words."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 def few_sentences(texts: Iterable[str]) -> list[str]:
     """Return a warning if a training corpus has few different sentences.
 
@@ -96,7 +102,7 @@ def few_sentences(texts: Iterable[str]) -> list[str]:
     """
     seen: set[str] = set()
     for text in texts:
-        seen.add(text)
+        seen.add(normalised(text))
         if len(seen) == FEW_SENTENCES:
             return []
     if len(seen) < LEAST_SENTENCES:

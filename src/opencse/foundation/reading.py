@@ -48,6 +48,8 @@ LARGEST_DOCUMENT = 64 * 2**20
 _CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")
 # Lines at the beginning that may have no control character.
 _CHECKED = 1000
+# The same of files that are read as parts of one text.
+_CHECKED_IN: dict[str, int] = {}
 _FAILURES = (
     OSError,
     ValueError,
@@ -128,6 +130,43 @@ def file_extension(path: Path) -> str:
         if suffix != ".gz":
             return suffix
     return ""
+
+
+_BINARY = {
+    b"PK\x03\x04": "a ZIP archive, such as .xlsx or .docx",
+    b"%PDF": "a PDF document",
+    b"PAR1": "a Parquet file",
+    b"\xd0\xcf\x11\xe0": "an old Office document, such as .xls or .doc",
+    b"\x28\xb5\x2f\xfd": "a Zstandard archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"SQLite format 3": "an SQLite database",
+}
+"""The first bytes of files that hold no lines of text, whatever their name."""
+
+
+def check_is_text(path: Path, first: bytes) -> None:
+    """Check the first bytes of a file that is to be read as text.
+
+    Raises:
+        OpencseError: They are those of another kind of file.
+    """
+    for mark, kind in _BINARY.items():
+        if first.startswith(mark):
+            raise OpencseError(
+                f"{path}: {kind}, not text",
+                "Give it the extension of its kind, or export it as text.",
+            )
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a file or folder of this name is no data: `.cache`, `_SUCCESS`, `~$open.docx`."""
+    return name.startswith((".", "_", "~"))
+
+
+def as_items(value: Any) -> Any:
+    """Return a sequence that a user gave; a lone string or path is one item."""
+    return (value,) if isinstance(value, str | os.PathLike) else value
 
 
 def existing_path(path: str | Path) -> Path:
@@ -256,6 +295,26 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
             )
 
 
+def check_as_one_text(files: Sequence[Path]) -> None:
+    """Count the first lines, which may have no control character, over some files as if they were one.
+
+    A folder of thousands of pages then passes as the same text in one file does.
+    """
+    left = _CHECKED
+    for file in files:
+        _CHECKED_IN[str(file)] = left
+        if left > 1:
+            with contextlib.suppress(OSError), file.open("rb") as stream:
+                left = max(1, left - 1 - stream.read(LARGEST_DOCUMENT).count(b"\n"))
+
+
+def checked_lines(path: Path, count: int | None = None) -> int:
+    """Return how many first lines of a file may have no control character, after setting it to a given count."""
+    if count is not None:
+        _CHECKED_IN[str(path)] = count
+    return _CHECKED_IN.get(str(path), _CHECKED)
+
+
 def check_characters(text: str, path: Path, line: int) -> None:
     """Refuse a NUL, half of a surrogate pair, and early in a file control characters above U+007F.
 
@@ -276,7 +335,7 @@ def check_characters(text: str, path: Path, line: int) -> None:
     elif character >= "\ud800":
         problem = "half of a surrogate pair, which is no character"
         remedy = "Write both halves."
-    elif line < _CHECKED:
+    elif line < checked_lines(path):
         problem = (
             f"the control character U+{ord(character):04X}; text of Windows (cp1252) was read as "
             "Latin-1"

@@ -25,8 +25,10 @@ from opencse.foundation.reading import (
     FORMATS,
     LONGEST_LINE,
     check_characters,
+    check_is_text,
     error_reason,
     file_extension,
+    is_hidden,
     json_object,
     regular_file,
     require_columns,
@@ -48,6 +50,7 @@ _CHECKED = 256 * 2**20
 _SEPARATORS = (",", ";", "\t", "|")
 # The separator is found by this many lines.
 _SNIFFED = 50
+_GZIP = b"\x1f\x8b"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -113,12 +116,14 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
     line = 0
     wide = False
     path = regular_file(path)
-    compressed = path.suffix.lower() == ".gz"
+    compressed = _is_compressed(path)
     try:
         if compressed:
             _check_packing(path)
-        with gzip.open(path) if compressed else path.open("rb") as file:
-            wide = file.peek(2)[:2] in _UTF16
+        with _opened(path) as file:
+            first = file.peek(16)[:16]
+            check_is_text(path, first)
+            wide = first[:2] in _UTF16
             lines: Any = file
             if wide:
                 lines = io.TextIOWrapper(file, "utf-16", newline="\n")
@@ -177,21 +182,54 @@ def _check_packing(path: Path) -> None:
                 )
 
 
+def _opened(path: Path) -> Any:
+    """Open a file for reading bytes, a gzip file uncompressed."""
+    return gzip.open(path) if _is_compressed(path) else path.open("rb")
+
+
+def _is_compressed(path: Path) -> bool:
+    """Return whether a file is a gzip file, by its name or its first bytes."""
+    if path.suffix.lower() == ".gz":
+        return True
+    with translate_errors(path, "cannot be read", "Check the file."), path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
+
+
+def table_kind(path: Path) -> str:
+    """Return the extension by which a file is read: its own, but `.tsv` for a table that Excel exported as `.txt`.
+
+    Excel's "Unicode text" is UTF-16 with the same number of tabs, at least one, in each line.
+    """
+    kind = file_extension(path)
+    if kind == ".txt" and path.is_file() and _is_wide(path):
+        lines = [text for _, text in islice(read_lines(path), _SNIFFED) if text.strip()]
+        tabs = {len(cells) - 1 for cells in csv.reader(lines, delimiter="\t")}
+        if len(tabs) == 1 and tabs.pop() > 0:
+            return ".tsv"
+    return kind
+
+
+def _is_wide(path: Path) -> bool:
+    with _opened(path) as file:
+        return file.peek(2)[:2] in _UTF16
+
+
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield `(line number, cells by column name)` of a text table, plain or `.gz`.
 
     The formats are `.csv`, `.tsv`, `.jsonl` and `.txt`.
 
     CSV is quoted as in RFC 4180, and separated by commas, semicolons, tabs or bars: whichever gives
-    all rows the same number of cells. **TSV has no quoting**: a quotation mark is an ordinary
-    character. In both, the first row that is not blank names the columns. A blank line yields an
-    empty mapping.
+    all rows the same number of cells; a first line `sep=;`, as Excel writes it, decides. **TSV has
+    no quoting**: a quotation mark is an ordinary character, unless the cells are quoted as Excel
+    quotes them, with doubled marks inside. In both, the first row that is not blank names the
+    columns. A blank line yields an empty mapping.
 
     Raises:
         OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few
             cells, a quotation mark is not closed, or a line is not a JSON object.
     """
-    kind = file_extension(path)
+    kind = table_kind(path)
     if kind == ".jsonl":
         yield from _json_rows(path)
     elif kind == ".txt":
@@ -218,7 +256,7 @@ def table_columns(path: Path) -> list[str]:
     """
     if _is_parquet(path):
         return list(parquet_schema(_parquet_files(path)[0]).names)
-    if file_extension(path) == ".txt":
+    if table_kind(path) == ".txt":
         # Finds a file without line ends before all of it is read.
         next(read_lines(path), None)
         return ["text"]
@@ -229,8 +267,27 @@ def table_columns(path: Path) -> list[str]:
         return []
     for _, cells in _cells(path):
         if _has_text(cells):
-            return _header(cells, path)
+            names = _header(cells, path)
+            _note_sentences(names, path)
+            return names
     return _header([], path)
+
+
+def _note_sentences(names: Sequence[str], path: Path) -> None:
+    """Note it if the name of a column looks like a sentence."""
+    for name in names:
+        if _is_sentence(name):
+            note_once(
+                f"{path}: its first row is read as names of columns, also {name[:60]!r}; if that "
+                "is a sentence, put a row with names, such as `text`, above it"
+            )
+            return
+
+
+def _is_sentence(name: str) -> bool:
+    """Return whether the name of a column looks like a sentence: several words, and a final mark or five of them."""
+    words = name.split()
+    return len(words) > 4 or (len(words) > 1 and name.rstrip("\"'”’»").endswith((".", "!", "?")))
 
 
 def parse_score(cell: object, path: Path, line: int) -> float:
@@ -271,27 +328,63 @@ def _has_text(cells: Sequence[str]) -> bool:
 
 
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    if file_extension(path) == ".tsv":
+    if table_kind(path) == ".tsv":
+        if _has_excel_quotes(path):
+            note_once(f"{path}: its quoted cells are read as Excel writes them")
+            return _quoted_rows(path, "\t")
         return ((line, text.split("\t")) for line, text in read_lines(path))
-    return _csv_rows(path)
+    return _quoted_rows(path, _separator(path))
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _has_excel_quotes(path: Path) -> bool:
+    """Return whether the first cells of a TSV file that begin with a quotation mark are all quoted, one with marks inside.
+
+    Sentences that merely begin with a quotation mark are no such cells.
+    """
+    lines = [text + "\n" for _, text in islice(read_lines(path), _SNIFFED)]
+    if not any(_doubled(cell) for text in lines for cell in text.rstrip("\n").split("\t")):
+        return False
+    widths = set()
+    try:
+        for cells in csv.reader(lines, delimiter="\t", strict=True):
+            if any(cells):
+                widths.add(len(cells))
+    except csv.Error as error:
+        return "unexpected end of data" in str(error) and len(widths) == 1
+    return len(widths) == 1
+
+
+def _doubled(cell: str) -> bool:
+    """Return whether a cell is quoted and has only doubled quotation marks inside, at least one pair of them."""
+    if len(cell) < 2 or not (cell.startswith('"') and cell.endswith('"')):
+        return False
+    inside = cell[1:-1]
+    return '""' in inside and '"' not in inside.replace('""', "")
+
+
+def _quoted_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each row, and its cells."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
-    lines = (text + "\n" for _, text in read_lines(path))
-    reader = csv.reader(lines, delimiter=_separator(path), strict=True)
+    lines: Iterator[str] = (text + "\n" for _, text in read_lines(path))
     line = 1
+    first = next(lines, "")
+    if _stated_separator(first) is None:
+        lines = chain([first] if first else [], lines)
+    else:
+        line = 2  # the line `sep=;` is no row
+    before = line - 1
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     try:
         for cells in reader:
-            if reader.line_num > line:
-                span = f"lines {line} to {reader.line_num}"
+            last = reader.line_num + before
+            if last > line:
+                span = f"lines {line} to {last}"
                 note_once(
                     f"{path}: {span} are one row because of their quotation marks; "
                     "if that is wrong, correct the quoting"
                 )
             yield line, cells
-            line = reader.line_num + 1
+            line = last + 1
     except csv.Error as problem:
         if "new-line character" in str(problem):
             raise OpencseError(
@@ -300,14 +393,23 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             ) from None
         raise OpencseError(
             f"{path}, line {line}: a quotation mark in this row is not closed, or not doubled "
-            f"({problem}; read up to line {reader.line_num})",
+            f"({problem}; read up to line {reader.line_num + before})",
             "Correct the quoting.",
         ) from None
 
 
+def _stated_separator(line: str) -> str | None:
+    """Return the separator of a line such as `sep=;`, with which Excel begins a file; None for any other line."""
+    text = line.strip("\r\n").strip('"')
+    return text[4] if len(text) == 5 and text.lower().startswith("sep=") else None
+
+
 def _separator(path: Path) -> str:
-    """Return the separator that gives the first rows of a CSV file equally many cells, above one."""
+    """Return the separator that a CSV file states, or the one that gives rows equally many cells."""
     lines = [text + "\n" for _, text in islice(read_lines(path), _SNIFFED)]
+    stated = _stated_separator(lines[0]) if lines else None
+    if stated is not None:
+        return stated
 
     def fit(separator: str) -> tuple[bool, int]:
         widths: list[int] = []
@@ -446,12 +548,32 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return pa.Table.from_batches(list(_batches(path, schema.names)), schema)
 
 
+def parquet_files(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder by name, without hidden ones; of a cloned data set, those in its folders.
+
+    If such a data set has parts, named `train…` and `test…` or `validation…`, only the training part
+    is read.
+    """
+    top = [file for file in sorted(folder.glob("*.parquet")) if not is_hidden(file.name)]
+    if top:
+        return top
+    below = []
+    for file in sorted(folder.rglob("*.parquet")):
+        if not any(is_hidden(part) for part in file.relative_to(folder).parts):
+            below.append(file)
+    train = [file for file in below if file.name.startswith("train")]
+    if train and len(train) < len(below):
+        note_once(f"{folder}: only the training part is read, {len(train)} of {len(below)} files")
+        return train
+    return below
+
+
 def _parquet_files(path: Path) -> list[Path]:
     """Return a Parquet file, or the files of a folder of them by name."""
     if not path.is_dir():
         return [path]
     with translate_errors(path, "cannot be read", "Check the folder."):
-        files = sorted(path.glob("*.parquet"))
+        files = parquet_files(path)
     if not files:
         raise OpencseError(f"{path}: holds no Parquet file", f"Known: {FORMATS}.")
     return files

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import read_text
+from opencse.foundation.reading import as_items, read_text
 from opencse.foundation.toml_tables import (
     Table,
     check_fields,
@@ -141,7 +141,9 @@ class RecipeFile:
             table = merge_tables(table, extras[extra], f"{label}: with.{extra}")
         table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
         pairs = (
-            overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
+            overrides.items()
+            if isinstance(overrides, Mapping)
+            else map(parse_override, as_items(overrides))
         )
         for key, value in pairs:
             refuse_former_names(nested_table(key, value), f"--set {key}")
@@ -162,7 +164,7 @@ class RecipeFile:
             OpencseError: As `resolve` would raise it.
         """
         table = copy.deepcopy(self.table)
-        for text in overrides:
+        for text in as_items(overrides):
             key, value = parse_override(text)
             refuse_former_names(nested_table(key, value), f"--set {key}")
             first, _, second = key.partition(".")

@@ -14,11 +14,10 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import (
     ASSETS,
     existing_path,
-    file_extension,
     translate_errors,
     unknown_format,
 )
-from opencse.foundation.tables import TABLES, column_rows, table_columns
+from opencse.foundation.tables import TABLES, column_rows, table_columns, table_kind
 
 TEXT_COLUMNS = (
     "text",
@@ -67,7 +66,7 @@ class Corpus:
     def __init__(self, path: str | Path, name: str | None = None) -> None:
         self.path = existing_path(path)
         self.name = name or self.path.name
-        kind = "folder" if self.path.is_dir() else file_extension(self.path)
+        kind = "folder" if self.path.is_dir() else table_kind(self.path)
         if kind not in ("folder", ".txt", ".parquet", *TABLES):
             raise unknown_format(self.path)
         self.columns = tuple(table_columns(self.path))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import checked_lines
 
 SECONDS = 30.0
 """Seconds of computing for a document of any size."""
@@ -68,7 +69,8 @@ def _asked(child: subprocess.Popen[str], path: Path, budget: float) -> list[str]
     assert child.stdin is not None
     assert child.stdout is not None
     with contextlib.suppress(BrokenPipeError):  # a child that ended says so below
-        child.stdin.write(json.dumps({"path": str(path), "seconds": budget}) + "\n")
+        asked = {"path": str(path), "seconds": budget, "checked_lines": checked_lines(path)}
+        child.stdin.write(json.dumps(asked) + "\n")
         child.stdin.flush()
     texts = []
     for line in child.stdout:
@@ -138,6 +140,7 @@ def _answer(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     from opencse.text.document_readers import read_paragraphs
 
     path, size = Path(request["path"]), 0
+    checked_lines(path, request["checked_lines"])
     _limit(request["seconds"])
     try:
         for paragraph in read_paragraphs(path):

@@ -19,12 +19,14 @@ from opencse.foundation.progress import note
 from opencse.foundation.reading import (
     PACKAGES,
     UNREAD,
+    check_as_one_text,
     existing_path,
     file_extension,
+    is_hidden,
     stay_inside,
     unknown_format,
 )
-from opencse.foundation.tables import TABLES, read_lines
+from opencse.foundation.tables import TABLES, read_lines, table_kind
 from opencse.text.corpus import Corpus, text_column
 from opencse.text.document_readers import READERS, full_lines
 from opencse.text.document_worker import paragraphs_of
@@ -66,6 +68,10 @@ _SPACELESS = re.compile(
     "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 )
 _FULL_STOP = re.compile(r"([。！？｡][”’」』）]*)(?=[^\s”’」』）])")
+_ABOUT = frozenset(
+    "readme license licence changelog citation notice contributing dataset_infos".split()
+)
+"""Names of files about a data set, without extension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,7 @@ class Documents:
         """Whether this is a file of running text, or a folder of documents."""
         if self.path.is_dir():
             return not _is_table_folder(self.path)
-        kind = file_extension(self.path)
+        kind = table_kind(self.path)
         return kind in READERS or (kind == ".txt" and not _one_sentence_per_line(self.path))
 
     def passages(self, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
@@ -127,7 +133,7 @@ class Documents:
             OpencseError: A file cannot be read or has no such column, or the folder has no
                 documents.
         """
-        if self.path.is_file() and file_extension(self.path) in (*READERS, ".txt"):
+        if self.path.is_file() and table_kind(self.path) in (*READERS, ".txt"):
             # An error if the user named another column.
             text_column(("text",), self.path, column)
         for source, units, joined in _units(self.path, column):
@@ -194,7 +200,7 @@ def _one_sentence_per_line(path: Path) -> bool:
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
     """Yield each file's name, its paragraphs, lines or cells, and whether they are running text."""
     readable = _readable_formats()
-    kind = file_extension(path)
+    kind = "folder" if path.is_dir() else table_kind(path)
     if path.is_dir() and not _is_table_folder(path):
         for file in _documents_in(path, readable):
             yield from _units(file, column)
@@ -231,13 +237,9 @@ def _documents_in(folder: Path, readable: Sequence[str]) -> list[Path]:
     documents = []
     links_out = 0
     others: Counter[str] = Counter()
-    for file in sorted(folder.rglob("*")):
-        if not file.is_file():
-            continue
+    for file in data_files(folder):
         if not _is_inside(folder, file):
             links_out += 1
-            continue
-        if any(part.startswith(".") for part in file.relative_to(folder).parts):
             continue
         if file_extension(file) in readable:
             documents.append(file)
@@ -256,6 +258,7 @@ def _documents_in(folder: Path, readable: Sequence[str]) -> list[Path]:
         raise OpencseError(f"{folder}: holds no document{but}", remedy)
     if left_out:
         note(f"{folder}: {left_out} are not read. {remedy}")
+    check_as_one_text(documents)
     return documents
 
 
@@ -267,9 +270,25 @@ def _is_inside(folder: Path, file: Path) -> bool:
     return True
 
 
+def data_files(folder: Path) -> list[Path]:
+    """Return the files below a folder, by name, that its writer meant to be read.
+
+    Names that begin with `.`, `_` or `~` are no data (`_SUCCESS`, `.gitattributes`), and next to
+    tables neither is a page about them (`README.md`, `LICENSE`).
+    """
+    found = []
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        if file.is_file() and not any(is_hidden(part) for part in parts):
+            found.append(file)
+    if any(file_extension(file) in (".parquet", *TABLES) for file in found):
+        found = [file for file in found if file.stem.lower() not in _ABOUT]
+    return found
+
+
 def _is_table_folder(folder: Path) -> bool:
-    """Return whether a folder has Parquet files only, and is one table."""
-    return {file_extension(file) for file in folder.iterdir() if file.is_file()} == {".parquet"}
+    """Return whether a folder holds Parquet files only, and is one table."""
+    return {file_extension(file) for file in data_files(folder)} == {".parquet"}
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:

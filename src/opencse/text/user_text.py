@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,25 @@ import pyarrow.parquet as pq
 from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced
+from opencse.foundation.numbers import normalised
 from opencse.foundation.progress import note, note_once
-from opencse.foundation.reading import translate_errors
-from opencse.text.corpus import Corpus, Row, content_hash, demo_path, query_column, text_column
+from opencse.foundation.reading import file_extension, translate_errors
+from opencse.text.corpus import (
+    Corpus,
+    Row,
+    chunks,
+    content_hash,
+    demo_path,
+    query_column,
+    text_column,
+)
+from opencse.text.document_readers import READERS
 from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
 
 _QUERIES = 200
-_VERSION = 6
+_VERSION = 7
+# Rows that are written at a time.
+_CHUNK = 8192
 # Shorter sentences of a document, in words, are headings.
 _LEAST = 3
 
@@ -128,16 +141,20 @@ def collect_queries(given: Any) -> list[str]:
     """Return at most 200 distinct queries, evenly spaced over all.
 
     Args:
-        given: A list of queries, or a file: one per line, or a column `query`, `queries`,
-            `question` or `search`.
+        given: A list of queries, or a file: one per line, a column `query`, `queries`, `question`
+            or `search`, or a document, each sentence of which is a query.
 
     Raises:
         OpencseError: The file cannot be read, or there is no query.
     """
     texts: Iterable[str]
     if isinstance(given, str | Path):
-        file = Corpus(given)
-        texts = file.texts(query_column(file.columns, file.path))
+        documents = Documents(given)
+        if documents.path.is_file() and file_extension(documents.path) in READERS:
+            texts = [text for passage in documents.passages() for text in passage.sentences]
+        else:
+            file = Corpus(given)
+            texts = file.texts(query_column(file.columns, file.path))
     else:
         texts = _strings(given)
     queries = dict.fromkeys(text.strip() for text in texts if text.strip())
@@ -166,7 +183,13 @@ def _split(documents: Documents, column: str | None, name: str) -> Corpus:
                     yield text
 
     key = [content_hash(documents.path), column or ""]
-    path = _written("sentences", key, lambda: {"text": dict.fromkeys(sentences())}, documents.path)
+    path = _written(
+        "sentences",
+        key,
+        ("text",),
+        lambda: ((text,) for text in dict.fromkeys(sentences())),
+        documents.path,
+    )
     note(f"{name}: split into {pq.read_metadata(path).num_rows:,} distinct sentences")
     return Corpus(path, name)
 
@@ -186,33 +209,49 @@ def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
         for name in corpus.columns:
             if name not in ("text", *keys) and _is_text(corpus, name):
                 others.append(name)
-    # 64-bit hashes need less memory than the rows.
-    hashes = np.fromiter((hash(row) for row in corpus.rows(keys) if row[0] is not None), np.int64)
-    count = len(np.unique(hashes))
-    if count == len(hashes) and keys[0] == "text":
+    first, count = _first_occurrences(corpus, keys)
+    texts = len(first)
+    if count == texts and keys[0] == "text":
         return corpus
-    if count < len(hashes):
+    if count < texts:
         note(
-            f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another "
+            f"{corpus.name}: {texts - count:,} of {texts:,} sentences repeat another "
             "and are left out"
         )
         if count == 1:
             raise OpencseError(
-                f"{corpus.name} holds one sentence, {len(hashes):,} times",
+                f"{corpus.name} holds one sentence, {texts:,} times",
                 "Give different sentences.",
             )
 
-    def columns() -> dict[str, Iterable[str | None]]:
-        rows: dict[Row, Row] = {}
+    def rows() -> Iterator[Row]:
+        kept = iter(first)
         for row in corpus.rows((*keys, *others)):
-            if row[0] is not None:
-                # The first of equal rows stays.
-                rows.setdefault(row[: len(keys)], row)
-        cells = zip(*rows.values(), strict=True)
-        return dict(zip(("text", *keys[1:], *others), cells, strict=True))
+            if row[0] is not None and next(kept):
+                yield row
 
-    path = _written("distinct", [corpus.content_hash, *keys], columns, corpus.path)
-    return Corpus(path, corpus.name)
+    names = ("text", *keys[1:], *others)
+    key = [corpus.content_hash, *keys]
+    return Corpus(_written("distinct", key, names, rows, corpus.path), corpus.name)
+
+
+def _first_occurrences(corpus: Corpus, keys: Sequence[str]) -> tuple[np.ndarray, int]:
+    """Return for each row with a text whether it is the first of equal ones, bool (rows,), and how many are.
+
+    Only hashes are held in memory, 8 bytes per row, whatever the length of the texts.
+    """
+    hashes = np.fromiter(
+        (
+            hash(tuple(None if cell is None else normalised(cell) for cell in row))
+            for row in corpus.rows(keys)
+            if row[0] is not None
+        ),
+        np.int64,
+    )
+    _, places = np.unique(hashes, return_index=True)
+    first = np.zeros(len(hashes), dtype=bool)
+    first[places] = True
+    return first, len(places)
 
 
 def _is_text(corpus: Corpus, column: str) -> bool:
@@ -225,20 +264,40 @@ def _is_text(corpus: Corpus, column: str) -> bool:
         return False
 
 
-def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
-    """Write a table to the cache, unless it is there already."""
+def _written(
+    how: str,
+    key: Sequence[str],
+    names: Sequence[str],
+    rows: Callable[[], Iterable[Row]],
+    source: Path,
+) -> Path:
+    """Write rows to a table in the cache, a few thousand at a time, unless it is there already.
+
+    Args:
+        how: How the rows are made.
+        key: What they depend on besides.
+        names: The columns.
+        rows: Yields the rows.
+        source: Where they come from.
+
+    Raises:
+        OpencseError: There is no row, or a text cannot be written.
+    """
     out = cache_place("inputs", f"{source.stem[:40]}-{key_hash([_VERSION, how, *key])}.parquet")
     if out.is_file():
         return out
-    lists = {name: list(cells) for name, cells in columns().items()}
-    if not lists or not lists["text"]:
-        raise OpencseError(
-            f"{source} has no sentence", "Give documents with at least one sentence."
-        )
+    schema = pa.schema([(name, pa.string()) for name in names])
     failed = translate_errors(source, "cannot be written as text", "Check its characters.")
-    with failed, replaced(out) as temporary:
-        table = {name: pa.array(cells, pa.string()) for name, cells in lists.items()}
-        pq.write_table(pa.table(table), temporary)
+    written = False
+    with failed, replaced(out) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+        for chunk in chunks(rows(), _CHUNK):
+            columns = [pa.array(cells, pa.string()) for cells in zip(*chunk, strict=True)]
+            writer.write_table(pa.table(columns, schema=schema))
+            written = True
+        if not written:
+            raise OpencseError(
+                f"{source} has no sentence", "Give documents with at least one sentence."
+            )
     return out
 
 
@@ -265,4 +324,5 @@ def _text_file(given: Any) -> Path:
     if isinstance(given, str | Path):
         return demo_path(given, "sentences.txt")
     texts = _strings(given)
-    return _written("strings", [key_hash(texts)], lambda: {"text": texts}, Path("texts"))
+    rows = partial(zip, texts)
+    return _written("strings", [key_hash(texts)], ("text",), rows, Path("texts"))

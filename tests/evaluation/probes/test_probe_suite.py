@@ -264,7 +264,8 @@ def test_names_are_as_short_as_tells_them_apart(tmp_path, monkeypatch):
     assert short_names(["minilm"]) == ["minilm"]
     assert short_names(["minilm", "c", "owner/name"]) == ["minilm", "c", "name"]
     assert short_names(["a/run", "c"]) == ["run", "c"]
-    assert short_names(["a/run", "b/run/model"]) == ["a/run", "b/run"]
+    assert short_names(["a/run", "b/run/model"]) == ["run", "run/model"]
+    assert short_names(["a/run/model"]) == ["run/model"]
     for doubled in (["c", "./c"], ["a/run", "a/run/model"], ["minilm", "minilm"]):
         with pytest.raises(OpencseError, match="named twice"):
             short_names(doubled)

@@ -36,7 +36,7 @@ from opencse.evaluation.probes.probes import (
 from opencse.evaluation.task import HasTexts, Similarity
 from opencse.evaluation.written_sets import TripletSet, load_development, read_triplets
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import ASSETS
+from opencse.foundation.reading import ASSETS, as_items
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def load_probe_data(
     return ProbeData(
         sts=tasks,
         split_sets=split_sets,
-        pairs=[read_pairs(path) for path in pairs],
+        pairs=[read_pairs(path) for path in as_items(pairs)],
         sentences=own,
         triplets=[*load_development(""), antonyms] if sentences is None else (),
         notes=tuple(notes),
@@ -186,23 +186,25 @@ def run_probes(
 
 
 def short_names(models: Sequence[str]) -> list[str]:
-    """Return the shortest distinct endings of the models' paths, without a final `model`.
+    """Return the shortest distinct endings of the models' paths; `model` keeps its run in front of it.
 
     Raises:
         OpencseError: A model is named twice.
     """
     parts = []
+    runs = []
     for name in models:
         path = Path(name)
         pieces = path.resolve().parts if os.path.isdir(path) else path.parts
-        if pieces[-1:] == ("model",) and len(pieces) > 1:
-            pieces = pieces[:-1]
         parts.append(pieces)
-    for name, pieces in zip(models, parts, strict=True):
-        if parts.count(pieces) > 1:
+        is_model_of_run = pieces[-1:] == ("model",) and len(pieces) > 1
+        runs.append(pieces[:-1] if is_model_of_run else pieces)
+    for name, pieces in zip(models, runs, strict=True):
+        if runs.count(pieces) > 1:
             raise OpencseError(f"the model {name} is named twice", "Name it once.")
     for count in range(1, max(map(len, parts), default=1)):
-        short = ["/".join(pieces[-count:]) for pieces in parts]
+        ends = [pieces[-count - (pieces[-1:] == ("model",)) :] for pieces in parts]
+        short = ["/".join(pieces) for pieces in ends]
         if len(set(short)) == len(short):
             return short
     return ["/".join(pieces) for pieces in parts]
