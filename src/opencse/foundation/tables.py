@@ -210,8 +210,9 @@ def table_kind(path: Path) -> str:
 
 
 def _is_wide(path: Path) -> bool:
-    with _opened(path) as file:
+    with contextlib.suppress(OSError, EOFError, zlib.error), _opened(path) as file:
         return file.peek(2)[:2] in _UTF16
+    return False  # `read_lines` says what is wrong with it
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
