@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 
@@ -106,6 +107,29 @@ def test_texts_in_german_get_one_line_that_names_the_pack(
         "the repository of opencse): only numbers are changed; left out: negation"
     )
     language_packs.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("import sys; sys.exit(0)", "cannot be imported .SystemExit"),
+        ("1 / 0", "cannot be imported .ZeroDivisionError"),
+        ("PACK = 3", "is no language pack"),
+        ("OTHER = 3", "cannot be imported .AttributeError"),
+    ],
+)
+def test_a_broken_pack_is_named(tmp_path, monkeypatch, code, problem) -> None:
+    (tmp_path / "own_pack.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_pack", raising=False)
+    entry = EntryPoint("xx", "own_pack:PACK", "opencse.languages")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    language_packs.cache_clear()
+    try:
+        with pytest.raises(OpencseError, match=f"own_pack:PACK of the package {problem}"):
+            language_packs()
+    finally:
+        language_packs.cache_clear()
 
 
 FRENCH = LanguagePack(code="fr", name="French", rules={}, syntax="blank:fr")

@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
@@ -19,6 +20,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--match", default="", help="only trials whose `family: name` has this regular expression"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the random trials")
+    parser.add_argument(
+        "--count", type=int, default=40, help="random trials of models and documents each"
     )
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     options = parser.parse_args()
@@ -31,13 +36,14 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     import torch
 
     torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
-    from tests.trials import surroundings
+    from tests.trials import hostile, surroundings
     from tests.trials.trial import FAILED, KINDS, run_trial
     from tests.trials.world import make_world
 
     world = make_world(root / "world")
     counts: dict[str, Counter[str]] = {}
-    for number, trial in enumerate(surroundings.trials(world)):
+    trials = chain(surroundings.trials(world), hostile.trials(world, options.seed, options.count))
+    for number, trial in enumerate(trials):
         if not re.search(options.match, f"{trial.family}: {trial.name}"):
             continue
         outcome = run_trial(trial, root / f"{number:04d}")

@@ -108,13 +108,18 @@ def _scores(
             "correlation": "spearman",
             "pooling": pooling_name(model),
             "prompt": embedder.prompt,
-            "max_seq_length": model.max_seq_length,
+            "max_seq_length": _length(model.max_seq_length),
             "precision": embedder.precision,
             "device": str(model.device),
             "dimension": embedder.dimension,
         }
         evaluations.append(Evaluation(results=results, settings=settings))
     return evaluations
+
+
+def _length(length: float | None) -> float | None:
+    """Return the maximum length of a model; None if it has none, such as static embeddings."""
+    return None if length is None or not math.isfinite(length) else length
 
 
 def _ways(

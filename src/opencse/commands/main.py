@@ -154,14 +154,18 @@ def odd_variable(error: BaseException) -> OpencseError | None:
     Such an error quotes the value, and the library's file that raised it names the variable.
     """
     text = str(error).lower()
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    of_accelerate = any("/accelerate/" in file for file in files)
     sources = []
-    for frame in traceback.extract_tb(error.__traceback__):
-        if "site-packages" in frame.filename:
-            with contextlib.suppress(OSError):
-                sources.append(Path(frame.filename).read_text(encoding="utf-8", errors="replace"))
+    for file in files:
+        with contextlib.suppress(OSError):
+            sources.append(Path(file).read_text(encoding="utf-8", errors="replace"))
     for name, value in os.environ.items():
-        quoted = value.strip() and value.lower() in text
-        if quoted and any(f'"{name}"' in source for source in sources):
+        if not value.strip() or value.lower() not in text:
+            continue
+        named = any(f'"{name}"' in source for source in sources)
+        # accelerate puts the names of its variables together from parts.
+        if named or (of_accelerate and name.startswith("ACCELERATE_")):
             return OpencseError(
                 f"the environment variable {name} has the value {value!r:.80} ({error_reason(error)})",
                 f"Correct it, or `unset {name}`.",

@@ -13,10 +13,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import error_reason
 from opencse.text.documents import LANGUAGES
 from opencse.text.english.exclusive import CountSwap
 from opencse.text.english.limits import BECAUSE, DATED_EVENT, ONLY, POSSIBLE, PROSE, SOME, statement
@@ -140,13 +141,35 @@ def language_packs() -> Mapping[str, LanguagePack]:
     """Return the packs by the code of their language: English, and those of installed packages."""
     packs = {ENGLISH.code: ENGLISH}
     for entry in entry_points(group="opencse.languages"):
-        pack = entry.load()
-        if not isinstance(pack, LanguagePack):
-            raise OpencseError(
-                f"the entry point {entry.value} is no language pack", f"Uninstall {entry.dist}."
-            )
+        pack = _loaded_pack(entry)
         packs[pack.code] = pack
     return packs
+
+
+def _loaded_pack(entry: EntryPoint) -> LanguagePack:
+    """Return the pack of an entry point.
+
+    Raises:
+        OpencseError: It cannot be imported, ends the process, or is no pack.
+    """
+    package = "the package" if entry.dist is None else entry.dist.name
+    remedy = f"Update {package}, or uninstall it."
+    try:
+        pack = entry.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also SystemExit: a pack must not end the command
+        reason = f"{type(error).__name__}: {error_reason(error)}"
+        raise OpencseError(
+            f"the language pack {entry.value} of {package} cannot be imported ({reason})", remedy
+        ) from error
+    if not isinstance(pack, LanguagePack):
+        raise OpencseError(
+            f"the entry point {entry.value} of {package} is no language pack", remedy
+        )
+    if not (isinstance(pack.code, str) and isinstance(pack.rules, Mapping)):
+        raise OpencseError(f"the language pack {entry.value} of {package} is broken", remedy)
+    return pack
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import ASSETS
+from opencse.foundation.reading import ASSETS, error_reason
 
 BUNDLED = "syntax"
 """Name of the pipeline that ships with the library."""
@@ -109,6 +109,11 @@ def _pipeline(name: str) -> Any:
         raise OpencseError(
             f"no spaCy pipeline {name!r}",
             f"Install it (python -m spacy download {name}), or use {BUNDLED!r}.",
+        ) from error
+    except Exception as error:  # of spaCy's parsers of configurations and files
+        raise OpencseError(
+            f"the spaCy pipeline {name!r} cannot be loaded ({error_reason(error)})",
+            f"Install it again, or use {BUNDLED!r}.",
         ) from error
     lacking = [part for part in ("tagger", "parser") if part not in nlp.pipe_names]
     if lacking:

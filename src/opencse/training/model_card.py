@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,10 @@ def base_model(name: str | Path) -> tuple[str | None, str | None]:
         None,
     )
     try:
-        metadata = {} if card is None else metadata_load(card) or {}
-    except (ValueError, yaml.YAMLError):
+        metadata: Any = None if card is None else metadata_load(card)
+    except (ValueError, RecursionError, OSError, AttributeError, TypeError, yaml.YAMLError):
+        return None, None
+    if not isinstance(metadata, Mapping):
         return None, None
     base, license = metadata.get("base_model"), metadata.get("license")
     base = base[0] if isinstance(base, list) and base else base

@@ -39,7 +39,7 @@ from opencse.encoder.prompts import (
 from opencse.foundation.cache import key_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evaluator import Evaluators
-from opencse.foundation.files import locked
+from opencse.foundation.files import locked, write_text
 from opencse.foundation.progress import timed
 from opencse.foundation.reading import stay_inside
 from opencse.losses import Objective
@@ -174,8 +174,10 @@ def train_encoder(
                     append_projection(model.encoder, axes(block.strength))
             if model.adapter is not None:
                 model.adapter.merge_and_unload()
+            # First the model, then the card about it: what a card quotes is written by strangers.
+            save_encoder(model.encoder, session.folder / "model", "")
             card = encoder_card(recipe, session.record, outcome, language=text.language)
-            save_encoder(model.encoder, session.folder / "model", card)
+            write_text(session.folder / "model" / "README.md", card)
             session.end(outcome, loop.checkpoints.folder, loop.best_path)
         session.accelerator.wait_for_everyone()
         return TrainingRun(
