@@ -12,6 +12,7 @@ Values = dict[tuple[str, str], Any]
 
 PUBLISHED: dict[str, Values] = {
     "simcse": {
+        ("selection.last", "coded"): False,
         ("encoder.pooling", "published"): "cls",
         ("encoder.projector", "published"): "simcse",
         ("encoder.max_length", "published"): 32,
@@ -74,10 +75,22 @@ PUBLISHED: dict[str, Values] = {
         ("losses.replaced_token_detection.ratio", "published"): 0.15,
     },
     "promptbert": {
+        ("views.anchor.prompt", "coded"): (
+            None,
+            None,
+            "This sentence : '{} ' means {mask}.",
+            None,
+        ),
         ("views.anchor.prompt", "published"): (
             'This sentence of "{}" means {mask}.',
             None,
             "This sentence : '{}' means {mask}.",
+            None,
+        ),
+        ("views.twin.prompt", "coded"): (
+            None,
+            None,
+            "The sentence : '{} ' means {mask}.",
             None,
         ),
         ("views.twin.prompt", "published"): (
@@ -146,6 +159,7 @@ PUBLISHED: dict[str, Values] = {
         ("losses.info_nce.size", "coded"): 0.1,
     },
     "sncse": {
+        ("build.negation.syntax", "coded"): "en_core_web_sm",
         ("views.anchor.prompt", "coded"): 'This sentence : " {} " means {mask} .',
         ("views.twin.prompt", "coded"): 'This sentence of " {} " means {mask} .',
         ("views.negation.prompt", "coded"): 'This sentence of " {} " means {mask} .',
@@ -166,6 +180,7 @@ PUBLISHED: dict[str, Values] = {
         ("build.masked_40.share", "published"): 0.4,
     },
     "esimcse": {
+        ("losses.info_nce.start", "coded"): "random",
         ("views.twin.repetition", "published"): (0.32, 0.32, 0.3, 0.28),
         ("losses.info_nce.queue_size", "published"): (160, 160, 160, 128),
         ("losses.info_nce.momentum", "published"): 0.995,
@@ -175,17 +190,21 @@ PUBLISHED: dict[str, Values] = {
         ("encoder.dropout", "published"): ("absent", "absent", "absent", 0.15),
     },
     "dclr": {
-        ("teachers.complementary.model", "published"): (
+        ("encoder.projector", "coded"): ("pooler_simcse", "pooler", "pooler_simcse", "pooler"),
+        ("encoder.attend_padding", "coded"): True,
+        ("losses.info_nce.noise.step_size", "coded"): 0.001,
+        ("losses.info_nce.form", "coded"): "code",
+        ("losses.info_nce.complementary", "coded"): (
             "princeton-nlp/unsup-simcse-bert-base-uncased",
             "princeton-nlp/unsup-simcse-bert-base-uncased",
             "princeton-nlp/unsup-simcse-roberta-base",
             "princeton-nlp/unsup-simcse-roberta-base",
         ),
-        ("teachers.complementary.model", "coded"): (
-            None,
-            "princeton-nlp/unsup-simcse-bert-large-uncased",
-            None,
-            "princeton-nlp/unsup-simcse-roberta-large",
+        ("teachers.complementary.model", "published"): (
+            "princeton-nlp/unsup-simcse-bert-base-uncased",
+            "princeton-nlp/unsup-simcse-bert-base-uncased",
+            "princeton-nlp/unsup-simcse-roberta-base",
+            "princeton-nlp/unsup-simcse-roberta-base",
         ),
         ("losses.info_nce.false_negatives.threshold", "published"): (0.9, 0.9, 0.85, 0.85),
         ("losses.info_nce.noise.times", "published"): (1.0, 3.0, 2.5, 5.0),
@@ -196,6 +215,7 @@ PUBLISHED: dict[str, Values] = {
         ("selection.tasks", "published"): ["STS-B", "SICK-R"],
     },
     "rankcse-listmle": {
+        ("training.teacher_precision", "coded"): "fp32",
         ("optimizer.lr", "coded"): (3e-05, 2e-05, 3e-05, 3e-05),
         ("training.batch_size", "coded"): 128,
         ("teachers.a.model", "coded"): (
@@ -212,7 +232,7 @@ PUBLISHED: dict[str, Values] = {
         ),
         ("teachers.a.max_length", "coded"): 32,
         ("teachers.b.max_length", "coded"): 32,
-        ("losses.distillation.teacher_weights", "coded"): [1.0, 2.0],
+        ("losses.distillation.teacher_weights", "coded"): [0.33, 0.67],
         ("losses.distillation.weight", "coded"): 1.0,
         ("losses.distillation.temperature", "coded"): 0.05,
         ("losses.distillation.reduction", "coded"): "list",
@@ -224,10 +244,11 @@ PUBLISHED: dict[str, Values] = {
     "rankcse-listnet": {
         ("losses.distillation.teacher_temperature", "published"): 0.025,
         ("losses.distillation.teacher_temperature", "coded"): 0.05,
-        ("losses.distillation.teacher_weights", "coded"): [1.0, 2.0],
+        ("losses.distillation.teacher_weights", "coded"): [0.33, 0.67],
     },
     "byop-rankcse": {},
     "rlrd": {
+        ("training.teacher_precision", "coded"): "fp32",
         ("optimizer.lr", "coded"): 3e-05,
         ("training.epochs", "coded"): 4,
         ("training.batch_size", "coded"): 128,
@@ -254,6 +275,7 @@ PUBLISHED: dict[str, Values] = {
         ("training.precision", "coded"): ("fp16", "fp32", "fp16", "fp16"),
     },
     "substitution": {
+        ("build.substitution.predict_special", "coded"): True,
         ("build.substitution.model", "published"): "bert-base-uncased",
         ("build.substitution.iterations", "coded"): 4,
         ("build.substitution.divisor", "published"): 20.0,
@@ -267,6 +289,7 @@ PUBLISHED: dict[str, Values] = {
         ("build.substitution.fallback", "coded"): "",
     },
     "san-sncse": {
+        ("views.substitution.final_mark", "coded"): False,
         ("views.substitution.dropout", "published"): (0.2, None, None, None),
         ("views.substitution.dropout", "coded"): (0.3, 0.2, 0.2, 0.15),
         ("losses.info_nce.negative_temperature", "published"): (0.1, None, None, None),
@@ -278,6 +301,7 @@ PUBLISHED: dict[str, Values] = {
         ("training.precision", "coded"): "fp32",
     },
     "san-rankcse": {
+        ("losses.distillation.teacher_weights", "coded"): [0.33, 0.67],
         ("views.negative.dropout", "published"): (0.2, None, None, None),
         ("views.negative.dropout", "coded"): (0.2, 0.2, 0.1, 0.2),
         ("losses.info_nce.negative_temperature", "published"): (0.05, None, None, None),
@@ -291,7 +315,7 @@ PUBLISHED: dict[str, Values] = {
             "princeton-nlp/unsup-simcse-roberta-large",
         ),
         ("losses.negative_list.temperature", "coded"): 0.05,
-        ("losses.negative_list.teacher_weights", "coded"): [1.0, 2.0],
+        ("losses.negative_list.teacher_weights", "coded"): [0.33, 0.67],
         ("losses.negative_list.reduction", "coded"): "list",
         ("losses.negative_list.epsilon", "coded"): 1e-07,
         ("training.epochs", "published"): (1, None, None, None),
@@ -303,6 +327,7 @@ PUBLISHED: dict[str, Values] = {
         ("build.substitution.fallback", "coded"): ("", "", "negation", "negation"),
     },
     "san-rlrd": {
+        ("views.substitution.final_mark", "coded"): False,
         ("views.substitution.dropout", "published"): (0.2, None, None, None),
         ("views.substitution.dropout", "coded"): (0.2, 0.25, None, None),
         ("losses.info_nce.negative_temperature", "published"): (0.1, None, None, None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import warnings
 from collections.abc import Iterator
@@ -458,17 +459,29 @@ def pools_the_mask(module: torch.nn.Module) -> bool:
     return int((weight != 0).sum()) == 1
 
 
-def build_projector(kind: str, width: int) -> nn.Module:
+def build_projector(kind: str, width: int, pooler: nn.Module | None = None) -> nn.Module:
     """Return a new projector from (rows, width) to (rows, width).
 
     Args:
         kind: `none`; `simcse`, Linear + Tanh (SimCSE §3, `mlp_only_train`); or `diffcse`, two
             layers with BatchNorm over all rows of all views together (DiffCSE §3 and its code),
-            which needs at least two rows.
+            which needs at least two rows; `pooler`, a copy of the backbone's pooler; or
+            `pooler_simcse`, that copy and then `simcse`.
         width: Size of the sentence vector.
+        pooler: The backbone's pooler, with a linear layer `dense`; without one, a copy starts as a
+            new layer.
     """
     if kind == "none":
         return nn.Identity()
+    if kind in ("pooler", "pooler_simcse"):
+        count = 1 if kind == "pooler" else 2
+        pairs = [(nn.Linear(width, width), nn.Tanh()) for _ in range(count)]
+        layers = nn.Sequential(*(layer for pair in pairs for layer in pair))
+        _initialise(layers)
+        dense = getattr(pooler, "dense", None)
+        if dense is not None:
+            layers[0].load_state_dict(dense.state_dict())
+        return layers
     if kind == "simcse":
         layers = nn.Sequential(nn.Linear(width, width), nn.Tanh())
     else:
@@ -490,6 +503,73 @@ def exported_projector(width: int) -> Dense:
     dense = Dense(width, width, activation_function=nn.Tanh())
     _initialise(dense)
     return dense
+
+
+def attending_padding(encoder: SentenceTransformer, projector: nn.Module) -> SentenceTransformer:
+    """Return an encoder that shares all weights, attends to padding, and ends with the projector's pooler.
+
+    Its vectors are those of DCLR's evaluation during training.
+
+    Args:
+        encoder: An encoder with `cls` pooling.
+        projector: A projector that begins with a pooler.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    first: Any = copy.copy(encoder[0])  # shares its weights
+    first.__class__ = _attending_class()
+    rest = list(encoder.children())[1:]
+    layers: Any = projector
+    modules = [first, *rest, _PoolerOutput(layers[0])]
+    return SentenceTransformer(modules=modules, device=str(encoder.device))
+
+
+@cache
+def _attending_class() -> type[nn.Module]:
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    class AttendingTransformer(Transformer):
+        """A transformer that takes padding for text."""
+
+        def forward(self, features: dict[str, Any], **options: Any) -> dict[str, Any]:
+            mask = torch.ones_like(features["attention_mask"])
+            return super().forward(features | {"attention_mask": mask}, **options)
+
+    return AttendingTransformer
+
+
+class _PoolerOutput(nn.Module):
+    """The pooler as the last module of an encoder."""
+
+    def __init__(self, dense: nn.Linear) -> None:
+        super().__init__()
+        self._dense = (dense,)  # in a tuple: it belongs to the projector
+
+    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+        vectors = self._dense[0](features["sentence_embedding"]).tanh()
+        return features | {"sentence_embedding": vectors}
+
+
+def load_with_pooler(name: str | Path) -> tuple[nn.Module, Any]:
+    """Load a transformer with its pooler, and its tokenizer.
+
+    Args:
+        name: A folder, a hub id or a bundled name.
+
+    Returns:
+        The model, from `input_ids` and `attention_mask` to `pooler_output`, and the tokenizer. A
+        pooler that the folder lacks is a new one.
+
+    Raises:
+        OpencseError: There is no such model, or its class has no pooler.
+    """
+    model = open_model(name, resolve(name))
+    transformer: Any = getattr(model[0], "auto_model", None)
+    if getattr(getattr(transformer, "pooler", None), "dense", None) is None:
+        raise OpencseError(
+            f"{str(name)!r} has no pooler like BERT's", "Choose a BERT or RoBERTa model."
+        )
+    return transformer, model.tokenizer
 
 
 def _initialise(network: nn.Module) -> None:

@@ -125,6 +125,8 @@ class LossBuildContext:
         masked_lm: Function that loads a masked language model with the vocabulary of this tokenizer
             by name, in evaluation mode; the model maps `input_ids` and `attention_mask` to
             `logits`.
+        with_pooler: Function that loads a transformer with this vocabulary and its pooler by name;
+            the model maps `input_ids` and `attention_mask` to `pooler_output`.
         seed: Seed of the run.
     """
 
@@ -134,6 +136,7 @@ class LossBuildContext:
     transformer: nn.Module | None
     tokenizer: Any
     masked_lm: Callable[[str], nn.Module]
+    with_pooler: Callable[[str], nn.Module] | None = None
     seed: int = 0
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_least, check_range
-from opencse.foundation.tensors import move, true_cells
-from opencse.losses.base import Context, Embeddings, LossBuildContext, LossModule, LossOutput
+from opencse.foundation.tensors import move, tensors_hash, true_cells
+from opencse.losses.base import (
+    Context,
+    Embeddings,
+    Frozen,
+    LossBuildContext,
+    LossModule,
+    LossOutput,
+)
 from opencse.losses.info_nce import InfoNCELoss
 
 
@@ -68,12 +75,8 @@ class NoiseNegatives:
             anchors: Unit vectors (n, d).
             step: The training step, which is the seed of the noise.
         """
-        generator = torch.Generator("cpu").manual_seed(step)
         count = max(1, round(self.times * len(anchors)))
-        # On the CPU, so that the noise is the same on every device.
-        normal = torch.randn(
-            count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu"
-        )
+        normal = normal_noise(count, anchors.shape[1], step)
         noise = move(F.normalize(normal, dim=-1).to(anchors.dtype), anchors.device)
         anchors = anchors.detach()
         for _ in range(self.steps):
@@ -89,6 +92,15 @@ class NoiseNegatives:
         return pull - (shares * cosines).sum(dim=0, keepdim=True).T * noise
 
 
+def normal_noise(count: int, width: int, step: int) -> Tensor:
+    """Return normal noise (count, width), float64, that depends only on the training step.
+
+    It is drawn on the CPU, so that it is the same on every device.
+    """
+    generator = torch.Generator("cpu").manual_seed(step)
+    return torch.randn(count, width, generator=generator, dtype=torch.float64, device="cpu")
+
+
 @dataclass(frozen=True, kw_only=True)
 class DCLRLoss(InfoNCELoss):
     r"""InfoNCE without the batch's false negatives, and with noise negatives v (DCLR eq. 9).
@@ -101,6 +113,9 @@ class DCLRLoss(InfoNCELoss):
         false_negatives: Which in-batch candidates weigh 0 by another model's similarities; by
             default all weigh 1.
         noise: Random vectors v as additional negatives; by default none.
+        form: `paper` for the equations; `code` for the authors' code (`_as_coded`).
+        complementary: With `code`, the model of `false_negatives`: a folder, a hub id or `backbone`.
+            It reads the tokens of each batch, with dropout, and gives the output of its pooler.
 
     Example:
         >>> vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
@@ -115,11 +130,93 @@ class DCLRLoss(InfoNCELoss):
 
     false_negatives: FalseNegatives | None = None
     noise: NoiseNegatives | None = None
+    form: Literal["paper", "code"] = "paper"
+    complementary: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        coded = self.form == "code"
+        if coded != bool(self.complementary):
+            raise ValueError("complementary names the model of the form 'code', and of no other")
+        if coded and (self.negatives or not self.false_negatives or not self.noise):
+            raise ValueError("the form 'code' has false_negatives and noise, and no hard negatives")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The views that the complementary model of the form `code` reads."""
+        return (self.anchor, self.positive) if self.form == "code" else ()
+
+    def module(self, build: LossBuildContext) -> LossModule | None:
+        """Return the complementary model of the form `code`."""
+        if self.form == "paper":
+            return None
+        assert build.with_pooler is not None
+        pad_id = build.tokenizer.pad_token_id or 0
+        return ComplementaryModel(build.with_pooler(self.complementary), pad_id)
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; the form `code` has one more forward pass over both views."""
+        if self.form == "paper":
+            return super().compute(embeddings, present, context)
+        return self._as_coded(embeddings, present, context)
+
+    def _as_coded(
+        self, embeddings: Embeddings, present: Embeddings, context: Context
+    ) -> LossOutput:
+        r"""Compute the loss of the authors' code (RUCAIBox/DCLR, simcse/models.py:676-710).
+
+        The logits of false negatives are multiplied by 0, so that they still count. The loss is the
+        binary cross-entropy of the softmax, averaged over all n × (n + k) cells. The noise is not
+        normalised.
+        """
+        rows = context.rows(present, self.anchor, self.positive)
+        if not len(rows):
+            return self.zero(embeddings)
+        assert self.false_negatives is not None
+        assert self.noise is not None
+        anchors = F.normalize(embeddings[self.anchor][rows], dim=-1)
+        positives = F.normalize(embeddings[self.positive][rows], dim=-1)
+        in_batch = anchors @ positives.T / self.temperature
+        start = normal_noise(int(self.noise.times * len(rows)), anchors.shape[1], context.step)
+        noise = self._moved(move(start.to(anchors.dtype), context.device), anchors, in_batch)
+        on_noise = anchors @ F.normalize(noise, dim=-1).T / self.temperature
+
+        module: ComplementaryModel = context.modules[self.name]
+        similar = module.cosines(self.anchor, self.positive, context)[rows][:, rows]
+        false = similar > self.false_negatives.threshold
+        itself = torch.eye(len(rows), dtype=torch.bool, device=false.device)
+        false = false & ~itself
+        logits = torch.cat([in_batch.masked_fill(false, 0.0), on_noise], dim=1)
+        shares = logits.softmax(dim=1)
+        wanted = torch.zeros_like(shares)
+        wanted[:, : len(rows)] = itself.to(shares.dtype)
+        loss = -(wanted * shares.log() + (1 - wanted) * (1 - shares).log()).mean()
+
+        cosines = (in_batch * self.temperature).detach()
+        everything = torch.arange(len(rows), device=rows.device)
+        reports = InfoNCELoss.reports(self, cosines, {}, present, everything, context)
+        reports["false_negatives"] = false.sum() / max(false.numel() - len(rows), 1)
+        return LossOutput(loss, reports)
+
+    def _moved(self, noise: Tensor, anchors: Tensor, in_batch: Tensor) -> Tensor:
+        """Move the noise along the normalised gradient of the cross-entropy over batch and noise."""
+        assert self.noise is not None
+        anchors, in_batch = anchors.detach(), in_batch.detach()
+        targets = torch.arange(len(anchors), device=anchors.device)
+        for _ in range(self.noise.steps):
+            with torch.enable_grad():
+                noise = noise.detach().requires_grad_()
+                on_noise = anchors @ F.normalize(noise, dim=-1).T / self.temperature
+                loss = F.cross_entropy(torch.cat([in_batch, on_noise], dim=1), targets)
+                (gradient,) = torch.autograd.grad(loss, noise)
+            step = gradient / gradient.norm(dim=-1, keepdim=True) * self.noise.step_size
+            noise = (noise + step).nan_to_num(nan=0.0).detach()
+        return noise
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """The model that identifies false negatives."""
-        if self.false_negatives is None:
+        """The model that identifies false negatives by the form `paper`."""
+        if self.false_negatives is None or self.form == "code":
             return ()
         return (self.false_negatives.teacher,)
 
@@ -168,6 +265,34 @@ class DCLRLoss(InfoNCELoss):
         return (cosines >= settings.threshold) & ~own
 
 
+class ComplementaryModel(LossModule):
+    """A frozen transformer whose pooler's output says which sentences are similar, with dropout on.
+
+    Args:
+        transformer: Model from `input_ids` and `attention_mask` to `pooler_output`.
+        pad_id: Id of the padding token.
+    """
+
+    def __init__(self, transformer: nn.Module, pad_id: int) -> None:
+        super().__init__()
+        self.complementary = Frozen(transformer.train())
+        self.digest = tensors_hash(transformer.state_dict())
+        self._pad_id = pad_id
+
+    @torch.no_grad()
+    def cosines(self, anchor: str, positive: str, context: Context) -> Tensor:
+        """Return the cosines (B, B) of anchors and positives; padding is attended to, as in DCLR's code."""
+        parts = [context.tokens[view][0] for view in (anchor, positive)]
+        width = max(ids.shape[1] for ids in parts)
+        padded = [F.pad(ids, (0, width - ids.shape[1]), value=self._pad_id) for ids in parts]
+        ids = move(torch.cat(padded), context.device)
+        with context.precision():
+            output = self.complementary.module(input_ids=ids, attention_mask=torch.ones_like(ids))
+        vectors = F.normalize(output.pooler_output, dim=-1)
+        first, second = vectors.chunk(2)
+        return context.processes.gather(first) @ context.processes.gather(second).T
+
+
 @dataclass(frozen=True, kw_only=True)
 class MomentumContrastiveLoss(InfoNCELoss):
     r"""InfoNCE loss with a queue of negatives from previous batches.
@@ -182,6 +307,8 @@ class MomentumContrastiveLoss(InfoNCELoss):
     Attributes:
         queue_size: Number of vectors in the queue; ESimCSE's best size is 2.5 batches.
         momentum: λ.
+        start: Weights that the copy starts from: those of the `encoder`, or `random` ones, which
+            move towards the encoder before the first step too (ESimCSE's code).
 
     Example:
         >>> encoder = nn.Sequential(nn.Linear(2, 2))
@@ -198,6 +325,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
 
     queue_size: int = 160
     momentum: float = 0.995
+    start: Literal["encoder", "random"] = "encoder"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -211,8 +339,14 @@ class MomentumContrastiveLoss(InfoNCELoss):
 
     def module(self, build: LossBuildContext) -> LossModule:
         """Return the momentum encoder with its queue."""
+        seed = build.seed if self.start == "random" else None
         return MomentumQueue(
-            build.encoder, build.projector, build.width, self.queue_size, self.momentum
+            build.encoder,
+            build.projector,
+            build.width,
+            self.queue_size,
+            self.momentum,
+            random_start=seed,
         )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
@@ -256,10 +390,18 @@ class MomentumQueue(LossModule):
         width: Size of the embeddings.
         size: Number of vectors in the queue.
         momentum: λ.
+        random_start: Seed of a random start; None to start as the encoder.
     """
 
     def __init__(
-        self, encoder: nn.Module, projector: nn.Module, width: int, size: int, momentum: float
+        self,
+        encoder: nn.Module,
+        projector: nn.Module,
+        width: int,
+        size: int,
+        momentum: float,
+        *,
+        random_start: int | None = None,
     ) -> None:
         super().__init__()
         # In a tuple, so that PyTorch does not register them: they belong to the network.
@@ -268,6 +410,7 @@ class MomentumQueue(LossModule):
         self.encoder = nn.Sequential(*map(copy.deepcopy, parts))
         self.requires_grad_(False).eval()
         self._momentum = momentum
+        self._random_start = random_start
         self.register_buffer("queue", torch.zeros(size, width))
         # Kept on the host, and saved with the weights as extra state.
         self._count = 0
@@ -292,10 +435,21 @@ class MomentumQueue(LossModule):
 
     @torch.no_grad()
     def follow(self, step: int) -> None:
-        """Move towards the trained weights, once for each optimiser step."""
+        """Move towards the trained weights, once for each optimiser step.
+
+        A random start takes place at step 0, and moves at once. It can be repeated: the loop tries the
+        first step before it begins.
+        """
+        if step == 0 and self._random_start is not None:
+            start_at_random(self.encoder, self._random_start)
+            self._move()
         if step == self._followed:
             return
         self._followed = step
+        self._move()
+
+    def _move(self) -> None:
+        """Move the copy once towards the current weights."""
         current = self._online[0]
         for weight, new in zip(self.encoder.parameters(), current.parameters(), strict=True):
             weight.lerp_(new, 1 - self._momentum)
@@ -310,3 +464,29 @@ class MomentumQueue(LossModule):
         newest = torch.cat([self.vectors, new])[-len(buffer) :]
         buffer[: len(newest)] = newest
         self._count = len(newest)
+
+
+@torch.no_grad()
+def start_at_random(encoder: nn.Module, seed: int) -> None:
+    """Give a transformer the weights that BERT's pre-training starts from, in place.
+
+    Matrices are normal with the deviation of the configuration's `initializer_range`, biases are 0,
+    and the gains of LayerNorms are 1.
+
+    Args:
+        encoder: A module that holds a transformer.
+        seed: Seed of the weights, so that they are the same in every process.
+    """
+    configs = [getattr(module, "config", None) for module in encoder.modules()]
+    ranges = [getattr(config, "initializer_range", None) for config in configs]
+    deviation = next((found for found in ranges if found is not None), 0.02)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    for module in encoder.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.reset_parameters()
+        elif isinstance(module, nn.Linear | nn.Embedding):
+            normal = torch.randn(module.weight.shape, generator=generator, device="cpu")
+            module.weight.copy_(normal * deviation)
+            bias = getattr(module, "bias", None)
+            if bias is not None:
+                bias.zero_()

@@ -46,6 +46,7 @@ class ViewSettings:
             (`token`), the same features of all tokens of a sentence (`feature`), or single numbers
             (`cell`), as in ConSERT.
         cutoff_share: Share of the tokens, features or numbers that are cut off.
+        final_mark: Put the encoder's `final_mark` after the text.
         optional: Rows may lack the text (null); the losses then leave those rows out.
         window: Minimum and maximum match error rate with the column `text`, whatever the text comes
             from; a row outside counts as lacking it (OssCSE Appendix A: 0.15 and 0.6).
@@ -59,6 +60,7 @@ class ViewSettings:
     edit_share: float = 0.2
     cutoff: Literal["none", "token", "feature", "cell"] = "none"
     cutoff_share: float = 0.2
+    final_mark: bool = True
     optional: bool = False
     window: tuple[float, float] | None = None
 
@@ -143,13 +145,17 @@ class Encoder:
         pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`,
             `lasttoken` (of decoders), `first_last` (mean over tokens of the first and the last
             layer), `last_two` (the same of the last two layers) and `mask` (the vector at the prompt's mask) replace it.
-        projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two
-            layers with BatchNorm, DiffCSE §3); not exported.
+        projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3), `diffcse` (two
+            layers with BatchNorm, DiffCSE §3), `pooler` (the backbone's own pooler) or
+            `pooler_simcse` (that pooler, then `simcse`; DCLR's code); not exported.
         keep_projector: Train the `simcse` projector as a part of the encoder, which is exported
             with it as a Dense module: supervised SimCSE's pooler.
         max_length: Longest training input in tokens; longer ones are cut.
         length_counts: Whether `max_length` counts the `total` (special tokens and prompt included,
             as SimCSE and SNCSE do) or only the `content` (as PromptBERT does).
+        attend_padding: Let tokens attend to padding, in training and on the development pairs, whose
+            vectors then are those of the backbone's pooler (DCLR's code). Scoring and export have
+            the usual attention mask, and no pooler.
         dropout: Dropout rate to set in the whole model; its own where absent.
         lora: See `Lora`; where absent, all weights are trained.
         final_mark: With pooling `mask`, text put behind every sentence that ends in no punctuation
@@ -164,10 +170,11 @@ class Encoder:
     pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two", "mask"] = (
         "cls"
     )
-    projector: Literal["none", "simcse", "diffcse"] = "simcse"
+    projector: Literal["none", "simcse", "diffcse", "pooler", "pooler_simcse"] = "simcse"
     keep_projector: bool = False
     max_length: int = 32
     length_counts: Literal["total", "content"] = "total"
+    attend_padding: bool = False
     dropout: float | None = None
     lora: Lora | None = None
     final_mark: str = ""
@@ -179,6 +186,10 @@ class Encoder:
         if self.keep_projector and self.projector != "simcse":
             raise ValueError("keep_projector is for the projector 'simcse'")
         check_range(self, "[0, 1)", "dropout")
+        if self.attend_padding and (
+            self.pooling != "cls" or self.projector not in ("pooler", "pooler_simcse")
+        ):
+            raise ValueError("attend_padding needs pooling 'cls' and a projector with a pooler")
         if self.denoising != "none" and self.pooling != "mask":
             raise ValueError("denoising is for templates: it needs pooling 'mask'")
         if self.final_mark and self.pooling != "mask":

@@ -72,6 +72,8 @@ class Training:
         precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever
             multiplies faster on this machine; a resumed run keeps its precision. Losses are always
             computed in fp32.
+        teacher_precision: `fp32` for teachers in full precision (the authors' code), or `training` for
+            fp32 in an fp32 run and bf16 otherwise.
         seed: Seed of all random choices.
         log_every: Steps between lines in `metrics.jsonl`.
         checkpoint_every: Steps between checkpoints, of which the last two are kept; 0 for none.
@@ -83,6 +85,7 @@ class Training:
     micro_batch: int | None = None
     gradient_checkpointing: bool = False
     precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
+    teacher_precision: Literal["training", "fp32"] = "training"
     seed: int = 42
     log_every: int = 25
     checkpoint_every: int = 500
@@ -103,6 +106,8 @@ class Selection:
 
     Attributes:
         every: Steps between evaluations.
+        last: Evaluate after the last step too, if it is no multiple of `every` (the authors' trainer
+            does not).
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their
             mean counts.
         watch: What else is measured on the development pairs at each evaluation, for
@@ -112,6 +117,7 @@ class Selection:
     """
 
     every: int = 125
+    last: bool = True
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
     watch: tuple[Literal["geometry", "splits", "training"], ...] = ()
 

@@ -166,6 +166,7 @@ class Collator:
         teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
         packed: Lay out each group without padding, for encoders that run packed on an accelerator.
         micro_batch: Largest number of rows of a group; None for no limit.
+        attend_padding: Let the tokens of a group attend to its padding.
     """
 
     def __init__(
@@ -177,9 +178,11 @@ class Collator:
         teachers: Mapping[str, Mapping[str, np.ndarray]] | None = None,
         packed: bool = False,
         micro_batch: int | None = None,
+        attend_padding: bool = False,
     ) -> None:
         self._store, self._views, self._pad_id, self._budget = store, views, pad_id, budget
         self._teachers, self._packed, self._micro_batch = teachers or {}, packed, micro_batch
+        self._attend_padding = attend_padding
 
     def without_changes(self) -> Collator:
         """Return a collator whose views are not changed at random, nor cut off."""
@@ -241,6 +244,8 @@ class Collator:
         groups = []
         for part in (rows[i : i + size] for rows in planned for i in range(0, len(rows), size)):
             ids, mask = self._padded([items[i][1] for i in part])
+            if self._attend_padding:
+                mask = torch.ones_like(mask)
             groups.append((ids, mask, Packing.of(mask) if self._packed else None))
         order = np.concatenate(planned)
         slots = torch.tensor([items[i][0] for i in order])

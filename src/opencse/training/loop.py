@@ -148,9 +148,9 @@ class TrainingLoop:
                     self._forecast((time.perf_counter() - began) / (step - start), phase)
                 if step % training.log_every == 0 or step == self.steps:
                     self._write_log(phase)
-                if self.evaluators.development is not None and (
-                    step % selection.every == 0 or step == self.steps
-                ):
+                at_end = step == self.steps and selection.last
+                due = step % selection.every == 0 or at_end
+                if self.evaluators.development is not None and due:
                     self._evaluate(phase, select=True)
                 stopped = self._stopped()
                 at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
@@ -309,10 +309,11 @@ class TrainingLoop:
 
     def _finish(self) -> TrainingOutcome:
         state = self.state
-        if self.main and self.evaluators.development is not None:
+        selected = state.best_score is not None  # else there was no evaluation after step 0
+        if self.main and selected:
             load_weights(self.network.encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
-        best_step = None if self.evaluators.development is None else state.best_step
+        best_step = state.best_step if selected else None
         return TrainingOutcome(state.step, best_step, state.best_score, state.first_score, seconds)
 
     def _freeze_unused(self) -> None:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.encoder.device import world_size
-from opencse.encoder.loading import load_masked_lm
+from opencse.encoder.loading import load_masked_lm, load_with_pooler
 from opencse.encoder.packing import use_packed_attention
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
@@ -145,6 +145,7 @@ def loss_modules(
         transformer=getattr(encoder[0], "auto_model", None),
         tokenizer=tokenizer,
         masked_lm=partial(_masked_lm, tokenizer, backbone, device),
+        with_pooler=partial(_with_pooler, tokenizer, backbone),
         seed=seed,
     )
     modules = {}
@@ -177,4 +178,15 @@ def _masked_lm(tokenizer: Any, backbone: str, device: torch.device, name: str) -
     assert isinstance(model, nn.Module)
     if device.type != "cpu":
         use_packed_attention(model)  # transformers' own would read every mask from the device
+    return model
+
+
+def _with_pooler(tokenizer: Any, backbone: str, name: str) -> nn.Module:
+    """Return a transformer and its pooler with the vocabulary of the tokenizer; `backbone` names the model of the run."""
+    model, own = load_with_pooler(backbone if name == "backbone" else name)
+    if own.get_vocab() != tokenizer.get_vocab():
+        raise OpencseError(
+            f"'{name}' has another vocabulary than the encoder",
+            "Pass a model with the encoder's vocabulary: --set losses.NAME.complementary=…",
+        )
     return model

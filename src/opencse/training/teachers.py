@@ -8,7 +8,7 @@ length), the precision and the texts, and memory-mapped: 4 bytes per dimension a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -65,7 +65,9 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> Embedder:
             )
         model.max_seq_length = teacher.max_length
     model.eval()
-    return Embedder(model, precision="fp32" if recipe.training.precision == "fp32" else "bf16")
+    full = "fp32" in (recipe.training.precision, recipe.training.teacher_precision)
+    precision: Literal["fp32", "bf16"] = "fp32" if full else "bf16"
+    return Embedder(model, precision=precision)
 
 
 def teacher_vectors(

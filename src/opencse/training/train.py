@@ -24,6 +24,7 @@ from opencse.encoder.embedder import cut_note
 from opencse.encoder.invariant import token_limit
 from opencse.encoder.loading import (
     add_lora,
+    attending_padding,
     build_projector,
     exported_projector,
     keep_inputs_only,
@@ -130,7 +131,7 @@ def train_encoder(
         session.begin(run_record(recipe, backbone, fingerprint, read))
         for line in text.notes():
             session.notify(line)
-        if not model.packed and recipe.block is None:
+        if not model.packed and recipe.block is None and not recipe.encoder.attend_padding:
             session.notify(
                 f"texts are padded: a {backbone.config.get('model_type')} does not compute them packed"
             )
@@ -210,10 +211,12 @@ class _TrainedModel:
             self.encoder.append(exported_projector(full).to(self.encoder.device))
             kind = "none"
         # The layers of a block take padded states.
-        self.packed: bool = recipe.block is None and prepare_for_training(self.encoder)
+        padded = recipe.block is not None or settings.attend_padding
+        self.packed: bool = not padded and prepare_for_training(self.encoder)
         if recipe.training.gradient_checkpointing:
             keep_inputs_only(transformer.auto_model, self.encoder, backbone.name)
         self.sources: list[TokenSource] = []
+        self.unmarked: Any = None  # the tokenizer of views without a final mark
         self.views: dict[str, ViewTokens] = {}
         for name, view in recipe.used_views.items():
             self._add_view(name, view, recipe, backbone)
@@ -240,7 +243,10 @@ class _TrainedModel:
             modules = [*self.encoder, next(iter(denoisers.values()))]
             self.scored = replace_modules(self.encoder, modules)
         torch.manual_seed(seed)  # the same initial weights in every process
-        projector, tokenizer = build_projector(kind, width), backbone.tokenizer
+        pooler = getattr(transformer.auto_model, "pooler", None)
+        projector, tokenizer = build_projector(kind, width, pooler), backbone.tokenizer
+        if settings.attend_padding:
+            self.scored = attending_padding(self.encoder, projector)
         built = loss_modules(
             recipe.losses, self.encoder, projector, tokenizer, backbone.name, seed, device
         )
@@ -266,7 +272,10 @@ class _TrainedModel:
                 "prompt alone",
                 "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
             )
-        source = TokenSource(view.text, prompt, recipe.columns[view.text], view.window)
+        optional = recipe.columns[view.text]
+        source = TokenSource(view.text, prompt, optional, view.window, view.final_mark)
+        if not view.final_mark and self.unmarked is None:
+            self.unmarked = backbone.encoder(**recipe.pooling | {"final_mark": ""}).tokenizer
         if source not in self.sources:
             self.sources.append(source)
         read = any(name in loss.tokens for loss in recipe.losses)
@@ -332,6 +341,7 @@ class _TrainingText:
                     model.sources,
                     model.encoder.tokenizer,
                     recipe.encoder.max_length,
+                    unmarked=model.unmarked,
                     allow_empty=bool(
                         recipe.corpus.parts
                     ),  # the parts define which views are required
@@ -362,14 +372,19 @@ class _TrainingText:
 
     def collator(self, model: _TrainedModel, on_cpu: bool) -> Collator:
         """Return the builder of batches."""
+        attend_padding = self._recipe.encoder.attend_padding
+        budget: int | None = _CPU_TOKENS if on_cpu else _GPU_TOKENS
+        if model.packed or attend_padding:  # what is padding depends on the rest of the group
+            budget = None
         return Collator(
             self.store,
             model.views,
             model.encoder.tokenizer.pad_token_id or 0,
-            budget=None if model.packed else _CPU_TOKENS if on_cpu else _GPU_TOKENS,
+            budget=budget,
             teachers=self.vectors,
             packed=model.packed and not on_cpu,
             micro_batch=self._recipe.training.micro_batch,
+            attend_padding=attend_padding,
         )
 
 

@@ -32,12 +32,14 @@ class TokenSource:
         optional: Whether rows may lack it; rows that lack any other source are left out.
         window: Minimum and maximum match error rate with the column `text`; rows outside count as
             lacking it.
+        final_mark: Use the tokenizer that adds the recipe's final mark, if it has one.
     """
 
     column: str
     prompt: str | None = None
     optional: bool = False
     window: tuple[float, float] | None = None
+    final_mark: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ def open_token_store(
     tokenizer: Any,
     max_length: int,
     *,
+    unmarked: Any = None,
     allow_empty: bool = False,
     progress: bool = True,
 ) -> TokenStore:
@@ -135,6 +138,7 @@ def open_token_store(
         sources: The columns to tokenise, with their prompts.
         tokenizer: A fast tokenizer; it is used without special tokens.
         max_length: Maximum number of token ids of a text; the rest is cut off.
+        unmarked: The same tokenizer without a final mark, for the sources that have none.
         allow_empty: Accept a source that is null in every row.
         progress: Show progress while building.
 
@@ -159,6 +163,9 @@ def open_token_store(
         "max_length": max_length,
         "side": tokenizer.truncation_side,
     }
+    tokenizers = [tokenizer if source.final_mark else unmarked for source in sources]
+    if not all(source.final_mark for source in sources):
+        key["unmarked"] = [i for i, source in enumerate(sources) if not source.final_mark]
     folder = store_folder("tokens", key)
     if not is_whole(folder):
         kinds = dict.fromkeys(
@@ -172,7 +179,10 @@ def open_token_store(
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
                 usable = [row for row in chunk if row is not None]
                 writer.add(
-                    *(_tokenise(usable, source, tokenizer, max_length) for source in sources)
+                    *(
+                        _tokenise(usable, source, own, max_length)
+                        for source, own in zip(sources, tokenizers, strict=True)
+                    )
                 )
                 writer.meta["skipped"] += len(chunk) - len(usable)
                 phase.update(len(chunk))

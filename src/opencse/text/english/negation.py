@@ -393,7 +393,10 @@ def _sncse_negation(tokens: Sequence[Token]) -> Rewrite:
     if "not" in words:
         words.remove("not")
         return " ".join(words), "faithful not removed"
-    root = next((i for i, token in enumerate(tokens) if token.head == i), 0)
+    # By its relation: a token whose head is white space has no head here, and looks like a root.
+    named = (i for i, token in enumerate(tokens) if token.relation.lower() == "root")
+    headless = (i for i, token in enumerate(tokens) if token.head == i)
+    root = next(named, next(headless, 0))
     for i, token in enumerate(tokens):
         if token.head == root and token.relation == "cop":
             root = i

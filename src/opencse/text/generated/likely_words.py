@@ -82,7 +82,11 @@ class WordPredictor:
         )
 
     def scores(
-        self, ids: Sequence[Sequence[int]], where: Sequence[np.ndarray]
+        self,
+        ids: Sequence[Sequence[int]],
+        where: Sequence[np.ndarray],
+        *,
+        special: bool = False,
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield each row's index and its scores over the vocabulary, the shortest rows first.
 
@@ -93,10 +97,11 @@ class WordPredictor:
         Args:
             ids: Token ids of each row, with special tokens.
             where: Positions to score in each row, int64 (positions,).
+            special: Let special tokens be predicted too.
 
         Yields:
             Index of the row, and its scores, float32 (positions, vocabulary); -inf for special
-            tokens.
+            tokens that may not be predicted.
         """
         import torch
 
@@ -118,7 +123,8 @@ class WordPredictor:
                     # The output layer is not linear, so the hook did not run.
                     logits = logits.flatten(0, 1)[self._wanted]
                 scores = logits.float().cpu().numpy()
-            scores[:, self.special] = -np.inf
+            if not special:
+                scores[:, self.special] = -np.inf
             ends = np.cumsum([len(where[i]) for i in batch])[:-1]
             yield from zip(batch, np.split(scores, ends), strict=True)
 
@@ -290,6 +296,8 @@ class Substitution(View):
         short_filter: Reject outputs of at most 50 characters in which punctuation makes up 30 % or
             more of punctuation and spaces (SAN's published filter).
         drop_unchanged: Reject outputs with the same words as the source.
+        predict_special: As in the authors' code, let special tokens be predicted: `[UNK]` stays in the
+            text and the others vanish from it. Each cycle then ends its text in a mark again.
         syntax: The pipeline that tags.
         precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16,
             the order of words whose scores differ by less than 1 % may change.
@@ -317,6 +325,7 @@ class Substitution(View):
     fallback: str = "negation"
     short_filter: bool = True
     drop_unchanged: bool = True
+    predict_special: bool = False
     syntax: str = "syntax"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
 
@@ -400,6 +409,9 @@ class Substituter:
         """
         tokenizer = self._predictor.tokenizer
         special = self._predictor.special
+        as_coded = self.spec.predict_special
+        if as_coded:
+            texts = [_with_final_mark(text) for text in texts]
         encoded = self._predictor.encode(texts)
         ids = [np.asarray(row) for row in encoded["input_ids"]]
         probabilities = self.mask_probabilities(encoded)
@@ -408,9 +420,12 @@ class Substituter:
             masked = rng.random(len(row)) < probability
             inputs.append(np.where(masked, tokenizer.mask_token_id, row).tolist())
         where = [np.flatnonzero(~np.isin(row, special)) for row in ids]
-        for i, scores in self._predictor.scores(inputs, where):
+        for i, scores in self._predictor.scores(inputs, where, special=as_coded):
             ids[i][where[i]] = scores.argmax(-1)
-        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": True}
+        if as_coded:
+            lost = special[special != tokenizer.unk_token_id]
+            ids = [row[~np.isin(row, lost)] for row in ids]
+        options = {"skip_special_tokens": not as_coded, "clean_up_tokenization_spaces": True}
         return [tokenizer.decode(row.tolist(), **options).strip() for row in ids]
 
     def mask_probabilities(self, encoded: Any) -> list[np.ndarray]:
