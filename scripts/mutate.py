@@ -2,6 +2,8 @@
 
     python scripts/mutate.py            # all faults of scripts/faults.toml
     python scripts/mutate.py NAME …     # some of them
+    python scripts/mutate.py --parity   # those of scripts/faults_parity.toml, each a difference from
+                                        # the authors' code
 
 The faults go into a copy of `src`.
 """
@@ -55,9 +57,20 @@ def run(source: Path, *tests: str) -> tuple[int, list[str]]:
     return done.returncode, re.findall(r"^FAILED (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
 
 
+PARITY: dict[str, dict[str, str]] = tomllib.loads(
+    (ROOT / "scripts" / "faults_parity.toml").read_text(encoding="utf-8")
+)
+"""The same for differences from the authors' code; most of their tests need the recordings."""
+
+
 def main(names: list[str]) -> int:
     """Try the faults, print a table, and return 1 if one was not noticed."""
-    chosen, missed = {name: FAULTS[name] for name in names or FAULTS}, 0
+    faults = FAULTS
+    if "--parity" in names:
+        faults = PARITY
+        names = [name for name in names if name != "--parity"]
+    chosen = {name: faults[name] for name in names or faults}
+    missed = 0
     with tempfile.TemporaryDirectory() as folder:
         source = Path(shutil.copytree(ROOT / "src", Path(folder, "src")))
         code, failed = run(source, *sorted({fault["test"] for fault in chosen.values()}))

@@ -15,10 +15,14 @@ MUTATE = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(MUTATE)
 
 
-@pytest.mark.parametrize("name", MUTATE.FAULTS)
+ALL = MUTATE.FAULTS | MUTATE.PARITY
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_a_fault_is_one_replacement_and_has_a_test(name: str) -> None:
-    fault = MUTATE.FAULTS[name]
+    fault = ALL[name]
     code = (ROOT / "src" / "opencse" / fault["file"]).read_text(encoding="utf-8")
     assert MUTATE.faulty(code, fault) != code
     file, _, test = fault["test"].partition("::")
+    test = test.partition("[")[0]
     assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
