@@ -53,6 +53,12 @@ Objects derived from this class watch a folder.|
 If vegetarian menus are available, they typically offer soup.|
 Only fresh water was ever used in the baths.|
 Beware of the dog.|
+Number of backups to keep before old ones are removed.|
+New backups are created before old ones are removed.|New backups are not created before old ones are removed.
+The tool abstracts the details away and assigns names.|
+They play in a hall which was built last year and accommodates fifty people.|
+The team opens the gate, counts the visitors and closes it.|
+He takes off his coat and hangs it up.|He does not take off his coat or hang it up.
 """,
     "antonym_swap": """
 The room is empty.|The room is full.
@@ -62,6 +68,10 @@ More than 200 people came.|Less than 200 people came.
 He failed to open it.|He managed to open it.
 The room is not empty.|
 He grew up there.|
+This allows for changes.|
+The fund provides for the poor.|
+The rule allows bicycles to pass.|The rule forbids bicycles to pass.
+The tables were dropped.|
 They walk forward or backward.|
 She passed the exam.|She failed the exam.
 She passed the house.|
@@ -116,6 +126,9 @@ He visited the cats and the dogs.|He visited the dogs and the cats.
 He visited the cats and dogs.|He visited the dogs and cats.
 She met Peter, Carl and Anna.|She met Anna, Carl and Peter.
 In 1990, the king left the city.|The king, in 1990, left the city.|The king left the city in 1990.
+In 1990 (a cold year), he left the city.|He left the city in 1990 (a cold year).
+He left the city (by train) in 1990.|In 1990, he left the city (by train).
+In 1990, the king (or queen) left the city.|The king (or queen), in 1990, left the city.|The king (or queen) left the city in 1990.
 The children played in the garden.|In the garden, the children played.
 He loves old men and women.|
 He chose a simple and elegant proof.|

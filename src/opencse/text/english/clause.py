@@ -54,6 +54,19 @@ _FINITE_AUXILIARIES = (
     "wo sha 'll 'd 've".split()
 )
 
+_BEFORE_A_VERB = ("DT", "PRP", "PRP$", "JJ", "JJR", "CD", "NN", "NNS", "NNP", "NNPS", "POS", "RB")
+_SUBORDINATORS = (
+    "after",
+    "although",
+    "because",
+    "before",
+    "if",
+    "though",
+    "unless",
+    "until",
+    "when",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Clause:
@@ -119,15 +132,34 @@ def main_clause(tokens: Sequence[Token]) -> Clause | None:
     A root with a subordinating conjunction is a subordinate clause that the parser took for the
     main one.
     """
-    for i, token in enumerate(tokens):
-        if token.head != i or token.pos == "PUNCT":
+    for root, token in enumerate(tokens):
+        if token.head != root or token.pos == "PUNCT":
             continue
-        if any(tokens[mark].tag != "TO" for mark in children(tokens, i, "mark")):
+        if any(tokens[i].tag != "TO" for i in children(tokens, root, "mark")):
             continue
-        clause = _clause(tokens, i)
-        if clause is not None:
+        clause = _clause(tokens, root)
+        if clause is not None and not _follows_subordinator(clause):
             return clause
     return None
+
+
+def _follows_subordinator(clause: Clause) -> bool:
+    """Whether a conjunction stands right before the noun and the verb, inside of the sentence.
+
+    In "Number of backups to keep before old ones are removed" the parser takes "are removed" for
+    the main clause, and "before" for a preposition.
+    """
+    if clause.subject is None or clause.finite is None or clause.subject > clause.finite:
+        return False
+    # Not from the subject, which the parser may find far before the conjunction.
+    tokens, first = clause.tokens, clause.finite
+    while first > 0 and tokens[first - 1].tag in _BEFORE_A_VERB:
+        first -= 1
+    before = first - 1
+    if before < 1:
+        return False
+    conjunction = tokens[before].text.lower()
+    return conjunction in _SUBORDINATORS and tokens[before].tag in ("IN", "WRB")
 
 
 def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:

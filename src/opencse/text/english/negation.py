@@ -248,7 +248,43 @@ def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: 
             break
         edits.append((tokens[i].start, tokens[i].end, shared))
         edits += _or(clause, i)
+    if _leaves_finite(tokens, finite, edits):
+        return None, "shared verb"
     return edits, f"do-support {clause.tag}"
+
+
+def _leaves_finite(tokens: Sequence[Token], finite: int, edits: Sequence[Edit]) -> bool:
+    """Whether a verb that shares the subject would stay finite: "does not read … and assigns".
+
+    The parser may take it for a noun or hang it on the object, so this goes by tags alone.
+    """
+    changed = {start for start, _, _ in edits}
+    for i in range(finite + 1, len(tokens) - 1):
+        before = i - 1
+        while tokens[before].tag == "RB":
+            before -= 1
+        token = tokens[i]
+        if word_at(tokens, before) not in ("and", "or", ",", "but", "then"):
+            continue
+        if token.start in changed or not token.text.islower():
+            continue
+        if token.tag == "VBZ" and not _opens_own_clause(tokens, i):
+            return True
+        third_person = token.text.endswith("s") and token.tag in ("NNS", "VBP", "JJ")
+        if third_person and tokens[i + 1].tag in _BEGINS_OBJECT:
+            return True
+        if token.tag == "JJ" and third_person and not token.text.endswith(("ss", "ous")):
+            return True  # "and assigns names": hardly any adjective ends so
+    return False
+
+
+_BEGINS_OBJECT = ("DT", "PRP", "PRP$", "CD")
+"""Tags of words that follow a verb, and no plural noun: "reads the file and assigns a type"."""
+
+
+def _opens_own_clause(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a finite verb has a subject of its own, which may follow it ("and is there …")."""
+    return bool(children(tokens, i, "nsubj", "nsubjpass", "csubj", "expl"))
 
 
 def _is_adverb_of(tokens: Sequence[Token], i: int, verb: int) -> bool:

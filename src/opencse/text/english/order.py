@@ -15,6 +15,7 @@ from opencse.text.english.parse import (
     Rewrite,
     Span,
     as_span,
+    asides,
     base_relation,
     capitalised,
     characters,
@@ -23,6 +24,7 @@ from opencse.text.english.parse import (
     recased,
     subtree,
     text_of,
+    text_with_aside,
     word_at,
 )
 from opencse.text.syntax import Token, apply_edits, decapitalise
@@ -77,7 +79,8 @@ class Reordering(GrammarView):
         if clause is not None:
             for move in (_to_end, _to_front, _behind_subject):
                 result = move(text, clause)
-                if result is not None:
+                # A bracket is no token, so that a move may lose it.
+                if result is not None and asides(result[0] or "") == asides(text):
                     moved.append(result)
         for new in _exchanged_conjuncts(text, tokens):
             exchanged.append((new, "turned"))
@@ -141,8 +144,10 @@ def _to_front(text: str, clause: Clause) -> Rewrite | None:
     one_clause = _is_one_clause(clause, set(range(end + 1, span[1] + 1)))
     if not one_clause or not safe_capital or min(subtree(tokens, clause.subject)) != 0:
         return None
-    rest = recased(text_of(text, tokens, (0, end)), opening, was_first=opening.text != "I")
-    return f"{capitalised(text_of(text, tokens, span))}, {rest}.", "to the front"
+    rest = text_with_aside(text, tokens, (0, end))
+    rest = recased(rest, opening, was_first=opening.text != "I")
+    moved = capitalised(text_with_aside(text, tokens, span))
+    return f"{moved}, {rest}.", "to the front"
 
 
 def _behind_subject(text: str, clause: Clause) -> Rewrite | None:
@@ -173,13 +178,14 @@ def _behind_subject(text: str, clause: Clause) -> Rewrite | None:
     if verb.tag not in _FINITE or not verb.text.isalpha():
         return None
     opening = _opening(text, tokens, (0, span[0] - 2))
-    named = capitalised(text_of(text, tokens, span))
-    return f"{named}, {opening},{text[tokens[span[1]].end :]}", "behind the subject"
+    named = text_with_aside(text, tokens, span)
+    rest = text[tokens[span[0]].start :].removeprefix(named)
+    return f"{capitalised(named)}, {opening},{rest}", "behind the subject"
 
 
 def _opening(text: str, tokens: Sequence[Token], span: Span) -> str:
     """Return the phrase that opens a sentence as it reads inside of it."""
-    phrase = text_of(text, tokens, span)
+    phrase = text_with_aside(text, tokens, span)
     return phrase if tokens[0].pos == "PROPN" else decapitalise(phrase)
 
 

@@ -143,6 +143,19 @@ def text_of(text: str, tokens: Sequence[Token], span: Span) -> str:
     return text[start:end]
 
 
+def text_with_aside(text: str, tokens: Sequence[Token], span: Span) -> str:
+    """Return the characters of a span of tokens, with brackets that follow it directly."""
+    start, end = characters(tokens, span)
+    while aside := _ASIDE.match(text, end):
+        end = aside.end()
+    return text[start:end]
+
+
+def asides(text: str) -> list[str]:
+    """Return the brackets of a text in alphabetical order, which a change of order must keep."""
+    return sorted(found.strip() for found in _ASIDE.findall(text))
+
+
 def recased(piece: str, first: Token, *, was_first: bool, is_first: bool = False) -> str:
     """Return a moved phrase with the capital letter that its new place needs.
 
