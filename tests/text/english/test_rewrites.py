@@ -128,7 +128,7 @@ She met Peter, Carl and Anna.|She met Anna, Carl and Peter.
 In 1990, the king left the city.|The king, in 1990, left the city.|The king left the city in 1990.
 In 1990 (a cold year), he left the city.|He left the city in 1990 (a cold year).
 He left the city (by train) in 1990.|In 1990, he left the city (by train).
-In 1990, the king (or queen) left the city.|The king (or queen), in 1990, left the city.|The king (or queen) left the city in 1990.
+In 1990, the king (II) left the city.|The king (II), in 1990, left the city.|The king (II) left the city in 1990.
 The children played in the garden.|In the garden, the children played.
 He loves old men and women.|
 He chose a simple and elegant proof.|
