@@ -31,6 +31,11 @@ _TIMED = 24  # passages whose encoding is timed
 _EXAMPLES = 12  # on the page
 _VERSIONS = 8  # short texts per rewritten sentence: itself, its contradictions and rewordings
 
+# A minute's worth of work, on two cores with a small model.
+_DOCUMENTS = 1000  # passages to search
+_CASES = 150  # sentences with a contradiction and a rewording
+_PARSED = 2000
+
 
 @takes(CheckOptions)
 def check(options: CheckOptions) -> TextCheck:
@@ -47,7 +52,6 @@ def check(options: CheckOptions) -> TextCheck:
         >>> import opencse
         >>> opencse.check("minilm", ["Refunds are allowed.", "Members can edit pages."])  # doctest: +SKIP
     """
-    started = time.perf_counter()
     check_minutes(options.minutes)
     if options.out is not None:
         output_folder(options.out)
@@ -55,7 +59,12 @@ def check(options: CheckOptions) -> TextCheck:
     source = model_source(options.model)
     encoder = load_encoder(source)
     embedder = Embedder(encoder, precision="auto", progress="encoding")
-    documents, limit = _sizes(embedder, passages, 60 * options.minutes)
+    documents, limit, sentences = _sizes(passages, options.minutes)
+    expected = _expected_minutes(embedder, passages, documents, limit)
+    if expected > 1.5 * options.minutes:
+        options.notify(
+            f"this model is slow: about {expected:.0f} minutes for the sentences of {options.minutes:g}"
+        )
     if documents < len(passages):
         options.notify(
             f"{documents:,} of {len(passages):,} texts are searched, to keep within {options.minutes:g} minutes"
@@ -64,9 +73,13 @@ def check(options: CheckOptions) -> TextCheck:
         options.language, likely_language(passage.text for passage in passages[:500])
     )
     options.notify(language.line(CONTRADICTIONS | REWORDINGS))
-    rewriter, deadline = SentenceRewriter(language=language), started + 0.45 * 60 * options.minutes
     measured = check_texts(
-        embedder, passages, rewriter, limit=limit, documents=documents, deadline=deadline
+        embedder,
+        passages,
+        SentenceRewriter(language=language),
+        limit=limit,
+        documents=documents,
+        sentences=sentences,
     )
     result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
     if options.out is not None:
@@ -88,10 +101,21 @@ def render_check(result: TextCheck) -> str:
     return render_template("check.html.j2", result=result, examples=result.examples[:_EXAMPLES])
 
 
-def _sizes(
-    embedder: Embedder, passages: Sequence[DocumentPassage], budget: float
-) -> tuple[int, int]:
-    """Return how many passages to search and how many sentences to rewrite, from the time that encoding takes."""
+def _sizes(passages: Sequence[DocumentPassage], minutes: float) -> tuple[int, int, int]:
+    """Return how many passages to search, sentences to rewrite and sentences to parse.
+
+    They follow from the minutes alone, not from the speed of the model, so that two models are
+    compared on the same sentences.
+    """
+    documents = min(max(50, int(_DOCUMENTS * minutes)), 5000)
+    limit = min(max(30, int(_CASES * minutes)), 400)
+    return min(documents, len(passages)), limit, max(100, int(_PARSED * minutes))
+
+
+def _expected_minutes(
+    embedder: Embedder, passages: Sequence[DocumentPassage], documents: int, limit: int
+) -> float:
+    """Return about how many minutes the model takes, from the time that some passages take."""
     chosen = np.random.default_rng(0).permutation(len(passages))[:_TIMED].tolist()
     sample = [passages[i].text for i in chosen]
     embedder(sample[:2])  # the first call takes longer
@@ -99,7 +123,4 @@ def _sizes(
     embedder(sample)
     seconds = (time.perf_counter() - before) / len(sample)
     per_sentence = seconds * len(sample) / max(1, sum(len(passages[i].sentences) for i in chosen))
-    several = any(len(passages[i].sentences) > 1 for i in chosen)
-    documents = int(0.25 * budget / max(seconds, 1e-6))
-    limit = int(0.25 * budget / max(_VERSIONS * per_sentence + 3 * seconds * several, 1e-6))
-    return max(50, min(documents, 5000)), max(30, min(limit, 400))
+    return (seconds * documents + _VERSIONS * per_sentence * limit) / 60

@@ -400,7 +400,9 @@ class CheckOptions(CommandOptions):
         "Maximum number of words in a passage, as in your index.", default=200, min=5
     )
     minutes: float = option(
-        "Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1
+        "How much to check: what a small model does in this time. Every model gets the same sentences.",
+        default=2.0,
+        min=0.1,
     )
     language: str = option(
         "Language whose rules rewrite the texts: `auto`, `en`, …", default="auto"

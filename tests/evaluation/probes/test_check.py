@@ -12,7 +12,7 @@ from rich.console import Console
 
 from opencse.commands.check import check, render_check
 from opencse.commands.reports.page import write_page
-from opencse.evaluation.check.contradictions import SentenceRewriter
+from opencse.evaluation.check.contradictions import DENIED, SentenceRewriter
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import DocumentPassage, likely_language
@@ -117,8 +117,50 @@ def test_another_language_is_named() -> None:
     assert not found.rewordings
 
 
-def test_markup_and_questions_are_no_test_cases() -> None:
-    odd = ("The path src/main.py is safe.", "Is the road safe?", "x is safe = y.")
+QUESTIONS = [
+    "How do I mute a chat?",
+    "How do I archive a chat?",
+    "Are there flights to Rome before noon?",
+    "Which rooms hold at least forty guests?",
+    "How do I convert euros into dollars?",
+]
+
+
+def test_questions_are_turned_round_for_a_cache() -> None:
+    found = checked(by_words, single(QUESTIONS))
+    assert {"action", "other action", "order", "limit", "arguments"} <= set(found.kinds)
+    assert found.untrained.rows == 1  # to archive is no action of the training rows
+    assert [rate.accepted for rate in found.cache] == [0.8, 0.9, 0.95]
+    assert all(rate.score == "cosine" for rate in found.cache)
+    strict, *_, loose = found.cache
+    assert strict.threshold >= loose.threshold
+    assert strict.false_hits.value <= loose.false_hits.value
+
+
+def test_a_score_with_agreement_is_reported_next_to_the_cosine() -> None:
+    def knows(first, second) -> np.ndarray:
+        opposed = ("unmute", "unarchive", "after", "at most", "dollars into")
+        return np.array([-1.0 if any(word in text for word in opposed) else 1.0 for text in second])
+
+    found = checked(by_words, single(QUESTIONS), cache_score=knows)
+    assert len(found.cache) == 6
+    for rate in found.cache[3:]:
+        assert rate.score == "cosine and agreement"
+        assert rate.false_hits.value == 0
+        assert rate.untrained.value == 0
+    console = Console(record=True, width=100, file=StringIO())
+    console.print(found)
+    assert "cosine and agreement" in console.export_text()
+
+
+def test_two_models_get_the_same_sentences() -> None:
+    one, other = (checked(encode, single(TEXTS), sentences=4) for encode in (by_words, by_meaning))
+    assert one.sentences == other.sentences
+    assert {each.sentence for each in one.examples} == {each.sentence for each in other.examples}
+
+
+def test_markup_is_no_test_case() -> None:
+    odd = ("The path src/main.py is safe.", "x is safe = y.")
     with pytest.raises(OpencseError, match="none of the 0 sentences"):
         checked(by_words, single(odd))
 
@@ -172,7 +214,7 @@ def test_sentences_that_a_rewriting_does_not_contradict_or_reword_are_left_out()
     assert "negation" in found[safe]
     assert "negation" not in found[only] | found[because] | found[some]
     assert code not in found  # code, not prose
-    assert found[roles] == {"negation"}  # exchanged roles may be true as well
+    assert found[roles] == {"negation", DENIED}  # exchanged roles may be true as well
     forbidden = next(
         each.contradictions.get("opposite", "forbids") for each in chunk if each.text == allowed
     )

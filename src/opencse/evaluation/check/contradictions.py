@@ -1,6 +1,7 @@
-"""Test cases from a user's sentences: a contradiction and a rewording of each, by grammar rules.
+"""Test cases from a user's sentences and questions: contradictions and rewordings, made by rules.
 
-A number or an opposite is exchanged only if the new sentence denies the old one.
+A number or an opposite is exchanged only if the new sentence denies the old one. The opposite of a
+question is one with another answer, which a semantic cache must not take for it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from opencse.text.corpus import chunks
 from opencse.text.documents import DocumentPassage
+from opencse.text.english import asked
 from opencse.text.english.exclusive import ExclusiveNumberSwap, ExclusiveOpposite, NegatedComplement
 from opencse.text.english.negation import Negation
 from opencse.text.english.order import Reordering
@@ -31,6 +33,19 @@ REWORDINGS: dict[str, View] = {
     "reordered": Reordering(),
 }
 """Rewritings that keep the meaning of a sentence, by their names in a report."""
+
+DENIED = "denied as a whole"
+QUESTIONS = ("action", "other action", "order", "limit", "presence", "arguments")
+"""Kinds of opposite questions."""
+
+UNTRAINED = (DENIED, "other action")
+"""Kinds that no training row of `debias`, or of the block that ships, was made with."""
+
+KINDS = (*CONTRADICTIONS, DENIED, *QUESTIONS)
+"""All kinds of contradictions, in the order of a report."""
+
+REWORDING_KINDS = (*REWORDINGS, "asked otherwise", "within a sentence")
+"""All kinds of rewordings, in the order of a report."""
 
 _SPECS = CONTRADICTIONS | REWORDINGS
 _CHUNK = 256
@@ -81,20 +96,52 @@ class SentenceRewriter:
         places: dict[str, tuple[int, int]] = {}
         for number, passage in enumerate(passages):
             for position, text in enumerate(passage.sentences):
-                fitting_length = _MIN_WORDS <= len(text.split()) <= _MAX_WORDS
-                if fitting_length and self.pack.prose.fullmatch(text):
+                if self._is_rewritten(text):
                     places.setdefault(text, (number, position))
         sentences = list(places)
         random.Random(self.seed).shuffle(sentences)
         for chunk in chunks(sentences, _CHUNK):
-            rows = [SourceRow(id=i, text=text) for i, text in enumerate(chunk)]
-            views = {name: opened(rows) for name, opened in self._views.items()}
-            rewritten = []
-            for i, text in enumerate(chunk):
-                versions = {name: column[i].text for name, column in views.items()}
-                number, position = places[text]
-                rewritten.append(self._rewritten(text, number, position, versions))
-            yield rewritten
+            yield self._rewrite(chunk, places)
+
+    def _is_rewritten(self, text: str) -> bool:
+        """Whether a text is a sentence or a question of a length that the rules can read."""
+        if not _MIN_WORDS <= len(text.split()) <= _MAX_WORDS:
+            return False
+        return self._asks(text) or self.pack.prose.fullmatch(text) is not None
+
+    def _asks(self, text: str) -> bool:
+        """Whether a text is a question that the rules can turn round, which know only English."""
+        return self.pack.code == ENGLISH.code and asked.is_question(text)
+
+    def _rewrite(
+        self, chunk: Sequence[str], places: dict[str, tuple[int, int]]
+    ) -> list[RewrittenSentence]:
+        """Rewrite questions by their own rules, and all other sentences by those of grammar."""
+        statements = [text for text in chunk if not self._asks(text)]
+        rows = [SourceRow(id=i, text=text) for i, text in enumerate(statements)]
+        views = {name: opened(rows) for name, opened in self._views.items()} if rows else {}
+        row_of = {text: i for i, text in enumerate(statements)}
+        rewritten = []
+        for text in chunk:
+            number, position = places[text]
+            if text not in row_of:
+                rewritten.append(self._turned(text, number, position))
+                continue
+            i = row_of[text]
+            versions = {name: column[i].text for name, column in views.items()}
+            rewritten.append(self._rewritten(text, number, position, versions))
+        return rewritten
+
+    def _turned(self, text: str, passage: int, position: int) -> RewrittenSentence:
+        """Return a question with its opposites and rewordings."""
+        rng = random.Random(f"{self.seed} {text}")
+        return RewrittenSentence(
+            passage=passage,
+            position=position,
+            text=text,
+            contradictions=asked.opposite_questions(text, rng),
+            rewordings=asked.question_rewordings(text),
+        )
 
     def _rewritten(
         self, text: str, passage: int, position: int, versions: dict[str, str | None]
@@ -111,6 +158,10 @@ class SentenceRewriter:
                 contradictions[name] = new
             else:
                 rewordings[name] = new
+        if self.pack.code == ENGLISH.code:
+            denied = asked.deny(text, random.Random(f"{self.seed} {text}"))
+            if denied is not None:
+                contradictions[DENIED] = denied
         return RewrittenSentence(passage, position, text, contradictions, rewordings)
 
     def _fits(self, name: str, new: str, text: str) -> bool:

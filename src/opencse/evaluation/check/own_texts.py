@@ -7,8 +7,7 @@ that follows meaning ranks the first one higher.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -20,19 +19,27 @@ from rich.text import Text
 from opencse.evaluation import Encode, TextEmbeddings
 from opencse.evaluation.check.contradictions import (
     CONTRADICTIONS,
+    KINDS,
+    REWORDING_KINDS,
     REWORDINGS,
+    UNTRAINED,
     RewrittenSentence,
     SentenceRewriter,
 )
 from opencse.evaluation.probes.probes import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS
-from opencse.foundation.result_table import Table
+from opencse.foundation.result_table import Cell, Table
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 
 # Share of the rewordings that the threshold accepts.
 _ACCEPTED_REWORDINGS = 0.9
+_CACHES = (0.8, 0.9, 0.95)
+"""Shares of the rewordings that the thresholds of a report accept."""
+
+CacheScore = Callable[[Sequence[str], Sequence[str]], np.ndarray]
+"""The score by which a semantic cache compares n pairs of texts, (n,)."""
 
 _Case = tuple[RewrittenSentence, str, str]
 """A sentence, and the kinds of one contradiction and one rewording of it."""
@@ -68,6 +75,26 @@ class SearchExample:
         return self.ranks[0] < self.ranks[1]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CacheRate:
+    """How many contradictions a semantic cache takes for a hit.
+
+    Attributes:
+        score: "cosine", or "cosine and agreement".
+        accepted: Share of the rewordings that the threshold accepts.
+        threshold: The score that they reach.
+        false_hits: Share of the contradictions that reach it, of the kinds that training rows are
+            made with.
+        untrained: The same, of kinds that no training row has.
+    """
+
+    score: str
+    accepted: float
+    threshold: float
+    false_hits: Estimate
+    untrained: Estimate
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TextCheck(JupyterMixin):
     """How often a model ranks a contradiction above a rewording, on the user's texts.
@@ -81,6 +108,9 @@ class TextCheck(JupyterMixin):
             a 95 % bootstrap interval over sentences: the number to quote.
         contradiction_first_in_passages: The same with both sentences inside their passages; None if
             each passage is one sentence.
+        untrained: Contradiction first for the kinds of contradictions that no training row has; the
+            two numbers above leave these out.
+        cache: False hits of a semantic cache at three thresholds, by each score.
         accepted: Share of contradictions above `threshold`: false hits of a semantic cache with it.
         threshold: The cosine that nine of ten rewordings reach.
         kinds: Share of searches that find the contradiction first, by kind of contradiction; Wilson
@@ -96,6 +126,8 @@ class TextCheck(JupyterMixin):
     language: str | None
     contradiction_first: Estimate
     contradiction_first_in_passages: Estimate | None
+    untrained: Estimate
+    cache: tuple[CacheRate, ...] = ()
     accepted: Estimate
     threshold: float | None
     kinds: dict[str, Estimate]
@@ -132,7 +164,19 @@ class TextCheck(JupyterMixin):
             for cosine, relation, text in sorted(found, reverse=True):
                 lines.append(Text(f"  {cosine:.2f}  {relation:<13}  {text}"))
         remarks = [Text(line) for line in (*self._lines(), *self.notes)]
-        return Group(*lines, *self.tables(), *remarks, Text(self.headline(), style="bold"))
+        tables = [*self.tables()]
+        if self.cache:
+            tables.append(self.cache_table())
+        return Group(*lines, *tables, *remarks, Text(self.headline(), style="bold"))
+
+    def cache_table(self) -> Table:
+        """Return the false hits of a semantic cache, by score and by the accepted rewordings."""
+        rows: list[list[Cell]] = []
+        for rate in self.cache:
+            row: list[Cell] = [rate.score, f"{rate.accepted:.0%}", f"{rate.threshold:.2f}"]
+            rows.append([*row, rate.false_hits.percent(), rate.untrained.percent()])
+        heads = ("score", "rewordings accepted", "from", "false hits", "of untrained kinds")
+        return Table(heads, rows, "False hits of a semantic cache")
 
     def tables(self) -> tuple[Table, Table]:
         """Return how often the contradiction is first, by its kind and by the rewording's."""
@@ -147,6 +191,11 @@ class TextCheck(JupyterMixin):
                 f"as a semantic cache: at cosine {self.threshold:.2f}, which nine of ten rewordings "
                 "reach, "
                 f"{self.accepted.percent().figure} of {self.accepted.rows:,} contradictions are false hits"
+            )
+        if self.untrained.value is not None:
+            yield (
+                "kinds of contradictions that no training row has: contradiction first for "
+                f"{self.untrained.percent().figure} of {self.untrained.rows:,} sentences"
             )
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
@@ -165,7 +214,8 @@ def check_texts(
     *,
     limit: int = 400,
     documents: int = 2000,
-    deadline: float | None = None,
+    sentences: int | None = None,
+    cache_score: CacheScore | None = None,
 ) -> TextCheck:
     """Measure how often a model ranks a contradiction above a rewording, on these texts.
 
@@ -176,7 +226,9 @@ def check_texts(
             sampling.
         limit: Maximum number of sentences with both a contradiction and a rewording.
         documents: Maximum number of passages searched; more are sampled at random.
-        deadline: `time.perf_counter()` after which no more sentences are rewritten.
+        sentences: Maximum number of sentences that are parsed; None for as many as `limit` needs.
+            A number, not a time, so that two models get the same sentences.
+        cache_score: Scores pairs as a semantic cache with agreement does; None without it.
 
     Raises:
         OpencseError: There is no text, or no sentence could be contradicted.
@@ -187,19 +239,26 @@ def check_texts(
         )
     rng = np.random.default_rng(rewriter.seed)
     searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
-    both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline)
+    both, contradicted, parsed = _rewrite(searched, rewriter, limit, sentences)
     cases = _cases(both, rng)
     inside = []
     for case in cases:
-        if len(searched[case[0].passage].sentences) > 1:
+        if case[1] not in UNTRAINED and len(searched[case[0].passage].sentences) > 1:
             inside.append(_in_passage(case, searched))
 
     vectors = _encoded(encode, searched, [*both, *contradicted], inside)
     examples = _searches(cases, searched, vectors)
-    threshold = _threshold(_reworded_cosines(both, vectors))
+    reworded = _reworded(both)
+    opposed = _opposed([*both, *contradicted], untrained=False)
+    threshold = _threshold(_by_kind(vectors.paired, reworded), _ACCEPTED_REWORDINGS)
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
     if threshold is not None:
-        accepted = _accepted_share([*both, *contradicted], vectors, threshold)
+        accepted = _reaching(vectors.paired, opposed, threshold)
+    untrained = _opposed([*both, *contradicted], untrained=True)
+    cache = list(_cache_rates("cosine", vectors.paired, reworded, opposed, untrained))
+    if cache_score is not None:
+        name = "cosine and agreement"
+        cache += _cache_rates(name, cache_score, reworded, opposed, untrained)
     in_passages = None
     if any(len(passage.sentences) > 1 for passage in searched):
         in_passages = _first_in_passages(inside, vectors)
@@ -208,7 +267,9 @@ def check_texts(
         texts=len(searched),
         sentences=parsed,
         language=rewriter.language.found,
-        contradiction_first=_per_sentence([example.sentence for example in examples], first),
+        contradiction_first=_first([each for each in examples if each.kind not in UNTRAINED]),
+        untrained=_first([each for each in examples if each.kind in UNTRAINED]),
+        cache=tuple(cache),
         contradiction_first_in_passages=in_passages,
         accepted=accepted,
         threshold=threshold,
@@ -230,18 +291,72 @@ def _cases(sentences: Sequence[RewrittenSentence], rng: np.random.Generator) -> 
     return cases
 
 
-def _accepted_share(
-    sentences: Sequence[RewrittenSentence], vectors: TextEmbeddings, threshold: float
-) -> Estimate:
-    """Return the share of contradictions whose cosine reaches the threshold."""
-    originals = []
-    opposed = []
+_Pairs = list[tuple[str, str]]
+
+
+def _first(examples: Sequence[SearchExample]) -> Estimate:
+    """Return the share of sentences whose contradiction ranks first."""
+    sentences = [example.sentence for example in examples]
+    return _per_sentence(sentences, [example.contradiction_first for example in examples])
+
+
+def _opposed(sentences: Sequence[RewrittenSentence], *, untrained: bool) -> _Pairs:
+    """Return each sentence with its contradictions, of the usual or of the untrained kinds."""
+    pairs: _Pairs = []
     for sentence in sentences:
-        for new in sentence.contradictions.values():
-            originals.append(sentence.text)
-            opposed.append(new)
-    cosines = vectors.paired(originals, opposed)
-    return rate_estimate(int((cosines >= threshold).sum()), len(cosines))
+        for kind, new in sentence.contradictions.items():
+            if (kind in UNTRAINED) == untrained:
+                pairs.append((sentence.text, new))
+    return pairs
+
+
+def _reworded(sentences: Sequence[RewrittenSentence]) -> dict[str, _Pairs]:
+    """Return each sentence with its rewordings, by the kinds of rewording that occur."""
+    pairs: dict[str, _Pairs] = {}
+    for kind in REWORDING_KINDS:
+        for sentence in sentences:
+            if kind in sentence.rewordings:
+                pairs.setdefault(kind, []).append((sentence.text, sentence.rewordings[kind]))
+    return pairs
+
+
+def _scored(score: CacheScore, pairs: _Pairs) -> np.ndarray:
+    first = [text for text, _ in pairs]
+    second = [text for _, text in pairs]
+    return score(first, second)
+
+
+def _by_kind(score: CacheScore, pairs: dict[str, _Pairs]) -> dict[str, np.ndarray]:
+    return {kind: _scored(score, some) for kind, some in pairs.items()}
+
+
+def _reaching(score: CacheScore, pairs: _Pairs, threshold: float) -> Estimate:
+    """Return the share of pairs whose score reaches a threshold."""
+    if not pairs:
+        return Estimate(value=None, rows=0, undefined="no contradiction of these kinds")
+    return rate_estimate(int((_scored(score, pairs) >= threshold).sum()), len(pairs))
+
+
+def _cache_rates(
+    name: str,
+    score: CacheScore,
+    reworded: dict[str, _Pairs],
+    opposed: _Pairs,
+    untrained: _Pairs,
+) -> Iterator[CacheRate]:
+    """Yield how many contradictions reach each threshold of a cache, by a score."""
+    same = _by_kind(score, reworded)
+    for accepted in _CACHES:
+        threshold = _threshold(same, accepted)
+        if threshold is None:
+            return
+        yield CacheRate(
+            score=name,
+            accepted=accepted,
+            threshold=threshold,
+            false_hits=_reaching(score, opposed, threshold),
+            untrained=_reaching(score, untrained, threshold),
+        )
 
 
 def _encoded(
@@ -263,19 +378,6 @@ def _encoded(
     return TextEmbeddings(distinct, np.asarray(encode(distinct)))
 
 
-def _reworded_cosines(
-    sentences: Sequence[RewrittenSentence], vectors: TextEmbeddings
-) -> dict[str, np.ndarray]:
-    """Return the cosines of sentences and rewordings, for each kind of rewording that occurs."""
-    cosines = {}
-    for kind in REWORDINGS:
-        originals = [s.text for s in sentences if kind in s.rewordings]
-        reworded = [s.rewordings[kind] for s in sentences if kind in s.rewordings]
-        if reworded:
-            cosines[kind] = vectors.paired(originals, reworded)
-    return cosines
-
-
 def _first_in_passages(inside: Sequence[tuple[str, str, str]], vectors: TextEmbeddings) -> Estimate:
     """Return how often a sentence is closer to its passage with the contradiction."""
     sentences = [sentence for sentence, _, _ in inside]
@@ -288,9 +390,9 @@ def _rewrite(
     passages: Sequence[DocumentPassage],
     rewriter: SentenceRewriter,
     limit: int,
-    deadline: float | None,
+    sentences: int | None,
 ) -> tuple[list[RewrittenSentence], list[RewrittenSentence], int]:
-    """Rewrite sentences until `limit` of them have both versions, or until the deadline.
+    """Rewrite sentences until `limit` of them have both versions, or until enough were parsed.
 
     Returns:
         Sentences with both a contradiction and a rewording, those with contradictions only, and how
@@ -306,7 +408,7 @@ def _rewrite(
         parsed += len(chunk)
         both += [s for s in chunk if s.contradictions and s.rewordings]
         contradicted += [s for s in chunk if s.contradictions and not s.rewordings]
-        if len(both) >= limit or (deadline is not None and time.perf_counter() > deadline):
+        if len(both) >= limit or (sentences is not None and parsed >= sentences):
             break
     if not both and not contradicted:
         names = ", ".join(pack.name for pack in language_packs().values())
@@ -374,7 +476,7 @@ def _per_sentence(sentences: Sequence[str], contradiction_first: Sequence[bool])
 def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[str, Estimate]:
     """Return how often the contradiction ranks first, for each kind that occurs."""
     outcomes: dict[str, list[bool]] = {}
-    for kind in (*CONTRADICTIONS, *REWORDINGS):
+    for kind in (*KINDS, *REWORDING_KINDS):
         if kind in kinds:
             outcomes[kind] = []
     for kind, first in zip(kinds, contradiction_first, strict=True):
@@ -382,15 +484,15 @@ def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[st
     return {kind: rate_estimate(sum(values), len(values)) for kind, values in outcomes.items()}
 
 
-def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
-    """Return the cosine that nine of ten rewordings reach, with equal weight for each kind."""
-    if not cosines:
+def _threshold(scores: dict[str, np.ndarray], share: float) -> float | None:
+    """Return the score that a share of the rewordings reaches, with equal weight for each kind."""
+    if not scores:
         return None
-    values = np.concatenate(list(cosines.values()))
-    weights = np.concatenate([np.full(len(group), 1 / len(group)) for group in cosines.values()])
+    values = np.concatenate(list(scores.values()))
+    weights = np.concatenate([np.full(len(group), 1 / len(group)) for group in scores.values()])
     order = np.argsort(-values)
     reached = np.cumsum(weights[order]) / weights.sum()
-    return float(values[order][np.searchsorted(reached, _ACCEPTED_REWORDINGS - 1e-9)])
+    return float(values[order][np.searchsorted(reached, share - 1e-9)])
 
 
 def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
