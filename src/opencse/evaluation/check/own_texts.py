@@ -253,7 +253,7 @@ def check_texts(
     threshold = _threshold(_by_kind(vectors.paired, reworded), _ACCEPTED_REWORDINGS)
     accepted = Estimate(value=None, rows=0, undefined="no sentence could be reworded")
     if threshold is not None:
-        accepted = _reaching(vectors.paired, opposed, threshold)
+        accepted = _reaching(_scored(vectors.paired, opposed), threshold)
     untrained = _opposed([*both, *contradicted], untrained=True)
     cache = list(_cache_rates("cosine", vectors.paired, reworded, opposed, untrained))
     if cache_score is not None:
@@ -321,6 +321,8 @@ def _reworded(sentences: Sequence[RewrittenSentence]) -> dict[str, _Pairs]:
 
 
 def _scored(score: CacheScore, pairs: _Pairs) -> np.ndarray:
+    if not pairs:
+        return np.zeros(0)
     first = [text for text, _ in pairs]
     second = [text for _, text in pairs]
     return score(first, second)
@@ -330,11 +332,11 @@ def _by_kind(score: CacheScore, pairs: dict[str, _Pairs]) -> dict[str, np.ndarra
     return {kind: _scored(score, some) for kind, some in pairs.items()}
 
 
-def _reaching(score: CacheScore, pairs: _Pairs, threshold: float) -> Estimate:
-    """Return the share of pairs whose score reaches a threshold."""
-    if not pairs:
+def _reaching(scores: np.ndarray, threshold: float) -> Estimate:
+    """Return the share of scores that reach a threshold."""
+    if not len(scores):
         return Estimate(value=None, rows=0, undefined="no contradiction of these kinds")
-    return rate_estimate(int((_scored(score, pairs) >= threshold).sum()), len(pairs))
+    return rate_estimate(int((scores >= threshold).sum()), len(scores))
 
 
 def _cache_rates(
@@ -346,6 +348,8 @@ def _cache_rates(
 ) -> Iterator[CacheRate]:
     """Yield how many contradictions reach each threshold of a cache, by a score."""
     same = _by_kind(score, reworded)
+    usual = _scored(score, opposed)
+    other = _scored(score, untrained)
     for accepted in _CACHES:
         threshold = _threshold(same, accepted)
         if threshold is None:
@@ -354,8 +358,8 @@ def _cache_rates(
             score=name,
             accepted=accepted,
             threshold=threshold,
-            false_hits=_reaching(score, opposed, threshold),
-            untrained=_reaching(score, untrained, threshold),
+            false_hits=_reaching(usual, threshold),
+            untrained=_reaching(other, threshold),
         )
 
 

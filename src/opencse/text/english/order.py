@@ -23,7 +23,6 @@ from opencse.text.english.parse import (
     noun_phrase,
     recased,
     subtree,
-    text_of,
     text_with_aside,
     word_at,
 )
