@@ -507,6 +507,19 @@ def test_a_tokenizer_that_makes_texts_longer(plain, steps) -> None:
     refused(plain, "times longer")
 
 
+def test_a_tokenizer_that_fails_at_unknown_words(plain) -> None:
+    unigram = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}
+    change(plain / "tokenizer.json", model=unigram)
+    change(plain / "tokenizer_config.json", tokenizer_class="BertTokenizer")
+    with pytest.raises(OpencseError, match="cannot be loaded"):
+        load_encoder(plain, pooling="mean")
+
+
+def test_a_prompt_without_end(saved) -> None:
+    change(saved / "config_sentence_transformers.json", prompts={"query": "x" * 10**6})
+    refused(saved, "a prompt has more than 10,000 characters")
+
+
 def test_texts_are_cut_at_the_positions_of_the_model(saved, capfd) -> None:
     change(saved / "sentence_bert_config.json", max_seq_length=1000)
     model = load_encoder(saved)

@@ -106,7 +106,12 @@ def main() -> None:
     except BrokenPipeError:  # the reader of the output has stopped, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)
-    except Exception as error:
+    except BaseException as error:
+        # A panic of the tokenizers library is no Exception; its patterns give up after many attempts.
+        if type(error).__name__ == "PanicException":
+            _stop(f"the tokenizer of a model failed ({error_reason(error)}). Use another model.", 2)
+        if not isinstance(error, Exception):
+            raise
         # An error in the arguments; typer has its own copy of click, whose classes have no public
         # name.
         if not hasattr(error, "format_message"):

@@ -61,6 +61,7 @@ _WITHOUT_WEIGHTS = ("BoW", "Dropout", "Normalize", "Pooling")
 _MODULE_TYPE = re.compile(r"sentence_transformers(\.[a-z_]+)*\.(\w+)")
 _DENSE_VECTORS = "SentenceTransformer"
 
+_LONGEST_PROMPT = 10_000
 _MOST_MODULES = 100
 _MOST_LAYERS = 1000
 _MOST_PARTS = 100_000
@@ -499,6 +500,8 @@ def _check_model_settings(folder: Path) -> None:
     are_texts = isinstance(prompts, Mapping) and all(
         isinstance(prompt, str | None) for prompt in prompts.values()
     )
+    if are_texts and any(len(prompt or "") > _LONGEST_PROMPT for prompt in prompts.values()):
+        raise OpencseError(f"{path}: a prompt has more than {_LONGEST_PROMPT:,} characters", REMEDY)
     if not are_texts or not isinstance(settings.get("default_prompt_name"), str | None):
         raise OpencseError(f"{path}: a prompt is not a text", REMEDY)
 

@@ -149,7 +149,12 @@ def open_model(
         if limit is not None and isinstance(length, int | float) and length > limit:
             # sentence-transformers counts the positions that RoBERTa keeps for padding.
             model.max_seq_length = limit
-        check_loaded(name, model, folder)
+            if length > limit + _KEPT_FOR_PADDING:
+                note_once(
+                    f"{name}: has positions for {limit} tokens: texts are cut there, not at {length:g}"
+                )
+        with readable_errors(name):
+            check_loaded(name, model, folder)
         if model.tokenizer.pad_token is None:
             # GPT-2 and its like have none, but batches need one, and so do users of the model.
             model.tokenizer.pad_token = model.tokenizer.eos_token
@@ -162,6 +167,7 @@ def open_model(
     return model
 
 
+_KEPT_FOR_PADDING = 8
 _READ = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.jinja", "*.safetensors", "README.md")
 _UNREAD = ("onnx/*", "openvino/*", "*checkpoint*/*")
 

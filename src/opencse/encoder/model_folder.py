@@ -13,7 +13,6 @@ from safetensors import safe_open
 
 from opencse.encoder.folder_check import REMEDY, first_transformer
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import note_once
 
 
 def _check_complete(name: object, transformer: Any, folder: Path) -> None:
@@ -50,12 +49,6 @@ def check_loaded(name: object, model: Any, folder: Path) -> None:
     vocabulary = model.tokenizer.get_vocab()
     if not (isinstance(length, int | float) and length >= 1):
         raise OpencseError(f"{name}: its maximum length is {length!r}, not a length", REMEDY)
-    positions = position_count(transformer)
-    if positions is not None and length > positions:
-        model.max_seq_length = positions
-        note_once(
-            f"{name}: has positions for {positions} tokens: texts are cut there, not at {length:g}"
-        )
     # If a folder lacks the tokenizer's file, transformers makes a tokenizer that reads every text
     # as unknown words.
     if not vocabulary.keys() - model.tokenizer.all_special_tokens:
@@ -66,19 +59,11 @@ def check_loaded(name: object, model: Any, folder: Path) -> None:
         raise OpencseError(
             f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use its own."
         )
+    # Words and signs that few vocabularies have: without a token for the unknown, tokenizers fail in the middle of texts.
+    model.tokenizer(["a dog", "ẞ 中 😀 #1"])
     if folder.is_dir():
         _check_complete(name, transformer, first_transformer(folder))
     require_finite(transformer, str(name))
-
-
-def position_count(transformer: Any) -> int | None:
-    """Return how many tokens a table of positions has room for; None without such a table."""
-    for name, module in transformer.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            # RoBERTa and its relatives number positions from the one after padding.
-            used = 0 if module.padding_idx is None else module.padding_idx + 1
-            return module.num_embeddings - used
-    return None
 
 
 def require_finite(module: torch.nn.Module, name: str) -> None:
