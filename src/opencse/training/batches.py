@@ -185,8 +185,9 @@ class Collator:
         self._attend_padding = attend_padding
 
     def without_changes(self) -> Collator:
-        """Return a collator whose views are not changed at random, nor cut off."""
+        """Return a collator whose views are not changed at random, nor cut off, and whose padding is masked."""
         plain = copy.copy(self)
+        plain._attend_padding = False
         plain._views = {
             name: replace(view, repetition=0.0, edit=NO_EDIT, cutoff=NO_CUTOFF)
             for name, view in self._views.items()
