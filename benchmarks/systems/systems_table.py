@@ -11,8 +11,8 @@ from pathlib import Path
 from scipy import stats
 
 from opencse.commands.compare import spread
-from opencse.commands.run_groups import RunRecord, read_run
 from opencse.recipes import load_recipe
+from opencse.training.run_groups import RunRecord, read_run
 
 TABLES = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))
 

@@ -17,7 +17,8 @@ from opencse.commands.compare import (
 )
 from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
-from opencse.commands.run_groups import (
+from opencse.foundation.errors import OpencseError
+from opencse.training.run_groups import (
     RunRecord,
     find_runs,
     group_runs,
@@ -25,7 +26,6 @@ from opencse.commands.run_groups import (
     read_run,
     seed_folders,
 )
-from opencse.foundation.errors import OpencseError
 from tests.tiny import saved_encoder
 
 

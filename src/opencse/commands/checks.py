@@ -175,13 +175,13 @@ def output_folder(out: str | Path, *, resume: bool, overwrite: bool, backbone: A
 
 def seeds_output(out: str | Path, seeds: str) -> None:
     """Check the seeds of several runs, and that their folder is not a run itself."""
-    from opencse.commands.run_groups import parse_seeds, seed_folders
+    from opencse.training.run_groups import parse_seeds, seed_folders
 
     seed_folders(out, parse_seeds(seeds))
 
 
 def runs(given: Sequence[str | Path]) -> None:
     """Check that there are runs in these folders."""
-    from opencse.commands.run_groups import find_runs
+    from opencse.training.run_groups import find_runs
 
     find_runs(given)

@@ -15,8 +15,7 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CompareCommand, CompareOptions
-from opencse.commands.reports.page import output_folder, render_template, short, write_page
-from opencse.commands.run_groups import RunRecord, find_runs, group_runs, read_run
+from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.debias.meaning_block import upgrade
 from opencse.debias.reranker import Reranker, reranker_of
 from opencse.encoder.backbone import model_source
@@ -28,11 +27,13 @@ from opencse.evaluation.probes.probes import Estimate, mean_estimate
 from opencse.evaluation.retrieval import search
 from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.figures import short
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.terminal import print_text
 from opencse.text.user_text import collect_passages, collect_queries
+from opencse.training.run_groups import RunRecord, find_runs, group_runs, read_run
 
 Scores = Mapping[RunRecord, Mapping[str, float | None]]
 

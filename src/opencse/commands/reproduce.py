@@ -9,10 +9,9 @@ from pathlib import Path
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ReproduceOptions
-from opencse.commands.reports.page import NO_FIGURES, can_draw, draw_curves, save
-from opencse.commands.run_groups import parse_seeds
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.figures import NO_FIGURES, can_draw, draw_curves, save
 from opencse.foundation.files import replaced, write_json, write_text
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.terminal import print_text
@@ -28,6 +27,7 @@ from opencse.papers.entries import (
 )
 from opencse.papers.runs import Reproduction, Start, StoredRun, entry_measure
 from opencse.text.corpus import Corpus, demo_path
+from opencse.training.run_groups import parse_seeds
 
 FULL = {
     "bert-base": "bert-base-uncased",

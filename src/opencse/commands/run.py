@@ -23,7 +23,6 @@ from opencse.commands.reports.tables import (
     cache_line,
     compare_outcome,
     headline_rows,
-    shown,
 )
 from opencse.commands.train import (
     model_lines,
@@ -50,6 +49,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.numbers import check_minutes, few_sentences
+from opencse.foundation.page_text import shown
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.toml_tables import decode

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import TrainCommand, TrainOptions
-from opencse.commands.run_groups import parse_seeds, seed_folders
 from opencse.debias.shipped import trained_block
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
@@ -29,6 +28,7 @@ from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS
 from opencse.text.user_text import UserText
 from opencse.training.folder import check_flags, read_record
+from opencse.training.run_groups import parse_seeds, seed_folders
 from opencse.training.session import RunControl
 from opencse.training.train import TrainingRun, score_warnings, train_encoder
 

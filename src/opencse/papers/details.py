@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opencse.commands.reports.page import WIDTH, Draw, draw_histogram, draw_scatter, short
 from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.probes import ProbeData
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.figures import WIDTH, Draw, draw_histogram, draw_scatter, short
 from opencse.foundation.numbers import unit_rows
 from opencse.papers.entries import Entry, Listing, PairGroup, Query
 from opencse.recipes import Recipe

@@ -15,15 +15,14 @@ import numpy as np
 
 from opencse.commands.evaluate import evaluate
 from opencse.commands.options import ReproduceOptions
-from opencse.commands.reports.page import Curve
 from opencse.commands.run import run
-from opencse.commands.run_groups import read_run
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts
 from opencse.evaluation.probes import ProbeData, ProbeScores, run_probes
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.figures import Curve
 from opencse.foundation.files import write_json
 from opencse.papers.details import (
     Detail,
@@ -38,6 +37,7 @@ from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus, chunks
+from opencse.training.run_groups import read_run
 
 SENTENCES = 2000
 """Sentences of a projection."""

@@ -16,8 +16,8 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.commands.reports.page import short, write_report
-from opencse.commands.reports.tables import cache_line, compare_outcome, shown, triplet_rows
+from opencse.commands.reports.page import write_report
+from opencse.commands.reports.tables import cache_line, compare_outcome, triplet_rows
 from opencse.commands.run import add_scores, card_table
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import TaskResult
@@ -32,6 +32,8 @@ from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import TransformationCosines, mean_estimate
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.figures import short
+from opencse.foundation.page_text import shown
 from opencse.training.model_card import hub_score
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, pairs
 

@@ -5,7 +5,6 @@ User text in it is made safe to display.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -23,6 +22,7 @@ from opencse.evaluation.probes.probes import (
     mean_estimate,
 )
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
+from opencse.foundation.page_text import shown
 from opencse.foundation.result_table import Cell, Number, Table
 
 Row = tuple[Cell, ...]
@@ -186,39 +186,6 @@ _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "triplets": _triplets,
 }
 """What makes the table of each part of the scores."""
-
-
-_JOINERS = "\u200c\u200d"  # some scripts and emoji need these
-
-
-def shown(text: object, limit: int = 240) -> str:
-    """Return a text as a page can show it; the template escapes it.
-
-    Longer texts are cut at `limit` characters, with their length noted. Line breaks and tabs become
-    spaces. Control characters, overrides of the reading direction, lone surrogates and the like are
-    spelled out, as ⟨U+202E⟩.
-
-    Args:
-        text: Any value.
-        limit: Maximum number of characters.
-    """
-    whole = str(text)
-    visible = "".join(map(_visible, whole[:limit]))
-    return visible if len(whole) <= limit else f"{visible}… ({len(whole):,} characters)"
-
-
-def _visible(character: str) -> str:
-    if character in "\t\n\r\v\f\x85\u2028\u2029":
-        return " "
-    if character not in _JOINERS and unicodedata.category(character) in (
-        "Cc",
-        "Cf",
-        "Cs",
-        "Co",
-        "Cn",
-    ):
-        return f"⟨U+{ord(character):04X}⟩"
-    return character
 
 
 _LEAST = 0.1
