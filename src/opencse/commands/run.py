@@ -53,16 +53,17 @@ from opencse.foundation.page_text import shown
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.toml_tables import decode
-from opencse.recipes import dump_recipe, load_recipe, shortened
+from opencse.recipes import Recipe, dump_recipe, load_recipe, shortened
 from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
 from opencse.recipes.settings import Block
+from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
-from opencse.text.languages import ENOUGH_TEXTS, choose_language
+from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
 from opencse.text.user_text import UserText
-from opencse.text.views.registry import texts_hash
+from opencse.text.views.registry import View, texts_hash
 from opencse.training.folder import check_folder, describe_environment, prepare_folder
 from opencse.training.model_card import encoder_card, hub_score
-from opencse.training.session import TrainingOutcome, run_record
+from opencse.training.session import RunControl, TrainingOutcome, run_record
 from opencse.training.train import TrainingRun, train_first_stages
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
@@ -90,62 +91,147 @@ def run(options: RunOptions) -> RunResult:
     """
     if options.corpus is None:
         return add_block(options)
-    folder, notify, deadline = Path(options.out), options.notify, None
+    # The clock of --minutes starts with the command.
+    deadline = None
     if options.minutes is not None:
         check_minutes(options.minutes)
         deadline = time.perf_counter() + 60 * options.minutes
+    folder = Path(options.out)
     with locked(folder), collect() as timings:
         control = replace(run_control(options), deadline=deadline)
-        backbone = Backbone(options.backbone)
-        text = UserText(options.corpus, options.column)
-        found = likely_language(text.first_texts(ENOUGH_TEXTS))
-        table = None if options.paraphrases is None else Path(options.paraphrases)
-        recipe = resolve_recipe(
-            options, backbone, text.columns, found, paraphrases=table, builds=True
-        )
-        recipe = shortened(recipe) if options.quick else recipe
-        backbone = backbone.with_seed(recipe.training.seed)
-        # Documents are split into sentences, unless they are a table with columns that the recipe's
-        # views read.
-        corpus = text.corpus(set(recipe.columns) - {"text"})
-        few = few_sentences(corpus.texts()) if table is None else []
-        language = choose_language(recipe.corpus.language, found)
-        # Read before any training, so that a mistake in a path costs nothing.
-        probe_data = load_probe_data(
-            data=options.data, pairs=[] if options.pairs is None else [options.pairs]
-        )
-        evaluators = read_validation(recipe, corpus, options)
-        backbone.encoder(
-            **recipe.pooling
-        )  # a model that cannot be used is refused before any text is built
-        missing = missing_specs(recipe.build, recipe.columns, corpus.columns)
-        for line in filter(None, [*few, language.line(missing)]):
-            notify(line)
-        with timed("first stages"), collect():  # what is inside counts for it
-            sets = development_sets(options.dev, options.data)
-            first_evaluators = Evaluators(development=TaskEvaluator(sets) if sets else None)
-            stages = train_first_stages(
-                recipe, missing, corpus, backbone, first_evaluators, control
-            )
-        sources = RowSources(
-            models={
-                "backbone": backbone,
-                **{name: Backbone(path) for name, path in stages.items()},
-            },
-            paraphrases=table,
-            pack=language.pack,
-            keep=options.resume or not options.overwrite,
-        )
-        rows = prepare_rows(recipe, corpus, folder, sources, notify)
+        source = open_source(options)
+        # All data is read before any training, so that a mistake in a path costs nothing.
+        probe_data = load_probe_data(data=options.data, pairs=_given(options.pairs))
+        evaluators = read_validation(source.recipe, source.corpus, options)
+        for line in source.remarks():
+            options.notify(line)
+        miners = train_miners(source, control, options)
+        rows = make_rows(source, miners, options)
         if not (folder / "run.json").is_file():
+            # Killed while its text was built: there is nothing to resume but the text.
             control = replace(control, resume=False)
-        trained = train_on_rows(recipe, rows, backbone, evaluators, control)
-        made_of = corpus.name + ("" if table is None else f", paraphrases from {table.name}")
-        scores, outcome, report = measure_and_report(trained, backbone, probe_data, few, made_of)
-    result = RunResult(trained, scores, outcome, report, timings.rounded())
+        trained = train_on_rows(source.recipe, rows, source.backbone, evaluators, control)
+        probed = probe_models(trained, source.backbone, probe_data)
+        outcome, report = report_run(trained, probed, probe_data.notes, source.few)
+        readme = trained.model / "README.md"
+        add_scores(readme, probed.by_name(), probed.trained, made_of=source.description())
+    result = RunResult(
+        run=trained,
+        untouched=probed.untouched,
+        trained=probed.trained,
+        scores=probed.by_name(),
+        outcome=outcome,
+        report=report,
+        timings=timings.rounded(),
+    )
     result.save(folder / "results.json")
-    notify(timings.line())
+    options.notify(timings.line())
     return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a run trains on, opened and decided once.
+
+    Attributes:
+        corpus: The user's text, one sentence per row.
+        recipe: The resolved recipe.
+        backbone: The model to start from.
+        language: The rules for the language of the text.
+        paraphrases: The user's table of paraphrases.
+        few: A warning if the text has few sentences.
+    """
+
+    corpus: Corpus
+    recipe: Recipe
+    backbone: Backbone
+    language: ChosenLanguage
+    paraphrases: Path | None
+    few: list[str]
+
+    @property
+    def missing(self) -> dict[str, View]:
+        """The views that must be built."""
+        return missing_specs(self.recipe.build, self.recipe.columns, self.corpus.columns)
+
+    def remarks(self) -> list[str]:
+        """Return what the user should know before anything is built."""
+        lines = list(self.few)
+        line = self.language.line(self.missing)
+        if line:
+            lines.append(line)
+        return lines
+
+    def description(self) -> str:
+        """Return the names of the text and of the paraphrases, for the model card."""
+        if self.paraphrases is None:
+            return self.corpus.name
+        return f"{self.corpus.name}, paraphrases from {self.paraphrases.name}"
+
+
+def open_source(options: RunOptions) -> Source:
+    """Open the text and the model, and resolve the recipe with everything that is known of both.
+
+    Raises:
+        OpencseError: The text, the recipe or the model cannot be used.
+    """
+    text = UserText(options.corpus, options.column)
+    likely = likely_language(text.first_texts(ENOUGH_TEXTS))
+    paraphrases = None if options.paraphrases is None else Path(options.paraphrases)
+    backbone = Backbone(options.backbone)
+    recipe = resolve_recipe(
+        options, backbone, text.columns, likely, paraphrases=paraphrases, builds=True
+    )
+    if options.quick:
+        recipe = shortened(recipe)
+    # Documents are split into sentences, unless they are a table with columns that the recipe's
+    # views read.
+    corpus = text.corpus(set(recipe.columns) - {"text"})
+    few = few_sentences(corpus.texts()) if paraphrases is None else []
+    backbone = backbone.with_seed(recipe.training.seed)
+    # A model that cannot be used is refused before any text is built.
+    backbone.encoder(**recipe.pooling)
+    return Source(
+        corpus=corpus,
+        recipe=recipe,
+        backbone=backbone,
+        language=choose_language(recipe.corpus.language, likely),
+        paraphrases=paraphrases,
+        few=few,
+    )
+
+
+def train_miners(source: Source, control: RunControl, options: RunOptions) -> dict[str, Path]:
+    """Train the models that the recipe mines with, and return their folders by name."""
+    with timed("first stages"), collect():  # what is inside counts for it
+        sets = development_sets(options.dev, options.data)
+        development = TaskEvaluator(sets) if sets else None
+        return train_first_stages(
+            source.recipe,
+            source.missing,
+            source.corpus,
+            source.backbone,
+            Evaluators(development=development),
+            control,
+        )
+
+
+def make_rows(source: Source, miners: Mapping[str, Path], options: RunOptions) -> Corpus:
+    """Return the rows to train on: the corpus, or what is sampled, built and mixed from it."""
+    models = {"backbone": source.backbone}
+    for name, path in miners.items():
+        models[name] = Backbone(path)
+    sources = RowSources(
+        models=models,
+        paraphrases=source.paraphrases,
+        pack=source.language.pack,
+        keep=options.resume or not options.overwrite,
+    )
+    return prepare_rows(source.recipe, source.corpus, Path(options.out), sources, options.notify)
+
+
+def _given(path: str | Path | None) -> list[str | Path]:
+    return [] if path is None else [path]
 
 
 def command(options: RunOptions) -> None:
@@ -214,13 +300,20 @@ def add_block(options: RunOptions) -> RunResult:
             {**record, "device": str(backbone.device), "outcome": asdict(outcome)},
         )
         name = Path(backbone.name).name
-        scores = dict.fromkeys((name, f"{name} + {recipe.name}"), ProbeScores(sts=()))
+        nothing = ProbeScores(sts=())
+        scores = dict.fromkeys((name, f"{name} + {recipe.name}"), nothing)
         changed = compare_outcome(
             scores, curve, [UPGRADE, "For texts that are not English, use truncate_dim."]
         )
         report = write_report(scores, folder, outcome=changed, curve=curve)
     result = RunResult(
-        TrainingRun(folder, recipe, outcome), scores, changed, report, timings.rounded()
+        run=TrainingRun(folder, recipe, outcome),
+        untouched=nothing,
+        trained=nothing,
+        scores=scores,
+        outcome=changed,
+        report=report,
+        timings=timings.rounded(),
     )
     result.save(folder / "results.json")
     return result
@@ -238,20 +331,24 @@ def _stored_curve(measured: Mapping[str, Any], settings: Block) -> StrengthCurve
     return replace(curve, chosen=settings.strength)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RunResult(JupyterMixin):
     """Result of `opencse.run`, displayed as tables in a terminal (rich) and in a notebook.
 
     Attributes:
         run: The training run.
-        scores: Probe and task scores of the untouched backbone (pooled as in the recipe) and of the
-            trained model, by their names in the report.
+        untouched: Probe and task scores of the untouched backbone, pooled as in the recipe.
+        trained: Scores of the trained model.
+        scores: These scores, and those of the trained model with reranking if it has a block, by
+            their names in the report.
         outcome: What training changed.
         report: The HTML report.
         timings: Seconds of each part of the command, the longest first.
     """
 
     run: TrainingRun
+    untouched: ProbeScores
+    trained: ProbeScores
     scores: dict[str, ProbeScores]
     outcome: Outcome
     report: Path
@@ -290,23 +387,26 @@ class RunResult(JupyterMixin):
     @property
     def before(self) -> dict[str, Results]:
         """Scores of the untouched backbone by suite (`sts`, `pairs`)."""
-        return _suites(next(iter(self.scores.values())))
+        return _suites(self.untouched)
 
     @property
     def after(self) -> dict[str, Results]:
         """Scores of the trained model."""
-        return _suites(list(self.scores.values())[1])
+        return _suites(self.trained)
 
     def save(self, path: Path) -> None:
         """Write the scores before and after training, and the timings, as JSON."""
-        plain = [
-            {
-                name: {"tasks": list(map(asdict, part.results)), "average": part.average}
-                for name, part in suites.items()
-            }
-            for suites in (self.before, self.after)
-        ]
-        write_json(path, {"before": plain[0], "after": plain[1], "timings": self.timings})
+        scores = {"before": _plain(self.before), "after": _plain(self.after)}
+        write_json(path, {**scores, "timings": self.timings})
+
+
+def _plain(suites: Mapping[str, Results]) -> dict[str, Any]:
+    """Return the results by suite as plain values, for JSON."""
+    plain = {}
+    for name, part in suites.items():
+        tasks = [asdict(task) for task in part.results]
+        plain[name] = {"tasks": tasks, "average": part.average}
+    return plain
 
 
 def _suites(scores: ProbeScores) -> dict[str, Results]:
@@ -317,87 +417,124 @@ def _suites(scores: ProbeScores) -> dict[str, Results]:
     return {name: Results(results=tuple(tasks)) for name, tasks in suites.items()}
 
 
-def measure_and_report(
-    trained: TrainingRun,
-    backbone: Backbone,
-    probe_data: ProbeData,
-    few: Sequence[str],
-    made_of: str,
-) -> tuple[dict[str, ProbeScores], Outcome, Path]:
-    """Probe both models, and write the report and the scores on the model card.
+@dataclass(frozen=True, kw_only=True)
+class ProbedModels:
+    """Scores of both models of a run.
 
-    Vectors of the untouched backbone are cached between runs.
+    Attributes:
+        name: Name of the untouched model.
+        trained_name: Name of the trained model in the report.
+        untouched: Scores of the untouched model.
+        trained: Scores of the trained model.
+        reranked: Those with reranking; None if the model has no block.
+        cached: Scores of a semantic cache that goes by the penalised pair score; None likewise.
+        first_block: Whether the run gave the model its first block, so that stored vectors stay.
     """
-    precision: Precision = (
-        "auto" if trained.recipe.training.precision == "fp16" else trained.recipe.training.precision
-    )
+
+    name: str
+    trained_name: str
+    untouched: ProbeScores
+    trained: ProbeScores
+    reranked: ProbeScores | None = None
+    cached: ProbeScores | None = None
+    first_block: bool = False
+
+    def by_name(self) -> dict[str, ProbeScores]:
+        """Return the scores by their names in the report, the untouched model first."""
+        scores = {self.name: self.untouched, self.trained_name: self.trained}
+        if self.reranked is not None:
+            scores[f"{self.trained_name}, reranked"] = self.reranked
+        return scores
+
+    def caches(self) -> dict[str, ProbeScores]:
+        """Return what a semantic cache can go by."""
+        scores = {self.name: self.untouched, self.trained_name: self.trained}
+        if self.cached is not None:
+            scores["Reranker.predict, penalty=CACHING,"] = self.cached
+        return scores
+
+
+def probe_models(trained: TrainingRun, backbone: Backbone, probe_data: ProbeData) -> ProbedModels:
+    """Probe the untouched and the trained model; vectors of the untouched one are cached between runs."""
+    precision: Precision = "auto"
+    if trained.recipe.training.precision != "fp16":
+        precision = trained.recipe.training.precision
     name = Path(backbone.name).name
-    names = name, f"{name} + {trained.recipe.name}"
+    trained_name = f"{name} + {trained.recipe.name}"
     with timed("evaluation"):
         encoder = backbone.encoder(**trained.recipe.pooling)
-        untouched = Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}")
-        before = run_probes(
-            probe_data, lambda texts: cached_vectors(untouched, texts, texts_hash(texts))
+        embedder = Embedder(encoder, precision=precision, progress=f"evaluating {name}")
+        untouched = run_probes(
+            probe_data, lambda texts: cached_vectors(embedder, texts, texts_hash(texts))
         )
-        encoder = load_encoder(trained.model)
-        scores = {names[0]: before}
-        cached = {names[0]: before}
-        reranker = reranker_of(encoder, precision)
+        learned = load_encoder(trained.model)
+        reranker = reranker_of(learned, precision)
         if reranker is None:
-            after = run_probes(
-                probe_data,
-                Embedder(encoder, precision=precision, progress=f"evaluating {names[1]}"),
+            encode = Embedder(learned, precision=precision, progress=f"evaluating {trained_name}")
+            return ProbedModels(
+                name=name,
+                trained_name=trained_name,
+                untouched=untouched,
+                trained=run_probes(probe_data, encode),
             )
-            scores[names[1]] = after
-            cached[names[1]] = after
-        else:
-            # One encoding serves all: a packed row begins with the vector.
-            packed = lru_cache(1)(partial(reranker.packed, show_progress_bar=True))
-            length = reranker.length
-            after = run_probes(probe_data, lambda texts: packed(tuple(texts))[:, :length])
-            scores[names[1]] = after
-            scores[f"{names[1]}, reranked"] = run_probes(probe_data, packed, reranker.similarity)
-            cached[names[1]] = after
-            cached["Reranker.predict, penalty=CACHING,"] = run_probes(
-                ProbeData(sentences=probe_data.sentences),
-                packed,
-                partial(reranker.similarity, penalty=CACHING),
-            )
+        # One encoding serves all: a packed row begins with the vector.
+        packed = lru_cache(1)(partial(reranker.packed, show_progress_bar=True))
+        length = reranker.length
+        penalised = partial(reranker.similarity, penalty=CACHING)
+        sentences = ProbeData(sentences=probe_data.sentences)
+        return ProbedModels(
+            name=name,
+            trained_name=trained_name,
+            untouched=untouched,
+            trained=run_probes(probe_data, lambda texts: packed(tuple(texts))[:, :length]),
+            reranked=run_probes(probe_data, packed, reranker.similarity),
+            cached=run_probes(sentences, packed, penalised),
+            first_block=bool(trained.recipe.block) and reranker_of(encoder) is None,
+        )
+
+
+def report_run(
+    trained: TrainingRun, probed: ProbedModels, data_notes: Sequence[str], few: Sequence[str]
+) -> tuple[Outcome, Path]:
+    """Write the report of a run, and return what training changed and where the report is."""
     curve = trained.outcome.curve
     with timed("report"):
-        first_block = (
-            reranker is not None and trained.recipe.block and reranker_of(untouched.model) is None
-        )
-        remarks = [*few, *[_UNGUARDED] * (curve is None and trained.outcome.first_score is None)]
-        remarks += [
-            *[_NO_PAIRS] * (not after.sts),
-            *cache_line(cached),
-            UPGRADE if first_block else EMBED_AGAIN,
-        ]
-        outcome = compare_outcome(scores, curve, remarks)
+        remarks = list(few)
+        if curve is None and trained.outcome.first_score is None:
+            remarks.append(_UNGUARDED)
+        if not probed.trained.sts:
+            remarks.append(_NO_PAIRS)
+        remarks.extend(cache_line(probed.caches()))
+        remarks.append(UPGRADE if probed.first_block else EMBED_AGAIN)
+        outcome = compare_outcome(probed.by_name(), curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
         family = trained.recipe.family
-        if (published := trained.recipe.published.get(family)) is not None:
+        published = trained.recipe.published.get(family)
+        if published is not None:
             notes.append(
                 f"Published STS average for {family}: {published:.2f} (one run of the authors')."
             )
-        notes += probe_data.notes
-        report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
-    add_scores(trained.model / "README.md", scores, made_of=made_of)
-    return scores, outcome, report
+        notes.extend(data_notes)
+        report = write_report(
+            probed.by_name(), trained.folder, notes=notes, outcome=outcome, curve=curve
+        )
+    return outcome, report
 
 
-def add_scores(readme: Path, models: Mapping[str, ProbeScores], made_of: str) -> None:
+def add_scores(
+    readme: Path, models: Mapping[str, ProbeScores], trained: ProbeScores, made_of: str
+) -> None:
     """Add a section with the scores of each model to the end of a model card, or replace it.
 
     Args:
         readme: The card.
         models: Scores of the untouched and of the trained model, by name.
+        trained: Scores of the trained model, for the metadata.
         made_of: Description of the training text.
     """
     body = readme.read_text(encoding="utf-8").split(f"\n{_SECTION}")[0].rstrip()
     text = f"{body}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n"
-    write_text(readme, _with_results(text, list(models.values())[1]))
+    write_text(readme, _with_results(text, trained))
 
 
 def _with_results(text: str, probed: ProbeScores) -> str:

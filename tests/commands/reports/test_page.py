@@ -183,7 +183,7 @@ def test_scores_stand_once_at_the_end_of_a_card(models, tmp_path) -> None:
     card = tmp_path / "README.md"
     card.write_text("# A model\n\nAbout it.\n")
     for text in ("one.txt", "two.txt"):
-        add_scores(card, models, made_of=text)
+        add_scores(card, models, list(models.values())[1], made_of=text)
     found = card.read_text()
     assert found.startswith(
         "# A model\n\nAbout it.\n\n## Before and after\n\nText: two.txt.\n\n|  | first | "
@@ -199,7 +199,7 @@ def test_scores_join_those_in_the_metadata_of_a_card(models, tmp_path) -> None:
     metadata = ModelCardData(license="mit", model_name="a", eval_results=kept).to_yaml()
     card.write_text(f"---\n{metadata}\n---\n\n# A model\n")
     for _ in range(2):
-        add_scores(card, models, made_of="one.txt")
+        add_scores(card, models, list(models.values())[1], made_of="one.txt")
     written = metadata_load(card)
     name, results = model_index_to_eval_results(written["model-index"])
     tasks = [task for task in list(models.values())[-1].sts if task.score is not None]
