@@ -30,7 +30,6 @@ STILL_TO_GO = {
     ("losses", "debias"),
     ("encoder", "debias"),
     ("training", "debias"),
-    ("papers", "commands"),
 }
 FLOOR = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
 

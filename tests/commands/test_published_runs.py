@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from opencse.commands.options import ReproduceOptions
 from opencse.commands.recipes import published_names, published_settings, values_of
 from opencse.commands.reproduce import FULL, reproduce
 from opencse.commands.train import train
-from opencse.evaluation.probes import load_probe_data, read_sentences
+from opencse.evaluation.probes import ProbeScores, load_probe_data, read_sentences
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.toml_tables import parse_override
-from opencse.papers import runs as reproduced_runs
 from opencse.papers.entries import Entry, System, entry_names, load_entry
-from opencse.papers.runs import Reproduction, Start, StoredRun
+from opencse.papers.runs import Reproduction, Start, StoredRun, training_cost
+from opencse.papers.scores import EntryColumn, Missing
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
@@ -34,18 +32,26 @@ def backbones(tmp_path_factory) -> dict[str, Path]:
     return {family: roberta if "roberta" in family else bert for family in FULL}
 
 
-def shared(out: Path, corpus: Path, **options) -> Reproduction:
+def no_training(training):
+    raise OpencseError("nothing is trained here")
+
+
+def shared(out: Path, corpus: Path, train=no_training) -> Reproduction:
     """A reproduction at full scale, in steps that a test can wait for."""
     entry = Entry(name="x/y", title="T", families=tuple(FULL))
-    asked = ReproduceOptions(table="x/y", out=out, scale="full", progress=False, **options)
     return Reproduction(
         entry=entry,
-        options=asked,
+        out=out,
+        scale="full",
         overrides=SHORT,
         variant="faithful",
         seeds=[None],
         corpus=Corpus(corpus),
         triplets=None,
+        paraphrases=None,
+        data=None,
+        train=train,
+        notify=lambda _: None,
         probe_data=replace(load_probe_data(), triplets=(), sentences=read_sentences(limit=50)),
     )
 
@@ -112,28 +118,28 @@ def test_every_row_that_trains_is_of_a_published_system() -> None:
 @pytest.mark.parametrize("trains", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", published_names())
 def test_what_reproduce_trains_is_what_was_published(
-    tmp_path, backbones, monkeypatch, name: str, trains: bool
+    tmp_path, backbones, name: str, trains: bool
 ) -> None:
     """Each row: what is trained, if need be for three steps, has every published setting that the row leaves alone."""
     corpus, known, ran_with = write_corpus(tmp_path, 26, COLUMNS), published_settings(name), []
 
-    def only_train(recipe, path, *, backbone, out, **_):
+    def only_train(asked):
+        out = asked.folder
         if trains:
-            train(recipe, path, backbone=backbone, out=out, dev="none", progress=False)
-        ran_with.append(load_recipe(out / "recipe.toml") if trains else recipe)
-        return SimpleNamespace(scores={"untouched": None, "trained": None})
+            settings = {"backbone": asked.backbone, "dev": "none", "progress": False}
+            train(asked.recipe, asked.corpus.path, out=out, **settings)
+        ran_with.append(load_recipe(out / "recipe.toml") if trains else asked.recipe)
+        return ProbeScores(sts=())
 
-    monkeypatch.setattr(reproduced_runs, "run", only_train)
-    monkeypatch.setattr(reproduced_runs, "_by_task", lambda scores: {"Avg.": 50.0})
     for number, (system, family, watch) in enumerate(rows_of(name)):
-        run = shared(tmp_path / str(number), corpus)
+        run = shared(tmp_path / str(number), corpus, only_train)
         run = (
             replace(run, entry=replace(run.entry, kind="curves", watch=watch))
             if watch and trains
             else run
         )
-        found = run.measure(system, Start(str(backbones[family]), family, family))
-        assert not isinstance(found, str), (system, family, found)
+        found = run.runs_of(system, Start(str(backbones[family]), family, family))
+        assert not isinstance(found, Missing), (system, family, found)
         ran, changed = values_of(ran_with.pop()), (*changed_by(system), *STANDS_IN)
         differing = {
             entry.key: (ran[entry.key], entry.expected)
@@ -186,7 +192,9 @@ def test_a_row_whose_column_a_language_model_wrote_needs_it_in_the_corpus(
         Start(str(backbones["bert-base"]), "bert-base"),
         System(label="A", recipe="san-simcse", column="x"),
     )
-    assert "a column 'x'" in shared(tmp_path, write_corpus(tmp_path)).measure(system, start)
+    found = shared(tmp_path, write_corpus(tmp_path)).runs_of(system, start)
+    assert isinstance(found, Missing)
+    assert "a column 'x'" in found.reason
     assert shared(tmp_path, write_corpus(tmp_path, 26, ("text", "x"))).recipe_of(
         system, start, None
     )
@@ -204,10 +212,13 @@ def test_a_released_model_takes_the_place_of_a_training_and_is_named_where_it_is
     released, lacking = (
         System(label="A", recipe="simcse", model={"bert-base": model}) for model in models
     )
-    (found,) = run.measure(released, start)
-    assert found.scores["cosine: negation"] <= 1
-    assert absent in run.measure(lacking, start)
-    assert run.measure(System(label="B", recipe="simcse"), start) == "the backbone no-such-backbone"
+    (found,) = run.runs_of(released, start)
+    assert found.usual.cosines["negation"] <= 1
+    missing = run.runs_of(lacking, start)
+    assert isinstance(missing, Missing)
+    assert absent in missing.reason
+    untrained = run.runs_of(System(label="B", recipe="simcse"), start)
+    assert untrained == Missing("the backbone no-such-backbone")
 
 
 def test_an_untouched_backbone_is_whitened_on_the_corpus(tmp_path) -> None:
@@ -215,9 +226,9 @@ def test_an_untouched_backbone_is_whitened_on_the_corpus(tmp_path) -> None:
     corpus.write_text("".join(f"{one} {other}\n" for one in WORDS[:20] for other in WORDS))
     run, scores = shared(tmp_path, corpus), []
     for whitened in (False, True):
-        measured = run.measure(System(label="A", pooling="mean", whitened=whitened), start)
-        assert not isinstance(measured, str), measured
-        scores.append(measured[0].scores["cosine: random"])
+        measured = run.runs_of(System(label="A", pooling="mean", whitened=whitened), start)
+        assert not isinstance(measured, Missing), measured
+        scores.append(measured[0].usual.cosines["random"])
     assert scores[0] != scores[1]
 
 
@@ -233,10 +244,11 @@ def test_the_cost_is_that_of_the_run_and_of_one_epoch(tmp_path, backbones) -> No
         overrides=short,
     )
     recipe = load_recipe("simcse", overrides=SHORT)
-    cost = reproduced_runs._cost(StoredRun(folder=folder, scores={}, recipe=recipe))
-    assert cost["minutes an epoch"] == pytest.approx(cost["minutes"] * 16 / 8)
+    cost = training_cost(StoredRun(folder=folder, recipe=recipe))
+    epoch = cost.value(EntryColumn.parse("minutes an epoch"))
+    assert epoch == pytest.approx(cost.minutes * 16 / 8)
     with pytest.raises(OpencseError, match="not trained"):
-        reproduced_runs._cost(StoredRun(folder=folder, scores={}, given="bert-base-uncased"))
+        training_cost(StoredRun(folder=folder, given="bert-base-uncased"))
 
 
 def test_columns_that_a_recipe_builds_do_not_keep_it_from_the_triplets(tmp_path) -> None:

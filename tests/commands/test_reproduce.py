@@ -17,8 +17,9 @@ from opencse.evaluation.suites import Evaluation
 from opencse.evaluation.task import Results
 from opencse.foundation.errors import OpencseError
 from opencse.papers import runs as reproduced_runs
-from opencse.papers.entries import entry_names, load_entry
-from opencse.papers.runs import StoredRun
+from opencse.papers.entries import Entry, entry_names, load_entry
+from opencse.papers.runs import Reproduction, StoredRun, task_scores
+from opencse.papers.scores import TaskMetrics, TaskScores
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
 
@@ -61,7 +62,7 @@ def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(
     def no_training(*_, **__):
         raise OpencseError("not trained before")
 
-    monkeypatch.setattr(reproduced_runs, "run", no_training)
+    monkeypatch.setattr(module, "run", no_training)
     assert reproduce("byop/table-2", **options, seeds=[1]).rows == table.rows
     other = reproduce("diffcse/table-1", **options, seeds=[1])
     assert other.rows["SimCSE"][0].values == table.rows["SimCSE"][0].values[:1], (
@@ -76,10 +77,7 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(
     def refuse(*_, **__):
         raise OpencseError("no memory")
 
-    monkeypatch.setattr(reproduced_runs, "run", refuse)
-    monkeypatch.setattr(
-        reproduced_runs, "_stored_or_measured", lambda shared, key, measure: measure(tmp_path)
-    )
+    monkeypatch.setattr(module, "run", refuse)
     notes = []
     table = reproduce(
         "osscse/table-4",
@@ -117,7 +115,7 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(options, monke
         )
         return Evaluation(results={"transfer": Results(results=(result,))}, settings={})
 
-    monkeypatch.setattr(reproduced_runs, "evaluate", evaluate)
+    monkeypatch.setattr(module, "evaluate", evaluate)
     for repeated in (False, True):
         table = reproduce("diffcse/table-2", **options)
         cells = dict(zip(table.columns, table.rows["SimCSE"], strict=True))
@@ -149,10 +147,16 @@ def test_every_metric_that_an_entry_asks_of_sts_b_is_measured(tmp_path, monkeypa
         if column.startswith("STS-B d")
     }
     columns |= {"STS-B test: alignment", "STS-B test: uniformity"}
-    untouched = StoredRun(folder=tmp_path / "run", scores={}, given="mini-mlm", pooling="mean")
-    scores = reproduced_runs._task_scores(sorted(columns), untouched, tmp_path)
+    asked = Entry(name="x/y", title="T", kind="tasks", columns=tuple(sorted(columns)))
+    untouched = StoredRun(folder=tmp_path / "run", given="mini-mlm", pooling="mean")
+
+    def score_task(model, task):
+        scored = module.evaluate(model.model, data=tmp_path, tasks=[task], pooling=model.pooling)
+        return next(iter(scored.results.values())).results[0]
+
+    scores = task_scores(asked, untouched, score_task)
     assert "STS-B dev: spearman" in columns
-    assert all(isinstance(scores.get(column), float) for column in columns), scores
+    assert all(isinstance(scores.value(column), float) for column in asked.parsed_columns), scores
 
 
 @pytest.mark.slow
@@ -181,12 +185,9 @@ def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) ->
 def test_a_small_run_stands_for_the_first_family_whichever_it_is(
     tmp_path, corpus, small, monkeypatch
 ) -> None:
-    monkeypatch.setattr(
-        reproduced_runs,
-        "_trained",
-        lambda *_: reproduced_runs.StoredRun(folder=tmp_path / "run", scores={}),
-    )
-    monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})
+    monkeypatch.setattr(Reproduction, "trained", lambda *_: StoredRun(folder=tmp_path / "run"))
+    scores = TaskScores(tasks={"CR": TaskMetrics(main=80.0)})
+    monkeypatch.setattr(reproduced_runs, "task_scores", lambda *_: scores)
     table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
     assert list(table.rows) == ["SimCSE", "SimCSE + Prompt", "OssCSE", "OssCSE, recall loss alone"]
     assert str(table.rows["OssCSE"][1].shown()) == "80.00 (88.13)"
@@ -242,10 +243,8 @@ def test_queries_are_searched_among_the_sentences_of_stsb(options, tmp_path, mon
     with pytest.raises(OpencseError, match="STS-B"):
         reproduce("diffcse/table-9", **options)
     monkeypatch.setattr(module, "load_probe_data", lambda **_: load_probe_data())
-    monkeypatch.setattr(
-        reproduced_runs, "_trained", lambda *_: StoredRun(folder=tmp_path, scores={})
-    )
-    monkeypatch.setattr(reproduced_runs, "_embedder", lambda _: letters)
+    monkeypatch.setattr(Reproduction, "trained", lambda *_: StoredRun(folder=tmp_path))
+    monkeypatch.setattr(StoredRun, "embedder", lambda _: letters)
     table = reproduce("diffcse/table-9", **options, data="sts")
     assert asked[0] == {"text": "raw", "tasks": ["STS-B"], "split": "test"}
     assert all(1 <= cell.values[0] <= len(texts) for cell in table.rows["DiffCSE"])
@@ -271,7 +270,7 @@ def test_sentences_of_untouched_and_trained_models_are_projected(options) -> Non
 def test_the_rows_of_a_run_are_what_it_made_of_the_corpus(tmp_path) -> None:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("a\n")
-    run = StoredRun(folder=tmp_path / "run", scores={}, corpus=Corpus(corpus))
+    run = StoredRun(folder=tmp_path / "run", corpus=Corpus(corpus))
     assert run.rows == run.corpus
     (tmp_path / "run").mkdir()
     for name in ("corpus.parquet", "mixture.parquet"):  # the later step first

@@ -19,6 +19,7 @@ from opencse.papers.details import (
     training_pairs,
 )
 from opencse.papers.entries import Entry, Query, System
+from opencse.papers.scores import EntryColumn, Missing
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 
@@ -26,6 +27,7 @@ GROUPS = {
     "paraphrase": [("a b", "c d", 5.0), ("a b", "a d", 4.5)],
     "negation": [("a b", "not a b", None)],
 }
+QUANTITIES = ("cosine", "deviation", "error rate", "overlap", "count")
 VECTORS = {"a b": [1, 0], "c d": [0, 1], "a d": [1, 1], "not a b": [1, 0]}
 
 
@@ -49,7 +51,9 @@ def entry(**settings) -> Entry:
 
 
 def test_cosines_and_wording_of_each_group() -> None:
-    scores = measured().scores()
+    titles = [f"{group}: {each}" for group in GROUPS for each in QUANTITIES]
+    pairs = measured()
+    scores = {title: pairs.value(EntryColumn.parse(title)) for title in titles}
     assert scores["paraphrase: cosine"] == pytest.approx(np.sqrt(0.5) / 2)
     assert scores["paraphrase: deviation"] == pytest.approx(0.5)
     assert scores["paraphrase: error rate"] == pytest.approx(
@@ -105,7 +109,8 @@ def test_the_answer_has_a_rank_and_a_query_does_not_find_itself() -> None:
     found = find_neighbours(
         pairs, queries, lambda texts: np.array([vectors[text] for text in texts])
     )
-    assert found.scores() == {"query 1: rank": 2.0}
+    assert found.value(EntryColumn.parse("query 1: rank")) == 2.0
+    assert found.value(EntryColumn.parse("query 2: rank")) == Missing("no answer is known")
     assert [text for text, _ in found.nearest[0]] == ["Stop.", "Leave.", "Halt."]
     listed = detail_listing(entry(kind="neighbours", groups=(), queries=queries), {"A": found})
     assert listed[:3] == (
@@ -123,7 +128,7 @@ def test_a_narrow_cone_has_a_mean_cosine_near_one_and_little_spread() -> None:
     assert np.abs(narrow.points).max() < 0.2 * np.abs(wide.points).max()
     plane = project(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1.0]]))
     assert (plane.share, plane.mean_cosine) == (pytest.approx(1.0), pytest.approx(0.0))
-    assert plane.scores()["variance shown, %"] == pytest.approx(100)
+    assert plane.value(EntryColumn.parse("variance shown, %")) == pytest.approx(100)
 
 
 def test_projections_are_panels_on_one_scale() -> None:

@@ -12,17 +12,10 @@ from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.probes.probes import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
-from opencse.papers.details import pair_cosines, project
-from opencse.papers.entries import (
-    PARTS,
-    Cell,
-    Entry,
-    System,
-    entry_names,
-    load_entry,
-    scores_table,
-    splits_table,
-)
+from opencse.papers.details import pair_cosines
+from opencse.papers.entries import Entry, System, entry_names, load_entry
+from opencse.papers.scores import SIDES, Missing, TaskMetrics, TaskScores, UsualScores
+from opencse.papers.table import FamilyResults, ReproducedCell, scores_table, splits_table
 from opencse.recipes import load_recipe
 
 # Tasks of SAN that opencse does not name itself, and that a user may have as folders of these
@@ -40,6 +33,10 @@ FOLDERS = (
 )
 
 PAIR = [("a", "a", None)]
+
+
+def table_of(entry: Entry, systems):
+    return scores_table(entry, [FamilyResults(family="bert-base", heading="x", systems=systems)])
 
 
 def columns_of(kind: str) -> set[str]:
@@ -63,7 +60,7 @@ def columns_of(kind: str) -> set[str]:
             *(task for tasks in SUITES.values() for task in tasks),
         }
     if kind == "projection":
-        return set(project(np.eye(3)).scores())
+        return {"mean cosine", "variance shown, %"}
     if kind == "cost":
         return {"minutes", "minutes an epoch"}
     if kind == "curves":
@@ -75,7 +72,7 @@ def columns_of(kind: str) -> set[str]:
             "Cont.",
             "Oppn.",
         }
-    return {f"{part}{name}" for part in PARTS for name in ("", *map(": {}".format, SPLITS))}
+    return {f"{part}{name}" for part in SIDES for name in ("", *map(": {}".format, SPLITS))}
 
 
 @pytest.mark.parametrize("name", entry_names())
@@ -88,7 +85,7 @@ def test_every_entry_can_be_run(name: str) -> None:
     if entry.kind in ("pairs", "training_pairs"):
         names = [group.name for group in entry.groups] or ["positive", "negative"]
         pairs = pair_cosines(dict.fromkeys(names, PAIR), lambda _: np.ones((1, 2)))
-        assert set(columns) <= set(pairs.scores())
+        assert all(isinstance(pairs.value(column), float) for column in entry.parsed_columns)
     elif entry.kind == "neighbours":
         assert columns == [
             f"query {i}: rank" for i, query in enumerate(entry.queries, 1) if query.answer
@@ -242,10 +239,10 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
         ),
     )
     runs = [
-        {"STS12": 50.0, "STS-B": 60.0, "Oppn.": 1.0},
-        {"STS12": 52.0, "STS-B": 62.0, "Oppn.": 1.0},
+        UsualScores(tasks={"STS12": 50.0, "STS-B": 60.0}, averages={"Oppn.": 1.0}),
+        UsualScores(tasks={"STS12": 52.0, "STS-B": 62.0}, averages={"Oppn.": 1.0}),
     ]
-    table = scores_table(entry, {"bert-base: mini-mlm": {"A": runs, "B": "translation models"}})
+    table = table_of(entry, {"A": runs, "B": Missing("translation models")})
     assert [str(cell.shown()) for cell in table.rows["A"]] == [
         "51.00 ± 1.41 (70.00)",
         "61.00 ± 1.41 (80.00)",
@@ -257,7 +254,7 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
         "not had: translation models (76.25)",
     ]
     assert "| A | 51.00 ± 1.41 (70.00) |" in table.markdown()
-    assert str(Cell(values=(1.0,)).shown()) == "1.00"
+    assert str(ReproducedCell(values=(1.0,)).shown()) == "1.00"
 
 
 def test_a_printed_deviation_stands_beside_its_score_and_fewer_sets_are_counted() -> None:
@@ -268,29 +265,47 @@ def test_a_printed_deviation_stands_beside_its_score_and_fewer_sets_are_counted(
         deviations={"bert-base": (0.71,)},
     )
     entry = Entry(name="x/y", title="T", columns=("Cont.", "Avg."), systems=(system,))
-    run = {"STS12": 50.0, "Cont.": 80.0, "Cont.: STS12 MSRvid": 80.0, "Cont.: STS-B test": 80.0}
-    table = scores_table(entry, {"bert-base": {"A": [run]}})
+    run = UsualScores(
+        tasks={"STS12": 50.0},
+        consistent={"STS12 MSRvid": 80.0, "STS-B test": 80.0},
+        averages={"Cont.": 80.0},
+    )
+    table = table_of(entry, {"A": [run]})
     assert [str(cell.shown()) for cell in table.rows["A"]] == ["80.00", "50.00 (70.00 ± 0.71)"]
     assert "Cont. and Oppn. are over 2 sets of pairs; the paper's are over 16." in table.notes
 
 
+MIXED = TaskScores(
+    tasks={
+        "STS-B dev": TaskMetrics(metrics={"spearman": 10.0}),
+        "MR": TaskMetrics(main=79.0, metrics={"dev_accuracy": 80.0}),
+        "CR": TaskMetrics(main=80.0, metrics={"dev_accuracy": 90.0}),
+        "MRPC": TaskMetrics(main=70.0),
+    },
+    missing={"SUBJ": Missing("no data")},
+)
+USUAL = UsualScores(
+    tasks={"STS12": 50.0, "STS13": 70.0}, averages={"Cont.": 80.0}, cosines={"negation": 0.9}
+)
+
+
 @pytest.mark.parametrize(
-    ("kind", "run", "average", "shown"),
+    ("kind", "run", "columns", "shown"),
     [
-        ("tasks", {"STS-B dev: spearman": 10.0, "MR: dev_accuracy": 80.0, "CR: dev_accuracy": 90.0}, "dev_accuracy",
+        ("tasks", MIXED, ("STS-B dev: spearman", "MR: dev_accuracy", "CR: dev_accuracy", "Avg. dev_accuracy"),
          ["10.00", "80.00", "90.00", "85.00"]),
-        ("tasks", {"CR": 80.0, "MRPC": 70.0}, "", ["80.00", "70.00", "75.00"]),
-        ("tasks", {"CR": 80.0, "MRPC": "no data"}, "",
+        ("tasks", MIXED, ("CR", "MRPC", "Avg."), ["80.00", "70.00", "75.00"]),
+        ("tasks", MIXED, ("CR", "SUBJ", "Avg."),
          ["80.00", "not had: no data", "not had: not every column is there"]),
-        ("scores", {"cosine: negation": 0.9, "STS12": 50.0, "STS13": 70.0, "Cont.": 80.0}, "",
+        ("scores", USUAL, ("cosine: negation", "STS12", "STS13", "Cont.", "Avg."),
          ["0.90", "50.00", "70.00", "80.00", "60.00"]),
     ],
     ids=["of one metric", "of all tasks", "of tasks of which one is missing", "of scores alone"],
 )  # fmt: skip
-def test_an_average_is_that_of_its_columns(kind, run, average: str, shown: list[str]) -> None:
-    system, columns = System(label="A", recipe="simcse"), (*run, f"Avg. {average}".strip())
+def test_an_average_is_that_of_its_columns(kind, run, columns, shown: list[str]) -> None:
+    system = System(label="A", recipe="simcse")
     entry = Entry(name="x/y", title="T", kind=kind, columns=columns, systems=(system,))
-    (cells,) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
+    (cells,) = table_of(entry, {"A": [run]}).rows.values()
     assert [str(cell.shown()) for cell in cells] == shown
 
 
@@ -307,11 +322,14 @@ def test_tables_and_splits_that_are_not_there_are_named() -> None:
 
 def test_scores_of_each_set_stand_beside_what_was_printed_of_it() -> None:
     entry = load_entry("osscse/table-6")
-    run = {"Cont.": 80.0, "Oppn.": 40.0, "Cont.: STS-B test": 81.0, "Oppn.: STS-B test": 41.0}
-    scores = {"bert-base: mini-mlm": {"SimCSE": [run], "SimCSE, supervised": "no triplets"}}
-    table = scores_table(entry, scores)
+    run = UsualScores(
+        consistent={"STS-B test": 81.0},
+        opposed={"STS-B test": 41.0},
+        averages={"Cont.": 80.0, "Oppn.": 40.0},
+    )
+    table = table_of(entry, {"SimCSE": [run], "SimCSE, supervised": Missing("no triplets")})
     assert list(table.rows) == [
-        f"{part}{name}" for name in (*map(": {}".format, SPLITS), "") for part in PARTS
+        f"{part}{name}" for name in (*map(": {}".format, SPLITS), "") for part in SIDES
     ]
     assert table.columns == ("SimCSE", "SimCSE, supervised")
     shown = {name: [str(cell.shown()) for cell in cells] for name, cells in table.rows.items()}

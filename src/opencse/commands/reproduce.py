@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from opencse.commands.command_line import apply, takes
+from opencse.commands.evaluate import evaluate
 from opencse.commands.options import ReproduceOptions
-from opencse.evaluation.probes import load_probe_data, load_probe_sts
+from opencse.commands.run import run
+from opencse.evaluation.probes import ProbeScores, load_probe_data
+from opencse.evaluation.task import TaskResult
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.figures import NO_FIGURES, can_draw, draw_curves, save
-from opencse.foundation.files import replaced, write_json, write_text
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.terminal import print_text
 from opencse.foundation.toml_tables import unknown_name_error
-from opencse.papers.details import Detail, detail_figures, detail_listing
-from opencse.papers.entries import (
-    Entry,
-    ReproducedTable,
-    entry_names,
-    load_entry,
-    scores_table,
-    splits_table,
-)
-from opencse.papers.runs import Reproduction, Start, StoredRun, entry_measure
+from opencse.papers.entries import Entry, entry_names, load_entry
+from opencse.papers.reproduction import reproduce_entry, reproduce_splits
+from opencse.papers.runs import Reproduction, Start, StoredRun, Training
+from opencse.papers.table import ReproducedTable
 from opencse.text.corpus import Corpus, demo_path
 from opencse.training.run_groups import parse_seeds
 
@@ -60,73 +54,21 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
     """
     if options.table is None:
         raise OpencseError("no table is named", "`opencse reproduce` lists them.")
-    entry, out, data, full = (
-        load_entry(options.table),
-        Path(options.out),
-        options.data,
-        options.scale == "full",
-    )
+    entry = load_entry(options.table)
     if entry.kind == "splits" and not entry.systems:
-        if data is None:
-            raise OpencseError(f"{options.table} is about the STS sets", "Pass --data.")
-        _, sets, missing = load_probe_sts(data)
-        return _written(splits_table(entry, {pairs.name: pairs for pairs in sets}, missing), out)
-    starts = _starts(entry, options)
-    rows = [(start, system) for start in starts for system in entry.systems_of(start.family)]
-    if (
-        full
-        and options.corpus == "demo"
-        and any(row.recipe and start.family not in row.model for start, row in rows)
-    ):
-        raise OpencseError("--scale full does not train on the sample sentences", "Pass --corpus.")
-    pairs = [] if data is not None else ["demo"]
-    shared = Reproduction(
-        entry=entry,
-        options=options,
-        overrides=(*(() if full else SMALL_SETTINGS), *options.overrides),
-        variant=options.variant or ("faithful" if full else "sound"),
-        seeds=options.seeds
-        or ([1] if not full else [None] if entry.seeds == 1 else range(1, entry.seeds + 1)),
-        corpus=Corpus(demo_path(options.corpus, "sentences.txt")),
-        triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
-        probe_data=load_probe_data(data=data, pairs=pairs, sentences=options.sentences),
-    )
-    measured: dict[str, dict[str, list[StoredRun] | str]] = {}  # why not, in place of runs
-    for start in starts:
-        measure = entry_measure(entry, shared.probe_data, data)
-        measured[start.family if full else f"{start.family}: {start.backbone}"] = {
-            system.label: shared.measure(system, start, measure)
-            for system in entry.systems_of(start.family)
-        }
-    if data is None and entry.kind == "scores" and "Avg." in entry.columns:
-        systems = tuple(
-            replace(
-                system, printed={family: printed[-1:] for family, printed in system.printed.items()}
-            )
-            for system in entry.systems
-        )
-        note = f"{entry.note} Scored on opencse's own pairs.".strip()
-        entry = replace(entry, columns=("Avg.",), systems=systems, note=note)
-    scores = {
-        key: {
-            label: runs if isinstance(runs, str) else [run.scores for run in runs]
-            for label, runs in group.items()
-        }
-        for key, group in measured.items()
-    }
-    reproduced = scores_table(entry, scores, _notes(shared, starts))
-    done = {
-        label if len(measured) == 1 else f"{label}, {key}": runs
-        for key, group in measured.items()
-        for label, runs in group.items()
-        if not isinstance(runs, str)
-    }
-    details = {label: runs[0].detail for label, runs in done.items() if runs[0].detail is not None}
-    if can_draw():
-        _draw(entry, done, details, out)
-    elif entry.plot or entry.kind in ("curves", "projection"):
-        options.notify(NO_FIGURES)
-    return _written(replace(reproduced, listing=detail_listing(entry, details)), out)
+        return reproduce_splits(entry, options.data, Path(options.out))
+    starts = backbones(entry, options)
+    check_corpus(entry, starts, options)
+    shared = shared_settings(entry, options)
+
+    def score_task(model: StoredRun, task: str) -> TaskResult:
+        pooling = model.pooling or None
+        scored = evaluate(model.model, data=options.data, tasks=[task], pooling=pooling)
+        (suite,) = scored.results.values()
+        (result,) = suite.results
+        return result
+
+    return reproduce_entry(shared, starts, score_task)
 
 
 def command(options: ReproduceOptions) -> None:
@@ -135,73 +77,109 @@ def command(options: ReproduceOptions) -> None:
         show(Table(("table", "title"), [(name, load_entry(name).title) for name in entry_names()]))
         return
     seeds = None if options.seeds is None else parse_seeds(options.seeds)
-    print_text(apply(reproduce, replace(options, seeds=seeds)).markdown(), end="")
+    table = apply(reproduce, replace(options, seeds=seeds))
+    print_text(table.markdown(), end="")
 
 
-def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:
+def shared_settings(entry: Entry, options: ReproduceOptions) -> Reproduction:
+    """Return what all runs of a reproduction share."""
+    full = options.scale == "full"
+    overrides = tuple(options.overrides)
+    if not full:
+        overrides = (*SMALL_SETTINGS, *overrides)
+    pairs = [] if options.data is not None else ["demo"]
+    probe_data = load_probe_data(data=options.data, pairs=pairs, sentences=options.sentences)
+
+    def train(training: Training) -> ProbeScores:
+        # Without STS data, the written pairs choose the step and are scored.
+        written = None if options.data is not None else "demo"
+        result = run(
+            training.recipe,
+            training.corpus.path,
+            backbone=training.backbone,
+            out=training.folder,
+            data=options.data,
+            dev=written,
+            pairs=written,
+            paraphrases=training.paraphrases,
+            resume=training.resume,
+            progress=options.progress,
+            notify=options.notify,
+        )
+        return result.trained
+
+    return Reproduction(
+        entry=entry,
+        out=Path(options.out),
+        scale=options.scale,
+        overrides=overrides,
+        variant=options.variant or ("faithful" if full else "sound"),
+        seeds=chosen_seeds(entry, options),
+        corpus=Corpus(demo_path(options.corpus, "sentences.txt")),
+        triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
+        paraphrases=None if options.paraphrases is None else Path(options.paraphrases),
+        data=options.data,
+        probe_data=probe_data,
+        train=train,
+        notify=options.notify,
+    )
+
+
+def chosen_seeds(entry: Entry, options: ReproduceOptions) -> Sequence[int | None]:
+    """Return the seeds of each system: 1 for a small run, as many as in the paper for a full one."""
+    if options.seeds:
+        seeds: Sequence[int | None] = options.seeds
+        return seeds
+    if options.scale == "small":
+        return [1]
+    if entry.seeds == 1:
+        return [None]
+    return range(1, entry.seeds + 1)
+
+
+def check_corpus(entry: Entry, starts: Sequence[Start], options: ReproduceOptions) -> None:
+    """Refuse to train on the sample sentences with the settings of a paper.
+
+    Raises:
+        OpencseError: A row would be trained on them.
+    """
+    if options.scale != "full" or options.corpus != "demo":
+        return
+    for start in starts:
+        for system in entry.systems_of(start.family):
+            if system.recipe and start.family not in system.model:
+                raise OpencseError(
+                    "--scale full does not train on the sample sentences", "Pass --corpus."
+                )
+
+
+def backbones(entry: Entry, options: ReproduceOptions) -> list[Start]:
     """Return the backbones of a reproduction, one for each family."""
-    given = dict(backbone.partition("=")[::2] for backbone in options.backbone)
-    for family in (*given, *([] if options.family is None else [options.family])):
+    given = {}
+    for text in options.backbone:
+        family, _, path = text.partition("=")
+        given[family] = path
+    named = list(given)
+    if options.family is not None:
+        named.append(options.family)
+    for family in named:
         if family not in entry.families:
             raise unknown_name_error("family", family, entry.families, entry.name)
-    if bare := [family for family, backbone in given.items() if not backbone]:
-        raise OpencseError(
-            f"--backbone {bare[0]}: which model?", f"Write --backbone {bare[0]}=PATH."
-        )
+    for family, path in given.items():
+        if not path:
+            raise OpencseError(
+                f"--backbone {family}: which model?", f"Write --backbone {family}=PATH."
+            )
     if options.scale == "full":
         families = entry.families if options.family is None else (options.family,)
-        return [
-            Start(backbone=given.get(family, FULL[family]), family=family, settings=family)
-            for family in families
-        ]
-    families = (options.family,) if options.family else tuple(given) or entry.families[:1]
+        return [Start(given.get(family, FULL[family]), family, family) for family in families]
+    if options.family:
+        families = (options.family,)
+    else:
+        families = tuple(given) or entry.families[:1]
+    # Whoever names a family or a backbone gets the published settings; else a small run has the
+    # settings of its own backbone.
     published = bool(options.family or given)
     return [
-        Start(backbone=given.get(f, SMALL), family=f, settings=f if published else "")
-        for f in families
+        Start(given.get(family, SMALL), family, family if published else "") for family in families
     ]
-
-
-def _draw(
-    entry: Entry, done: Mapping[str, list[StoredRun]], details: Mapping[str, Detail], out: Path
-) -> None:
-    """Write the plots of an entry: what the models gave, or for each column its curves."""
-    plots = detail_figures(entry, details)
-    if entry.kind == "curves":
-        for column in entry.columns:
-            curves = {
-                label: [run.curves[column] for run in runs if run.curves]
-                for label, runs in done.items()
-            }
-            plots[f"-{column.rstrip('.').lower().replace(' ', '-')}"] = partial(
-                draw_curves, curves, column
-            )
-    for suffix, draw in plots.items():
-        with replaced(out / f"{entry.name}{suffix}.svg") as temporary:
-            save(draw, temporary)
-
-
-def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:
-    settings = (
-        ", ".join({text.partition("=")[0]: text for text in shared.overrides}.values())
-        or "the recipes' own"
-    )
-    seeds = ", ".join("the recipe's own" if seed is None else str(seed) for seed in shared.seeds)
-    corpus = shared.corpus.name + (
-        f", triplets {shared.triplets.name}" if shared.triplets is not None else ""
-    )
-    notes = [
-        f"Scale {shared.options.scale}, {shared.variant}; seeds {seeds}; corpus {corpus}; settings: {settings}."
-    ]
-    stands = [f"{s.backbone} with the settings of {s.settings}" for s in starts if s.stands_in]
-    if stands:
-        notes.append(
-            f"Trained from {', '.join(stands)}, in place of the paper's teachers, generators and the like too."
-        )
-    return notes
-
-
-def _written(table: ReproducedTable, out: Path) -> ReproducedTable:
-    write_text(out / f"{table.entry}.md", table.markdown())
-    write_json(out / f"{table.entry}.json", asdict(table))
-    return table

@@ -16,6 +16,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.figures import WIDTH, Draw, draw_histogram, draw_scatter, short
 from opencse.foundation.numbers import unit_rows
 from opencse.papers.entries import Entry, Listing, PairGroup, Query
+from opencse.papers.scores import EntryColumn, Missing
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
 from opencse.text.surface import lexical_overlap, match_error_rate
@@ -38,9 +39,12 @@ class Neighbours:
     ranks: Mapping[int, int]
     nearest: Sequence[Sequence[tuple[str, float]]]
 
-    def scores(self) -> dict[str, float]:
-        """Return the ranks by column."""
-        return {f"query {number}: rank": float(rank) for number, rank in self.ranks.items()}
+    def value(self, column: EntryColumn) -> float | Missing:
+        """Return the rank of a query's answer; the subject of the column is `query NUMBER`."""
+        for number, rank in self.ranks.items():
+            if column.subject == f"query {number}":
+                return float(rank)
+        return Missing("no answer is known")
 
 
 def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], encode: Encode) -> Neighbours:
@@ -75,9 +79,11 @@ class Projection:
     share: float
     mean_cosine: float
 
-    def scores(self) -> dict[str, float]:
-        """Return the measures by column."""
-        return {"mean cosine": self.mean_cosine, "variance shown, %": 100 * self.share}
+    def value(self, column: EntryColumn) -> float | Missing:
+        """Return the mean cosine, or the share of the variance in percent."""
+        if column.title == "mean cosine":
+            return self.mean_cosine
+        return 100 * self.share
 
 
 def project(vectors: np.ndarray) -> Projection:
@@ -121,19 +127,24 @@ class PairCosines:
     cosines: Mapping[str, np.ndarray]
     error_rates: Mapping[str, np.ndarray]
 
-    def scores(self) -> dict[str, float]:
-        """Return by `GROUP: MEASURE` the mean cosine, its deviation, the mean wording and the number of pairs."""
-        values: dict[str, float] = {}
-        for name, pairs in self.pairs.items():
-            cosines, (first, second, _) = self.cosines[name], zip(*pairs, strict=True)
-            values |= {
-                f"{name}: count": float(len(cosines)),
-                f"{name}: cosine": float(cosines.mean()),
-                f"{name}: deviation": float(cosines.std(ddof=1)) if len(cosines) > 1 else 0.0,
-                f"{name}: error rate": float(self.error_rates[name].mean()),
-                f"{name}: overlap": float(lexical_overlap(first, second).mean()),
-            }
-        return values
+    def value(self, column: EntryColumn) -> float | Missing:
+        """Return a quantity of a group: cosine, deviation, error rate, overlap or count."""
+        pairs = self.pairs.get(column.subject)
+        if pairs is None:
+            return Missing(f"no pairs {column.subject!r}")
+        cosines = self.cosines[column.subject]
+        if column.quantity == "count":
+            return float(len(cosines))
+        if column.quantity == "cosine":
+            return float(cosines.mean())
+        if column.quantity == "deviation":
+            return float(cosines.std(ddof=1)) if len(cosines) > 1 else 0.0
+        if column.quantity == "error rate":
+            return float(self.error_rates[column.subject].mean())
+        if column.quantity == "overlap":
+            first, second, _ = zip(*pairs, strict=True)
+            return float(lexical_overlap(first, second).mean())
+        raise ValueError(f"{column.title}: pairs have no such quantity")
 
 
 def pair_cosines(groups: Mapping[str, Sequence[Pair]], encode: Encode) -> PairCosines:
@@ -235,7 +246,7 @@ def _columns(recipe: Recipe, role: str) -> list[str]:
 
 
 Detail = PairCosines | Neighbours | Projection
-"""The measurement of one model; `scores()` returns its part of the table."""
+"""The measurement of one model, which is drawn and listed beside its part of the table."""
 
 
 def detail_figures(entry: Entry, details: Mapping[str, Any]) -> dict[str, Draw]:

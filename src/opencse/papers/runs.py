@@ -6,24 +6,22 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from opencse.commands.evaluate import evaluate
-from opencse.commands.options import ReproduceOptions
-from opencse.commands.run import run
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts
 from opencse.evaluation.probes import ProbeData, ProbeScores, run_probes
+from opencse.evaluation.task import TaskResult
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.figures import Curve
 from opencse.foundation.files import write_json
+from opencse.foundation.progress import Notify
 from opencse.papers.details import (
     Detail,
     find_neighbours,
@@ -33,6 +31,16 @@ from opencse.papers.details import (
     training_pairs,
 )
 from opencse.papers.entries import Entry, System
+from opencse.papers.scores import (
+    Measured,
+    Missing,
+    TaskMetrics,
+    TaskScores,
+    TrainingCost,
+    UsualScores,
+    WatchedCurves,
+    as_numbers,
+)
 from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus
@@ -41,26 +49,32 @@ from opencse.training.run_groups import read_run
 
 SENTENCES = 2000
 """Sentences of a projection."""
-_WHITENED = 16384  # sentences that are encoded at a time
+
+_WHITENED = 16384
+"""Sentences that are encoded at a time to find the whitening."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
     """A model with its usual scores on disk: a trained one, or the one `given`, untouched or released.
 
-    `recipe` is None for an untouched backbone; `pooling` is that of a given model. Once it is
-    measured as an entry asks, the scores are those of its columns, or why there are none; `curves`
-    are by column, and `detail` is what the model itself gave.
+    Attributes:
+        folder: Folder of the run, beside which its scores are kept.
+        usual: The scores that every run has.
+        given: Name of a model that is not trained here; empty otherwise.
+        pooling: Pooling of a given model.
+        recipe: The recipe; None for an untouched backbone.
+        corpus: The corpus that it was trained on.
+        measured: What the entry shows of it, if that is not its usual scores.
     """
 
     folder: Path
-    scores: Mapping[str, float | str]
+    usual: UsualScores = field(default_factory=UsualScores)
     given: str = ""
     pooling: str = ""
     recipe: Recipe | None = None
     corpus: Corpus | None = None
-    curves: Mapping[str, Curve] = field(default_factory=dict)
-    detail: Detail | None = None
+    measured: Measured | None = None
 
     @property
     def model(self) -> str:
@@ -68,24 +82,41 @@ class StoredRun:
         return self.given or str(self.folder / "model")
 
     @property
+    def scores(self) -> Measured:
+        """What the table shows of the run."""
+        return self.usual if self.measured is None else self.measured
+
+    @property
+    def detail(self) -> Detail | None:
+        """What the model itself gave, to be drawn and listed; None for plain scores."""
+        return self.measured if isinstance(self.measured, Detail) else None
+
+    @property
     def rows(self) -> Corpus | None:
         """The rows that it was trained on: what the run made of the corpus, or the corpus itself."""
-        paths = (
-            self.folder / name
-            for name in ("mixture.parquet", "joined.parquet", "views", "corpus.parquet")
-        )
-        return next((Corpus(path) for path in paths if path.exists()), self.corpus)
+        for name in ("mixture.parquet", "joined.parquet", "views", "corpus.parquet"):
+            path = self.folder / name
+            if path.exists():
+                return Corpus(path)
+        return self.corpus
 
-    def with_detail(self, detail: Detail) -> StoredRun:
-        """Return the run with what the model itself gave."""
-        return replace(self, scores=detail.scores(), detail=detail)
-
-
-Measure = Callable[[StoredRun], StoredRun]
+    def embedder(self) -> Embedder:
+        """Return the model, opened."""
+        encoder = load_encoder(self.model, pooling=self.pooling or "backbone")
+        return Embedder(encoder, precision="auto")
 
 
-def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) -> Measure:
-    """Return a function that gives a run what an entry shows of it.
+Measure = Callable[[StoredRun], Measured | None]
+"""Returns what an entry shows of a run; None if that is its usual scores."""
+
+ScoreTask = Callable[[StoredRun, str], TaskResult]
+"""Returns the metrics of a run's model on a task of `opencse evaluate`."""
+
+
+def entry_measure(
+    entry: Entry, probe_data: ProbeData, data: str | Path | None, score_task: ScoreTask
+) -> Measure:
+    """Return a function that measures of a run what an entry shows.
 
     The systems must be measured in the order of the entry: the vectors of `training_pairs` are
     those of the first.
@@ -95,54 +126,105 @@ def entry_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
     """
     if entry.kind == "pairs":
         groups = {group.name: load_group(group, probe_data, data) for group in entry.groups}
-        return lambda run: run.with_detail(pair_cosines(groups, _embedder(run)))
+        return lambda run: pair_cosines(groups, run.embedder())
     if entry.kind == "training_pairs":
-        first: list[StoredRun] = []
-
-        def measure(run: StoredRun) -> StoredRun:
-            if run.recipe is None or run.rows is None:
-                raise OpencseError("an untouched backbone has no training pairs")
-            first.append(run)
-            return run.with_detail(
-                pair_cosines(training_pairs(run.recipe, run.rows), _embedder(first[0]))
-            )
-
-        return measure
+        return _TrainingPairs()
     if entry.kind == "neighbours":
-        pairs = _stsb(entry, data, "test")
-        return lambda run: run.with_detail(find_neighbours(pairs, entry.queries, _embedder(run)))
+        pairs = _stsb(entry, data, "test", "raw")
+        return lambda run: find_neighbours(pairs, entry.queries, run.embedder())
     if entry.kind == "projection":
-        sets = [_stsb(entry, data, "dev")] if data is not None else probe_data.pairs
-        shown = list(
-            dict.fromkeys(text for pairs in sets for text in (*pairs.sentence1, *pairs.sentence2))
-        )[:SENTENCES]
-        return lambda run: run.with_detail(project(_embedder(run)(shown)))
+        sets = probe_data.pairs if data is None else [_stsb(entry, data, "dev", "senteval")]
+        distinct = dict.fromkeys(
+            text for pairs in sets for text in (*pairs.sentence1, *pairs.sentence2)
+        )
+        shown = list(distinct)[:SENTENCES]
+        return lambda run: project(run.embedder()(shown))
     if entry.kind == "tasks":
-        return lambda run: replace(run, scores=_task_scores(entry.columns, run, data))
+        return lambda run: task_scores(entry, run, score_task)
     if entry.kind == "cost":
-        return lambda run: replace(run, scores=_cost(run))
+        return training_cost
     if entry.kind == "curves":
-        return lambda run: _with_curves(run, entry.columns)
-    return lambda run: run
+        return lambda run: watched_curves(entry, run)
+    return lambda run: None
 
 
-def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
+class _TrainingPairs:
+    """Measures the pairs that each system trains on by the vectors of the first."""
+
+    def __init__(self) -> None:
+        self._first: StoredRun | None = None
+
+    def __call__(self, run: StoredRun) -> Measured:
+        if run.recipe is None or run.rows is None:
+            raise OpencseError("an untouched backbone has no training pairs")
+        if self._first is None:
+            self._first = run
+        return pair_cosines(training_pairs(run.recipe, run.rows), self._first.embedder())
+
+
+def _stsb(
+    entry: Entry, data: str | Path | None, split: str, text: Literal["raw", "senteval"]
+) -> ScoredPairs:
     if data is None:
         raise OpencseError(f"{entry.name} is about STS-B", "Pass --data.")
-    return load_sts(
-        data, text="raw" if entry.kind == "neighbours" else "senteval", tasks=["STS-B"], split=split
-    )[0]
+    (pairs,) = load_sts(data, text=text, tasks=["STS-B"], split=split)
+    return pairs
 
 
-def _embedder(run: StoredRun) -> Embedder:
-    return Embedder(load_encoder(run.model, pooling=run.pooling or "backbone"), precision="auto")
+def task_scores(entry: Entry, run: StoredRun, score_task: ScoreTask) -> TaskScores:
+    """Return the scores of a model on the tasks of an entry; known ones are read from a file beside the run."""
+    file = run.folder.with_name(f"{run.folder.name}-tasks.json")
+    known: dict[str, TaskMetrics] = {}
+    if file.is_file():
+        for name, stored in json.loads(file.read_text(encoding="utf-8")).items():
+            known[name] = TaskMetrics(main=stored["main"], metrics=as_numbers(stored["metrics"]))
+    missing: dict[str, Missing] = {}
+    for column in entry.parsed_columns:
+        task = column.subject
+        if column.is_average or task in known or task in missing:
+            continue
+        try:
+            known[task] = TaskMetrics.of(score_task(run, task))
+        except OpencseError as error:
+            missing[task] = Missing(error.problem)
+            continue
+        write_json(file, {name: asdict(scored) for name, scored in known.items()})
+    return TaskScores(tasks=known, missing=missing)
+
+
+def training_cost(run: StoredRun) -> TrainingCost:
+    """Return the minutes of a training, and those of an epoch.
+
+    Raises:
+        OpencseError: The model was not trained here.
+    """
+    if run.recipe is None or run.given:
+        raise OpencseError("it was not trained here")
+    record = read_run(run.folder)
+    epochs = record.steps * run.recipe.training.batch_size / record.rows
+    return TrainingCost(minutes=record.seconds / 60, epochs=epochs)
+
+
+def watched_curves(entry: Entry, run: StoredRun) -> WatchedCurves | None:
+    """Return the curves of a trained run by column; None for an untouched backbone."""
+    if run.recipe is None:
+        return None
+    log = (run.folder / "metrics.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in log.splitlines()]
+    curves = {}
+    for title in entry.columns:
+        curves[title] = [(line["step"], line[title]) for line in lines if title in line]
+    return WatchedCurves(curves=curves)
 
 
 @dataclass(frozen=True)
 class Start:
     """What the systems are trained from: a backbone, which stands for a family of the paper.
 
-    `settings` is the family whose published settings apply; empty for the backbone's own.
+    Attributes:
+        backbone: Name or folder of the model.
+        family: The family of the paper.
+        settings: The family whose published settings apply; empty for the backbone's own.
     """
 
     backbone: str
@@ -163,35 +245,159 @@ class Start:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Training:
+    """A training that a reproduction needs.
+
+    Attributes:
+        recipe: The resolved recipe.
+        corpus: The corpus.
+        backbone: Name or folder of the model to train.
+        folder: The folder of the run.
+        paraphrases: The user's table of paraphrases, for recipes that use one.
+        resume: Whether the folder holds a run that was interrupted.
+    """
+
+    recipe: Recipe
+    corpus: Corpus
+    backbone: str
+    folder: Path
+    paraphrases: Path | None
+    resume: bool
+
+
+class Train(Protocol):
+    """Trains a system, and probes the trained model."""
+
+    def __call__(self, training: Training) -> ProbeScores:
+        """Return the scores of the trained model."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reproduction:
     """A table or figure, and what all of its runs share.
 
-    `triplets` is the corpus of supervised systems. There is a run of each system for each of the
-    `seeds`; None is the recipe's own.
+    Attributes:
+        entry: The table or figure.
+        out: Folder of the reproduction; its runs are in `runs`.
+        scale: `small`, or `full`: with the backbones of the paper, and released models.
+        overrides: Settings of all recipes.
+        variant: Variant of all recipes.
+        seeds: There is a run of each system for each seed; None is the recipe's own.
+        corpus: Sentences to train on.
+        triplets: The corpus of supervised systems.
+        paraphrases: The user's table of paraphrases.
+        data: The folder of STS data; None for the written pairs.
+        probe_data: What every model is probed with.
+        train: Trains a system.
+        notify: Receives short notes for the user.
     """
 
     entry: Entry
-    options: ReproduceOptions
+    out: Path
+    scale: Literal["small", "full"]
     overrides: tuple[str, ...]
     variant: Literal["sound", "faithful"]
     seeds: Sequence[int | None]
     corpus: Corpus
     triplets: Corpus | None
+    paraphrases: Path | None
+    data: str | Path | None
     probe_data: ProbeData
+    train: Train
+    notify: Notify
 
-    def corpus_of(self, recipe: Recipe) -> Corpus:
-        """Return the corpus of a recipe: the triplets if they alone have the columns that it reads and cannot build."""
-        built = {column for name, spec in recipe.build.items() for column in spec.columns(name)}
-        given = {*recipe.columns} - built
-        labelled = (
-            self.triplets is not None and len(given) > 1 and given <= {*self.triplets.columns}
+    def runs_of(
+        self, system: System, start: Start, measure: Measure = lambda run: None
+    ) -> list[StoredRun] | Missing:
+        """Return the measured runs of a row, one for each seed, or the reason why there are none."""
+        if system.missing:
+            return Missing(system.missing)
+        released = ""
+        if self.scale == "full":
+            released = system.model.get(start.family, "")
+        if not released and not start.own_family:
+            return Missing(f"the backbone {start.backbone}")
+        try:
+            if system.pooling:
+                runs = [self.untouched(system, start)]
+            elif released:
+                runs = [self.released(system, start, released)]
+            else:
+                runs = [self.trained(system, start, seed) for seed in self.seeds]
+            return [replace(run, measured=measure(run)) for run in runs]
+        except OpencseError as error:
+            self.notify(f"{system.label}: {error}")
+            return Missing(error.problem)
+
+    def untouched(self, system: System, start: Start) -> StoredRun:
+        """Return the untouched backbone of a row, whitened if the row asks for it."""
+
+        def probe() -> ProbeScores:
+            encoder = load_encoder(start.backbone, pooling=system.pooling)
+            encode: Encode = Embedder(encoder, precision="auto")
+            if system.whitened:
+                encode = whitened(encode, self.corpus.texts())
+            return run_probes(self.probe_data, encode)
+
+        key = {"backbone": start.backbone, "pooling": system.pooling}
+        if system.whitened:
+            key["whitened"] = "corpus"
+        place = self._place(key)
+        usual = place.scores_or(probe)
+        return StoredRun(
+            folder=place.folder, usual=usual, given=start.backbone, pooling=system.pooling
         )
-        return self.triplets if self.triplets is not None and labelled else self.corpus
 
-    def paraphrases_of(self, recipe: str) -> Path | None:
-        """Return the user's table of paraphrases for a recipe that uses one."""
-        used = "paraphrases" in RecipeFile.read(recipe).layers["with"]
-        return Path(self.options.paraphrases) if used and self.options.paraphrases else None
+    def released(self, system: System, start: Start, model: str) -> StoredRun:
+        """Return a released model of a row, which takes the place of a training."""
+        recipe = self.recipe_of(system, start, None)
+        pooling = recipe.encoder.pooling
+
+        def probe() -> ProbeScores:
+            encoder = load_encoder(model, pooling=pooling)
+            return run_probes(self.probe_data, Embedder(encoder, precision="auto"))
+
+        place = self._place({"backbone": model, "pooling": pooling})
+        usual = place.scores_or(probe)
+        return StoredRun(
+            folder=place.folder,
+            usual=usual,
+            given=model,
+            pooling=pooling,
+            recipe=recipe,
+            corpus=self.corpus_of(recipe),
+        )
+
+    def trained(self, system: System, start: Start, seed: int | None) -> StoredRun:
+        """Return the run of a row with a seed; it is trained unless an earlier reproduction did."""
+        recipe = self.recipe_of(system, start, seed)
+        corpus = self.corpus_of(recipe)
+        place = self._place(
+            {
+                "recipe": dump_recipe(recipe),
+                "backbone": start.backbone,
+                "corpus": corpus.content_hash,
+                # Of the first stages, whose recipes are not in this one's.
+                "variant": recipe.variant,
+                "family": recipe.family,
+            }
+        )
+
+        def train() -> ProbeScores:
+            self.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {place.folder}")
+            return self.train(
+                Training(
+                    recipe=recipe,
+                    corpus=corpus,
+                    backbone=start.backbone,
+                    folder=place.folder,
+                    paraphrases=self.paraphrases_of(system.recipe),
+                    resume=(place.folder / "run.json").is_file(),
+                )
+            )
+
+        usual = place.scores_or(train)
+        return StoredRun(folder=place.folder, usual=usual, recipe=recipe, corpus=corpus)
 
     def recipe_of(self, system: System, start: Start, seed: int | None) -> Recipe:
         """Return the recipe that a row trains with.
@@ -200,128 +406,80 @@ class Reproduction:
             OpencseError: A setting does not fit the recipe, or a model or column that it needs is
                 not there.
         """
-        settings = [*system.set]
         if system.column and system.column not in self.corpus.columns:
             raise OpencseError(
                 f"a --corpus with a column {system.column!r} that a language model wrote"
             )
-        selection: dict[str, Any] = {
-            "family": start.settings or start.own_family,
-            "variant": self.variant,
-        }
-        recipe = load_recipe(system.recipe, **selection, overrides=settings)
+        family = start.settings or start.own_family
+        settings = list(system.set)
+        recipe = load_recipe(system.recipe, family=family, variant=self.variant, overrides=settings)
         if start.stands_in:
             settings += stand_ins(recipe, start.backbone)
-        settings += [*self.overrides, f"selection.watch={[*self.entry.watch]}"]
-        settings += [] if seed is None else [f"training.seed={seed}"]
-        columns, source = self.corpus_of(recipe).columns, self.paraphrases_of(system.recipe)
+        settings += self.overrides
+        settings.append(f"selection.watch={[*self.entry.watch]}")
+        if seed is not None:
+            settings.append(f"training.seed={seed}")
         return recipe_for_corpus(
             RecipeFile.read(system.recipe),
-            columns,
-            **selection,
+            self.corpus_of(recipe).columns,
+            family=family,
+            variant=self.variant,
             overrides=settings,
-            paraphrases=source,
+            paraphrases=self.paraphrases_of(system.recipe),
         )
 
-    def measure(
-        self, system: System, start: Start, measure: Measure = lambda run: run
-    ) -> list[StoredRun] | str:
-        """Return the measured runs of a row, one for each seed, or the reason why there are none."""
-        if system.missing:
-            return system.missing
-        released = self.options.scale == "full" and start.family in system.model
-        if not (released or start.own_family):
-            return f"the backbone {start.backbone}"
-        try:
-            if system.pooling:
-                runs = [_given(self, start.backbone, system)]
-            elif released:
-                runs = [
-                    _given(
-                        self,
-                        system.model[start.family],
-                        system,
-                        self.recipe_of(system, start, None),
-                    )
-                ]
-            else:
-                runs = [_trained(self, system, start, seed) for seed in self.seeds]
-            return [measure(run) for run in runs]
-        except OpencseError as error:
-            self.options.notify(f"{system.label}: {error}")
-            return error.problem
+    def corpus_of(self, recipe: Recipe) -> Corpus:
+        """Return the corpus of a recipe: the triplets if they alone have the columns that it reads and cannot build."""
+        if self.triplets is None:
+            return self.corpus
+        built = {column for name, view in recipe.build.items() for column in view.columns(name)}
+        given = set(recipe.columns) - built
+        labelled = len(given) > 1 and given <= set(self.triplets.columns)
+        return self.triplets if labelled else self.corpus
 
+    def paraphrases_of(self, recipe: str) -> Path | None:
+        """Return the user's table of paraphrases for a recipe that uses one."""
+        used = "paraphrases" in RecipeFile.read(recipe).layers["with"]
+        return self.paraphrases if used else None
 
-def _with_curves(run: StoredRun, columns: Sequence[str]) -> StoredRun:
-    """Return a trained run with its curves by column, and their last values as scores."""
-    if run.recipe is None:
-        return run
-    lines = [
-        *map(json.loads, (run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
-    ]
-    curves = {
-        name: [(line["step"], line[name]) for line in lines if name in line] for name in columns
-    }
-    return replace(
-        run, scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves
-    )
-
-
-def _task_scores(
-    columns: Sequence[str], run: StoredRun, data: str | Path | None
-) -> dict[str, float | str]:
-    """Return the scores of a model on tasks by column; those measured before are read from a file beside the run."""
-    file = run.folder.with_name(f"{run.folder.name}-tasks.json")
-    scores: dict[str, float] = (
-        json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    )
-    missing: dict[str, str] = {}
-    for column in columns:
-        task = column.partition(":")[0]
-        if column.startswith("Avg.") or any(name.partition(":")[0] == task for name in scores):
-            continue
-        try:
-            evaluation = evaluate(run.model, data=data, tasks=[task], pooling=run.pooling or None)
-        except OpencseError as error:
-            missing[column] = error.problem
-            continue
-        (result,) = (scored for suite in evaluation.results.values() for scored in suite.results)
-        metrics = {
-            f"{task}: {name}": value for name, value in result.metrics.items() if value is not None
+    def _place(self, key: Mapping[str, str]) -> _Place:
+        """Return where a run and its scores are kept, by everything that they depend on."""
+        dependencies = {
+            "corpus": self.corpus.content_hash,
+            **key,
+            "data": str(self.data or "written pairs"),
         }
-        scores |= metrics if result.score is None else metrics | {task: result.score}
-        write_json(file, scores)
-    return {**scores, **missing}
+        text = json.dumps(dependencies, sort_keys=True)
+        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return _Place(self.out / "runs" / digest, dependencies)
 
 
-def _cost(run: StoredRun) -> dict[str, float]:
-    """Return the minutes of a training, and those of an epoch."""
-    if run.recipe is None or run.given:
-        raise OpencseError("it was not trained here")
-    record = read_run(run.folder)
-    epochs = record.steps * run.recipe.training.batch_size / record.rows
-    return {"minutes": record.seconds / 60, "minutes an epoch": record.seconds / 60 / epochs}
+@dataclass(frozen=True)
+class _Place:
+    """Folder of a run, and the file of its scores beside it."""
 
+    folder: Path
+    dependencies: Mapping[str, str]
 
-def _given(
-    shared: Reproduction, model: str, system: System, recipe: Recipe | None = None
-) -> StoredRun:
-    """Return the scores of a model that is not trained here: the untouched backbone, or a released model."""
-    pooling = system.pooling if recipe is None else recipe.encoder.pooling
-
-    def probe(_: Path) -> ProbeScores:
-        embedder = Embedder(load_encoder(model, pooling=pooling), precision="auto")
-        encode = whitened(embedder, shared.corpus.texts()) if system.whitened else embedder
-        return run_probes(shared.probe_data, encode)
-
-    key = {
-        "backbone": model,
-        "pooling": pooling,
-        **({"whitened": "corpus"} if system.whitened else {}),
-    }
-    stored = _stored_or_measured(shared, key, probe)
-    corpus = None if recipe is None else shared.corpus_of(recipe)
-    return replace(stored, given=model, pooling=pooling, recipe=recipe, corpus=corpus)
+    def scores_or(self, probe: Callable[[], ProbeScores]) -> UsualScores:
+        """Return the scores that an earlier reproduction stored, or those of `probe`, which are stored."""
+        file = self.folder.with_suffix(".json")
+        stored: dict[str, Any] = {}
+        if file.is_file():
+            stored = json.loads(file.read_text(encoding="utf-8"))
+        # A file of an earlier version has the scores in another form. They are measured again; a
+        # finished training is not repeated.
+        if not isinstance(stored.get("tasks"), dict):
+            usual = UsualScores.of(probe())
+            write_json(file, {**asdict(usual), "of": self.dependencies})
+            return usual
+        return UsualScores(
+            tasks=as_numbers(stored["tasks"]),
+            consistent=as_numbers(stored["consistent"]),
+            opposed=as_numbers(stored["opposed"]),
+            averages=as_numbers(stored["averages"]),
+            cosines=as_numbers(stored["cosines"]),
+        )
 
 
 def whitened(encode: Encode, sentences: Iterable[str]) -> Encode:
@@ -340,74 +498,9 @@ def whitened(encode: Encode, sentences: Iterable[str]) -> Encode:
             f"whitening was given {pca.n_samples_seen_:.0f} sentences, which are too few",
             "Give it more.",
         )
-    return lambda texts: pca.transform(np.asarray(encode(texts), dtype=np.float64)).astype(
-        np.float32
-    )
 
+    def encode_whitened(texts: Sequence[str]) -> np.ndarray:
+        vectors = np.asarray(encode(texts), dtype=np.float64)
+        return pca.transform(vectors).astype(np.float32)
 
-def _trained(shared: Reproduction, system: System, start: Start, seed: int | None) -> StoredRun:
-    recipe, options = shared.recipe_of(system, start, seed), shared.options
-    corpus = shared.corpus_of(recipe)
-
-    def train(folder: Path) -> ProbeScores:
-        options.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {folder}")
-        result = run(
-            recipe,
-            corpus.path,
-            backbone=start.backbone,
-            out=folder,
-            data=options.data,
-            dev=None if options.data is not None else "demo",
-            pairs=None if options.data is not None else "demo",
-            paraphrases=shared.paraphrases_of(system.recipe),
-            resume=(folder / "run.json").is_file(),
-            progress=options.progress,
-            notify=options.notify,
-        )
-        return list(result.scores.values())[1]
-
-    key = {"recipe": dump_recipe(recipe), "backbone": start.backbone, "corpus": corpus.content_hash}
-    key |= {"variant": recipe.variant, "family": recipe.family}  # of the first stages
-    return replace(_stored_or_measured(shared, key, train), recipe=recipe, corpus=corpus)
-
-
-def _stored_or_measured(
-    shared: Reproduction, key: Mapping[str, str], measure: Callable[[Path], ProbeScores]
-) -> StoredRun:
-    """Return folder and scores of a run; they are measured unless an earlier reproduction stored them."""
-    dependencies = {
-        "corpus": shared.corpus.content_hash,
-        **key,
-        "data": str(shared.options.data or "written pairs"),
-    }
-    digest = hashlib.blake2b(
-        json.dumps(dependencies, sort_keys=True).encode(), digest_size=8
-    ).hexdigest()
-    folder = Path(shared.options.out) / "runs" / digest
-    file = folder.with_suffix(".json")
-    if not file.is_file():
-        write_json(file, _by_task(measure(folder)) | {"of": dependencies})
-    stored = json.loads(file.read_text(encoding="utf-8"))
-    return StoredRun(
-        folder=folder, scores={name: score for name, score in stored.items() if name != "of"}
-    )
-
-
-def _by_task(scores: ProbeScores) -> dict[str, Any]:
-    """Return the scores by task, the correlations on OssCSE's splits times 100, and mean cosines by transformation.
-
-    `Cont.` and `Oppn.` are averages, `Cont.: NAME` and `Oppn.: NAME` those of one set.
-    """
-    by_task = {task.task: task.score for task in scores.sts}
-    for part in scores.splits:
-        name = "" if part == scores.splits[-1] else f": {part.name}"
-        values = {"Cont.": part.consistent.value, "Oppn.": part.opposed.value}
-        by_task |= {
-            f"{side}{name}": None if value is None else 100 * value
-            for side, value in values.items()
-        }
-    if scores.transformations is not None:
-        by_task |= {
-            f"cosine: {kind.kind}": kind.cosine.value for kind in scores.transformations.kinds
-        }
-    return {name: value for name, value in by_task.items() if value is not None}
+    return encode_whitened
