@@ -87,7 +87,10 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(
         notify=notes.append,
     )
     assert str(table.rows["SimCSE"][-1].shown()) == "not had: no memory (76.25)"
-    assert str(table.rows["PCL"][-1].shown()) == "not had: opencse has no PCL (78.42)"
+    assert str(table.rows["PCL"][-1].shown()) == "not had: no memory (78.42)"
+    entry = load_entry("diffcse/table-1")
+    (system,) = [each for each in entry.systems if each.label.startswith("IS-BERT")]
+    assert system.missing == "opencse has no IS-BERT"
     assert any("SimCSE" in note for note in notes)
 
 
@@ -243,6 +246,7 @@ def test_queries_are_searched_among_the_sentences_of_stsb(options, tmp_path, mon
     with pytest.raises(OpencseError, match="STS-B"):
         reproduce("diffcse/table-9", **options)
     monkeypatch.setattr(module, "load_probe_data", lambda **_: load_probe_data())
+    monkeypatch.setattr("opencse.commands.checks.sts_data", lambda _: None)
     monkeypatch.setattr(Reproduction, "trained", lambda *_: StoredRun(folder=tmp_path))
     monkeypatch.setattr(StoredRun, "embedder", lambda _: letters)
     table = reproduce("diffcse/table-9", **options, data="sts")
