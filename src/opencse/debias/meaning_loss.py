@@ -63,12 +63,12 @@ class Relations:
 
     def to(self, device: torch.device) -> Relations:
         """Return the same relations on a device."""
-        moved: dict[str, Any] = {
-            name: move(value, device)
-            if isinstance(value, Tensor)
-            else tuple(move(tensor, device) for tensor in value)
-            for name, value in vars(self).items()
-        }
+        moved: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                moved[name] = move(value, device)
+            else:
+                moved[name] = tuple(move(tensor, device) for tensor in value)
         return Relations(**moved)
 
 

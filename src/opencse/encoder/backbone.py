@@ -54,7 +54,8 @@ class Backbone:
         return self.name
 
     def with_seed(self, seed: int) -> Backbone:
-        """Return the model with another seed; this one if the seed is the same, with its weights read."""
+        """Return the model with another seed."""
+        # With the same seed it is this one, whose weights may be read already.
         return self if seed == self.seed else Backbone(self.name, seed=seed)
 
     @cached_property

@@ -174,7 +174,8 @@ class _Step(nn.Module):
         normal = (vectors + self.shift) * self.log_scale.exp()
         permuted = normal[:, self.order]
         half = permuted.shape[1] // 2
-        first, second = permuted[:, :half], permuted[:, half:]
+        first = permuted[:, :half]
+        second = permuted[:, half:]
         coupled = torch.cat([first, second + self.coupling(first)], dim=1)
         return coupled, self.log_scale.sum().expand(len(vectors))
 
@@ -191,7 +192,8 @@ class _Split(nn.Module):
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         half = vectors.shape[1] // 2
-        rest, gone = vectors[:, :half], vectors[:, half:]
+        rest = vectors[:, :half]
+        gone = vectors[:, half:]
         mean, log_deviation = self.predict(rest).chunk(2, dim=1)
         normal = (gone - mean) * (-log_deviation).exp()
         return rest, normal, -log_deviation.sum(dim=1)
@@ -229,7 +231,8 @@ def fit_flow(
     for _ in range(steps):
         if len(order) < batch_size:
             order = torch.cat([order, torch.randperm(len(vectors), generator=generator)])
-        batch, order = order[:batch_size], order[batch_size:]
+        batch = order[:batch_size]
+        order = order[batch_size:]
         loss = flow.bits(vectors[batch])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

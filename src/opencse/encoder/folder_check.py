@@ -140,8 +140,8 @@ def check_model_folder(folder: Path) -> None:
             lies outside the folder; a module or a setting is unknown; weights are pickled; or sizes
             are absurd.
     """
-    # `parts_of` checks the files of every folder. A module without settings may have no folder: wheels
-    # leave empty folders out.
+    # `parts_of` checks the files of every folder. A module without settings may have no folder:
+    # wheels leave empty folders out.
     for part in parts_of(folder):
         if part.kind in BLOCK_TYPES:
             _check_settings(part.folder / "config.json", part.settings)
@@ -220,18 +220,23 @@ def _add_part(parts: list[Part], root: Path, name: str, kind: str, source: Path)
         raise OpencseError(
             f"{source}: the module '{name}' is outside the model's folder ({error.problem})", REMEDY
         ) from None
-    if folder != root and not folder.is_dir() and kind in (*_TRANSFORMERS, *_ROUTERS):
-        raise OpencseError(f"{folder}: no such folder, but {source.name} names it", REMEDY)
     if folder.is_dir():
         _check_files(folder)
+    elif kind in _TRANSFORMERS or kind in _ROUTERS:
+        raise OpencseError(f"{folder}: no such folder, but {source.name} names it", REMEDY)
     path = folder / _config_file(kind)
     if kind in _ROUTERS and not path.exists():
         path = folder / "config.json"
-    required = kind in (*_TRANSFORMERS, *_ROUTERS, *BLOCK_TYPES)
-    settings = _read_config(path) if required or path.exists() else {}
+    needs_settings = kind in _TRANSFORMERS or kind in _ROUTERS or kind in BLOCK_TYPES
+    settings = _read_config(path) if needs_settings or path.exists() else {}
     parts.append(Part(folder, kind, settings))
-    if kind not in _ROUTERS:
-        return
+    if kind in _ROUTERS:
+        _add_parts_of_router(parts, root, folder, settings, path)
+
+
+def _add_parts_of_router(
+    parts: list[Part], root: Path, folder: Path, settings: dict[str, Any], path: Path
+) -> None:
     types = settings.get("types")
     if not isinstance(types, dict) or len(types) > _MOST_MODULES:
         raise OpencseError(f"{path}: not the settings of at most {_MOST_MODULES} modules", REMEDY)
@@ -241,11 +246,14 @@ def _add_part(parts: list[Part], root: Path, name: str, kind: str, source: Path)
     for inner, inner_type in types.items():
         if not isinstance(inner_type, str) or not inner:
             raise OpencseError(f"{path}: a module without a path or a type", REMEDY)
-        relative = (folder / inner).relative_to(root).as_posix() if _plain(inner) else inner
+        # Another name may lead outside, which `_add_part` refuses.
+        relative = inner
+        if _is_plain(inner):
+            relative = (folder / inner).relative_to(root).as_posix()
         _add_part(parts, root, relative, _kind(path, inner_type), path)
 
 
-def _plain(name: str) -> bool:
+def _is_plain(name: str) -> bool:
     return re.fullmatch(r"[\w.-]+", name) is not None and name not in (".", "..")
 
 
@@ -289,7 +297,8 @@ def _check_files(folder: Path) -> None:
             stay_inside(folder, entry.name, REMEDY)
         if not entry.is_dir():
             regular_file(entry)
-        if entry.name == "adapter_config.json":  # it names the model that it changes
+        # An adapter's configuration names the model that it changes.
+        if entry.name == "adapter_config.json":
             raise OpencseError(
                 f"{folder}: an adapter (LoRA), not a model",
                 "Merge it into its model: merge_and_unload() of peft, then save.",
@@ -354,7 +363,8 @@ def _safetensors(folder: Path, name: str) -> Path:
 
 
 def _no_weights(folder: Path) -> OpencseError:
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in entries:
         if path.suffix in _PICKLED or ".bin." in path.name:
             return _pickled(path)
     return OpencseError(f"{folder}: contains no {_WEIGHTS}, or an empty one", REMEDY)
@@ -474,11 +484,22 @@ def _check_arguments(path: Path) -> None:
             "Use a model for sentence embeddings.",
         )
     modalities = settings.get("modality_config") or {}
-    for modality in modalities.values() if isinstance(modalities, Mapping) else [None]:
-        method = modality.get("method") if isinstance(modality, Mapping) else None
-        if not (isinstance(method, str) and re.fullmatch(r"forward|get_[a-z]+_features", method)):
-            raise OpencseError(f"{path}: modality_config names no known method", REMEDY)
+    if not _are_known_modalities(modalities):
+        raise OpencseError(f"{path}: modality_config names no known method", REMEDY)
     _check_settings(path, settings)
+
+
+def _are_known_modalities(modalities: object) -> bool:
+    """Return whether each modality is read by a method of transformers for text or features."""
+    if not isinstance(modalities, Mapping):
+        return False
+    for modality in modalities.values():
+        method = modality.get("method") if isinstance(modality, Mapping) else None
+        if not isinstance(method, str):
+            return False
+        if re.fullmatch(r"forward|get_[a-z]+_features", method) is None:
+            return False
+    return True
 
 
 def _check_model_settings(folder: Path) -> None:
@@ -524,11 +545,12 @@ def _check_module(part: Part) -> None:
         import sentence_transformers.sentence_transformer.modules as kinds
 
         class_ = getattr(kinds, part.kind)
-        settings = {k: v for k, v in part.settings.items() if k != "activation_function"}
-        renamed = {
-            getattr(class_, "config_key_renames", {}).get(k, k): v for k, v in settings.items()
-        }
-        _check_shapes(lambda: class_(**renamed), [part.folder / _WEIGHTS], path)
+        new_names = getattr(class_, "config_key_renames", {})
+        arguments = {}
+        for key, value in part.settings.items():
+            if key != "activation_function":
+                arguments[new_names.get(key, key)] = value
+        _check_shapes(lambda: class_(**arguments), [part.folder / _WEIGHTS], path)
 
 
 def _is_activation(name: object) -> bool:
@@ -579,12 +601,14 @@ def _check_shapes(build: Callable[[], torch.nn.Module], files: list[Path], confi
         file_name, tensor = by_name[name.removeprefix(prefix)]
         if tensor.shape != tuple(parameter.shape):
             raise OpencseError(
-                f"{config}: asks for {file_name} of {_shape(parameter.shape)}, the file holds {_shape(tensor.shape)}",
+                f"{config}: asks for {file_name} of {_shape(parameter.shape)}, "
+                f"the file holds {_shape(tensor.shape)}",
                 REMEDY,
             )
         if parameter.is_floating_point() and not tensor.dtype.startswith(("F", "BF")):
             raise OpencseError(
-                f"{config.parent}: the weights {file_name} are of the type {tensor.dtype}, not floating-point numbers",
+                f"{config.parent}: the weights {file_name} are of the type {tensor.dtype}, "
+                "not floating-point numbers",
                 REMEDY,
             )
     held = sum(tensor.size for tensor in stored.values())
@@ -618,8 +642,10 @@ def _expansion(step: object) -> float:
     factor = 1.0
     for key in ("normalizers", "pretokenizers"):
         inner = step.get(key)
-        for each in inner if isinstance(inner, list) else ():
-            factor = min(factor * _expansion(each), 1e300)
+        if isinstance(inner, list):
+            for each in inner:
+                # Bounded, so that it does not overflow.
+                factor = min(factor * _expansion(each), 1e300)
     content = step.get("content")
     if step.get("type") == "Replace" and isinstance(content, str):
         pattern = step.get("pattern")
@@ -639,7 +665,6 @@ def closed_folder(folder: Path) -> Iterator[None]:
     `check_model_folder` refuses what is known to leave a folder. This is the second lock, for what
     a later version of a library may do: within the block, requests to the hub and loading of
     pickles fail.
-
     """
     from huggingface_hub import constants
 

@@ -149,14 +149,16 @@ class RecipeFile:
             refuse_former_names(nested_table(key, value), f"--set {key}")
             table = merge_tables(table, nested_table(key, value), f"--set {key}")
         if variant == "faithful":
-            table.pop("differs", None)  # it says how the default differs from this
+            # It says how the default differs from this variant.
+            table.pop("differs", None)
         return _decode_recipe(
             table, label, {"name": self.name, "variant": variant, "family": family}
         )
 
     def check(self, overrides: Sequence[str]) -> None:
-        """Check the kinds of losses and views and the names of overridden settings, without importing a loss or view.
+        """Check the kinds of losses and views and the names of overridden settings.
 
+        No loss or view is imported.
         Nothing is refused that `resolve` would accept for some backbone and corpus, whose tables
         are not merged yet.
 
@@ -175,11 +177,14 @@ class RecipeFile:
                 check_fields(section, {second: value}, f"{self.label}: {first}")
             if first == "build":
                 table = merge_tables(table, nested_table(key, value), f"--set {key}")
-        losses, build = table.get("losses"), table.get("build")
-        for i, loss in enumerate(losses if isinstance(losses, list) else ()):
-            _check_kind(LOSSES, loss, f"{self.label}: losses[{i}]")
-        for column, view in build.items() if isinstance(build, Mapping) else ():
-            _check_kind(VIEWS, view, f"{self.label}: build.{column}")
+        losses = table.get("losses")
+        if isinstance(losses, list):
+            for i, loss in enumerate(losses):
+                _check_kind(LOSSES, loss, f"{self.label}: losses[{i}]")
+        build = table.get("build")
+        if isinstance(build, Mapping):
+            for column, view in build.items():
+                _check_kind(VIEWS, view, f"{self.label}: build.{column}")
 
     def named_columns(self, overrides: Sequence[str], variant: str = "sound") -> list[str]:
         """Return the text columns that the losses name, from the tables alone, without importing a loss.
@@ -295,7 +300,8 @@ def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
 def _read(name: str | Path) -> tuple[Table, str]:
     path = Path(name)
     if path.suffix == ".toml":
-        if not os.path.exists(path):  # false for any string, where Path.exists raises
+        # It is false for any string; Path.exists raises for some.
+        if not os.path.exists(path):
             raise OpencseError(
                 f"{path}: no such recipe file", f"Shipped recipes: {', '.join(recipe_names())}."
             )
@@ -311,9 +317,8 @@ def _decode_recipe(table: Table, label: str, known: Table) -> Recipe:
     if not isinstance(losses, list):
         raise OpencseError(f"{label}: losses: expected a list of tables, [[losses]]")
     decoded = (_decode_kind(LOSSES, t, f"{label}: losses[{i}]") for i, t in enumerate(losses))
-    table["losses"] = tuple(
-        loss for loss in decoded if loss.weight != 0
-    )  # an ablation: --set losses.NAME.weight=0
+    # A weight of 0 leaves a loss out, as an ablation: --set losses.NAME.weight=0
+    table["losses"] = tuple(loss for loss in decoded if loss.weight != 0)
     if build := table.get("build"):
         if not isinstance(build, Mapping):
             raise OpencseError(f"{label}: build: expected a table for each column")

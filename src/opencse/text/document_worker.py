@@ -139,7 +139,8 @@ def _pieces(paragraph: str) -> Iterator[str]:
 def _answer(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     from opencse.text.document_readers import read_paragraphs
 
-    path, size = Path(request["path"]), 0
+    path = Path(request["path"])
+    size = 0
     checked_lines(path, request["checked_lines"])
     _limit(request["seconds"])
     try:

@@ -126,7 +126,9 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
 
 
 def read_record(out: Path) -> dict[str, Any]:
-    """Return the contents of `run.json`: its `fingerprint` and `precision`, perhaps `outcome` and `step_limit`.
+    """Return the contents of `run.json`.
+
+    They are its `fingerprint` and `precision`, and perhaps `outcome` and `step_limit`.
 
     Raises:
         OpencseError: The file is missing or damaged, or was not written by a run.

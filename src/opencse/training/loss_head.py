@@ -108,7 +108,8 @@ class LossHead(nn.Module):
         width = vectors.shape[-1]
         cut = vectors[..., :size]
         if not isinstance(self.projector, nn.Identity):
-            flat, chosen = cut.reshape(-1, cut.shape[-1]), true_cells(present, vectors.device)
+            flat = cut.reshape(-1, cut.shape[-1])
+            chosen = true_cells(present, vectors.device)
             projected = self.projector(F.pad(flat[chosen], (0, width - flat.shape[1])))
             cut = flat.new_zeros(len(flat), projected.shape[1]).index_copy(0, chosen, projected)
             cut = cut.view(*present.shape, -1)

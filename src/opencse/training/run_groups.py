@@ -141,8 +141,9 @@ def read_run(folder: str | Path) -> RunRecord:
 
 
 def group_runs(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
-    """Return groups of runs that differ only in the seed, in order of their seeds, by the label of the group.
+    """Return groups of runs that differ only in the seed, by the label of the group.
 
+    The runs of a group are in order of their seeds.
     The groups are in order of first occurrence. Of several runs with the same seed the first is
     kept. A label has the folder of the first run if two groups have the same recipe and backbone.
     """
@@ -150,8 +151,12 @@ def group_runs(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     for run in runs:
         members.setdefault(run.same, {}).setdefault(run.seed, run)
     groups = [[seeds[seed] for seed in sorted(seeds)] for seeds in members.values()]
-    count = Counter(same[0].name for same in groups)
-    return {
-        same[0].name if count[same[0].name] == 1 else f"{same[0].name}: {same[0].folder}": same
-        for same in groups
-    }
+    count = Counter(group[0].name for group in groups)
+    labelled = {}
+    for group in groups:
+        first = group[0]
+        label = first.name
+        if count[first.name] > 1:
+            label += f": {first.folder}"
+        labelled[label] = group
+    return labelled

@@ -87,7 +87,9 @@ class TrainingSession:
     """
 
     def __init__(self, control: RunControl) -> None:
-        self.folder, self.resume, self.overwrite = control.folder, control.resume, control.overwrite
+        self.folder = control.folder
+        self.resume = control.resume
+        self.overwrite = control.overwrite
         self.deadline = control.deadline
         check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
         self.begun: dict[str, Any] = read_record(self.folder) if self.resume else {}
@@ -105,7 +107,9 @@ class TrainingSession:
             torch.distributed.distributed_c10d._set_pg_timeout(_PATIENCE)
 
     def settle(self, training: Training, backbone: Backbone) -> Training:
-        """Return the settings with the precision of this run, the same in every process, and report it and the device.
+        """Return the settings with the precision of this run, which is the same in every process.
+
+        The precision and the device are reported.
 
         `auto` becomes that of the run to resume, or the faster one of `bf16` and `fp32`; `fp16`
         needs an accelerator.

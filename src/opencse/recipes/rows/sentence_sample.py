@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -238,11 +238,19 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
     Raises:
         OpencseError: There is no such file, or it has no columns with known names.
     """
-    present = Corpus(regular_file(table)).columns  # a corpus may be a folder, this table may not
-    text, paraphrase = (next((name for name in names if name in present), "") for names in _COLUMNS)
-    if not text or not paraphrase:
+    # A corpus may be a folder; this table may not.
+    present = Corpus(regular_file(table)).columns
+    text, paraphrase = (_first_present(names, present) for names in _COLUMNS)
+    if text is None or paraphrase is None:
         raise OpencseError(
             f"{table} is not a table of paraphrases: its columns are {', '.join(present)}",
             f"Name one {', and one '.join(' or '.join(names) for names in _COLUMNS)}.",
         )
     return text, paraphrase
+
+
+def _first_present(names: Iterable[str], present: Container[str]) -> str | None:
+    for name in names:
+        if name in present:
+            return name
+    return None

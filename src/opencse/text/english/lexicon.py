@@ -52,13 +52,17 @@ class OpposedVerb:
 def lexicon_bytes(*tables: LexiconTable) -> bytes:
     """Return the bytes of some word lists, one after another: what the output depends on."""
     folder = files("opencse") / "assets" / "lexicon"
-    paths = (folder / f"{table}.tsv" if isinstance(table, str) else table for table in tables)
-    return b"".join(path.read_bytes() for path in paths)
+    contents = []
+    for table in tables:
+        path = folder / f"{table}.tsv" if isinstance(table, str) else table
+        contents.append(path.read_bytes())
+    return b"".join(contents)
 
 
 def lexicon_rows(table: LexiconTable) -> list[list[str]]:
     """Return the cells of a word list, without its header."""
-    return [line.split("\t") for line in lexicon_bytes(table).decode().split("\n")[1:] if line]
+    _, _, rows = lexicon_bytes(table).decode().partition("\n")
+    return [line.split("\t") for line in rows.split("\n") if line]
 
 
 @cache
