@@ -2,16 +2,19 @@
 
 MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
 line. `HuggingFaceEmbeddings` of the package langchain-huggingface takes the same folder, if you
-have that package.
+have that package. `PairScore` is what `CrossEncoderReranker` takes as its model.
 """
 
 import sys
 
+from langchain_classic.retrievers.contextual_compression import ContextualCompressionRetriever
+from langchain_classic.retrievers.document_compressors import CrossEncoderReranker
+from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 from sentence_transformers import SentenceTransformer
 
-from opencse.encoder import load_encoder
+from opencse import Reranker
 from opencse.text.corpus import Corpus, demo_path
 
 
@@ -28,12 +31,27 @@ class SentenceEmbeddings(Embeddings):
         return self.model.encode(text).tolist()
 
 
+class PairScore(BaseCrossEncoder):
+    """opencse's reranker as LangChain's cross-encoder."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self.reranker = reranker
+
+    def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
+        return self.reranker.predict(text_pairs).tolist()
+
+
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
-    model = load_encoder(arguments.get(1, "minilm"))
+    reranker = Reranker(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
 
-    store = InMemoryVectorStore(SentenceEmbeddings(model))
+    store = InMemoryVectorStore(SentenceEmbeddings(reranker.model))
     store.add_texts(list(Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts()))
-    for document, cosine in store.similarity_search_with_score(query, k=3):
-        print(f"{cosine:.2f}  {document.page_content}")
+    retriever = ContextualCompressionRetriever(
+        base_retriever=store.as_retriever(search_kwargs={"k": 100}),
+        base_compressor=CrossEncoderReranker(model=PairScore(reranker), top_n=3),
+    )
+    for document in retriever.invoke(query):
+        score = reranker.predict((query, document.page_content))
+        print(f"{score:.2f}  {document.page_content}")

@@ -9,11 +9,12 @@ import sys
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.embeddings import BaseEmbedding
-from llama_index.core.schema import TextNode
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from pydantic import PrivateAttr
 from sentence_transformers import SentenceTransformer
 
-from opencse.encoder import load_encoder
+from opencse import Reranker
 from opencse.text.corpus import Corpus, demo_path
 
 
@@ -39,15 +40,38 @@ class SentenceEmbedding(BaseEmbedding):
         return self._get_text_embedding(query)
 
 
+class PairScore(BaseNodePostprocessor):
+    """opencse's reranker as LlamaIndex's node postprocessor."""
+
+    top_n: int = 3
+    _reranker: Reranker = PrivateAttr()
+
+    def __init__(self, reranker: Reranker, top_n: int = 3) -> None:
+        super().__init__(top_n=top_n)
+        self._reranker = reranker
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if query_bundle is None or not nodes:
+            return nodes
+        texts = [node.get_content() for node in nodes]
+        hits = self._reranker.rank(query_bundle.query_str, texts, top_k=self.top_n)
+        return [
+            NodeWithScore(node=nodes[hit["corpus_id"]].node, score=hit["score"]) for hit in hits
+        ]
+
+
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
-    model = load_encoder(arguments.get(1, "minilm"))
+    reranker = Reranker(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
 
     nodes = [
         TextNode(text=text)
         for text in Corpus(demo_path(arguments.get(3, "demo"), "sentences.txt")).texts()
     ]
-    index = VectorStoreIndex(nodes, embed_model=SentenceEmbedding(model))
-    for hit in index.as_retriever(similarity_top_k=3).retrieve(query):
+    index = VectorStoreIndex(nodes, embed_model=SentenceEmbedding(reranker.model))
+    hits = index.as_retriever(similarity_top_k=100).retrieve(query)
+    for hit in PairScore(reranker).postprocess_nodes(hits, query_str=query):
         print(f"{hit.score:.2f}  {hit.text}")
