@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -34,7 +35,7 @@ from opencse.debias.payload import (
     SHARPNESS,
     Parts,
     Penalty,
-    _compared,
+    compared,
     readings,
     score_pairs,
 )
@@ -61,10 +62,12 @@ class Stored:
         self.rows = np.zeros((0, 0), np.float32)
         if path.is_file():
             kept = np.load(path)
-            self.place = {text: row for row, text in enumerate(kept["texts"].tolist())}
+            texts = json.loads(kept["texts"].tobytes().decode("utf-8"))
+            self.place = {text: row for row, text in enumerate(texts)}
             self.rows = kept["rows"]
 
     def add(self, texts: Sequence[str]) -> None:
+        """Encode the texts that are not known yet."""
         new = [text for text in dict.fromkeys(texts) if text not in self.place]
         if not new:
             return
@@ -72,9 +75,11 @@ class Stored:
         self.rows = np.concatenate([self.rows, rows]) if self.place else rows
         for text in new:
             self.place[text] = len(self.place)
-        np.savez(self.path, texts=np.array(list(self.place)), rows=self.rows)
+        texts = json.dumps(list(self.place)).encode("utf-8")
+        np.savez(self.path, texts=np.frombuffer(texts, np.uint8), rows=self.rows)
 
     def __call__(self, texts: Sequence[str]) -> Parts:
+        """Return the parts of texts that were added."""
         return self.reranker.unpacked(self.rows[[self.place[text] for text in texts]])
 
     def old(self, parts: Parts) -> np.ndarray:
@@ -87,11 +92,10 @@ class Stored:
     ) -> tuple[list[np.ndarray], np.ndarray]:
         """Return what a `Score` takes, and which pairs are a yes/no question and an answer."""
         one, other = self(first), self(second)
-        compared = _compared(one, other, paired=paired)
+        found = compared(one, other, paired=paired)
         old = self.old(one), self.old(other)
         without = (old[0] * old[1]).sum(axis=1) if paired else old[0] @ old[1].T
-        cosines = [without, compared.vectors, compared.codes, compared.topics]
-        return cosines, compared.answers
+        return [without, found.vectors, found.codes, found.topics], found.answers
 
 
 def untouched(
@@ -193,6 +197,7 @@ class Neighbours:
         self.cosines, self.answers = stored.cosines(texts, texts, paired=False)
 
     def ranked(self, score: Score) -> np.ndarray:
+        """Return the share of each text's ten neighbours that have its topic."""
         base = self.cosines[0].copy()
         np.fill_diagonal(base, -9)
         scores = np.where(self.answers, self.cosines[1], score(*self.cosines))
@@ -404,7 +409,7 @@ def _caught(stored: Stored, data: Path, forms: dict[str, Score]) -> Iterator[lis
         yield [f"SICK {part}: entailed against contradicted, area", "", *cells]
     for name, some in pairs.items():
         first, second = (stored(side) for side in zip(*some, strict=True))
-        cosine = _compared(first, second, paired=True).vectors
+        cosine = compared(first, second, paired=True).vectors
         for label, penalty in (("reranked", RANKING), ("for a cache", CACHING)):
             lowered = cosine - score_pairs(first, second, penalty) > 0.05
             yield [f"{name}: lowered by more than 0.05, {label}, %", str(len(some)), share(lowered)]

@@ -143,12 +143,12 @@ def score(first: Parts, second: Parts, penalty: Penalty = RANKING) -> np.ndarray
     Raises:
         ValueError: The vectors of both sides differ in length, or a text has no code or topic.
     """
-    return _score(_compared(first, second, paired=False), penalty)
+    return _score(compared(first, second, paired=False), penalty)
 
 
 def score_pairs(first: Parts, second: Parts, penalty: Penalty = RANKING) -> np.ndarray:
     """Return the `score` of text i of one side with text i of the other, float32 (n,)."""
-    return _score(_compared(first, second, paired=True), penalty)
+    return _score(compared(first, second, paired=True), penalty)
 
 
 def agreement(first: Parts, second: Parts) -> np.ndarray:
@@ -157,14 +157,14 @@ def agreement(first: Parts, second: Parts) -> np.ndarray:
     It is the cosine of their codes: −1 for the opposite, 1 for the same. `readings` puts it into
     words.
     """
-    return _compared(first, second, paired=True).codes
+    return compared(first, second, paired=True).codes
 
 
 def readings(first: Parts, second: Parts) -> list[str]:
     """Return what the `agreement` of each pair means, in words."""
-    compared = _compared(first, second, paired=True)
+    pairs = compared(first, second, paired=True)
     found = []
-    for code, topic, answers in zip(compared.codes, compared.topics, compared.answers, strict=True):
+    for code, topic, answers in zip(pairs.codes, pairs.topics, pairs.answers, strict=True):
         if answers:
             found.append("a question and an answer")
         elif topic < ON_TOPIC:
@@ -179,7 +179,7 @@ def readings(first: Parts, second: Parts) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Compared:
+class Compared:
     """What a score is made of, (n, m), or (n,) for pairs.
 
     Attributes:
@@ -195,7 +195,8 @@ class _Compared:
     answers: np.ndarray
 
 
-def _compared(first: Parts, second: Parts, *, paired: bool) -> _Compared:
+def compared(first: Parts, second: Parts, *, paired: bool) -> Compared:
+    """Return the cosines that a score is made of, of each pair (n,), or of all pairs (n, m)."""
     cosines = []
     for name in ("vectors", "code", "topic"):
         one = _unit(getattr(first, name), name)
@@ -213,14 +214,14 @@ def _compared(first: Parts, second: Parts, *, paired: bool) -> _Compared:
         answers = first.asks != second.asks
     else:
         answers = first.asks[:, None] != second.asks[None, :]
-    return _Compared(*cosines, answers)
+    return Compared(*cosines, answers)
 
 
-def _score(compared: _Compared, penalty: Penalty) -> np.ndarray:
-    disagreement = np.maximum(0.0, penalty.least - compared.codes)
-    same_topic = np.maximum(0.0, compared.topics) ** SHARPNESS
+def _score(pairs: Compared, penalty: Penalty) -> np.ndarray:
+    disagreement = np.maximum(0.0, penalty.least - pairs.codes)
+    same_topic = np.maximum(0.0, pairs.topics) ** SHARPNESS
     lowered = penalty.size * disagreement * same_topic
-    return compared.vectors - np.where(compared.answers, 0.0, lowered).astype(np.float32)
+    return pairs.vectors - np.where(pairs.answers, 0.0, lowered).astype(np.float32)
 
 
 def is_yes_no_question(text: str) -> bool:
