@@ -1,4 +1,4 @@
-"""False hits of a semantic cache: of the untouched model, with a meaning block, and by the block's own similarity.
+"""False hits of a semantic cache: of the untouched model, with a meaning block, and by the pair score.
 
     python benchmarks/debias/cache.py DATA OUT/model -o benchmarks/results/debias-cache.csv
 
@@ -18,6 +18,7 @@ from curve import Encoded
 from measures import Measures
 from wording import Similar, false_hits
 
+from opencse.debias.payload import CACHING
 from opencse.evaluation.written_sets import TripletSet
 
 
@@ -46,15 +47,12 @@ def main() -> None:
                 (one.anchor, one.positive, one.negative) for one in task.triplets
             ]
     old, new = encoded.at(0.0), encoded.at(encoded.chosen)
+    packed, reranker = encoded.reranked()
     ways: dict[str, Similar] = {
         "untouched": lambda a, b: old(a) @ old(b).T,
         "block": lambda a, b: new(a) @ new(b).T,
-        **{
-            f"its similarity, penalty {k}": lambda a, b, k=k: encoded.block.similarity(
-                new(a), new(b), k
-            ).numpy()
-            for k in (0.55, 1.0)
-        },
+        "reranked": lambda a, b: reranker.similarity(packed(a), packed(b)),
+        "for a cache": lambda a, b: reranker.similarity(packed(a), packed(b), CACHING),
     }
     with options.out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

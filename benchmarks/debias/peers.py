@@ -34,8 +34,8 @@ import pyarrow.parquet as pq
 import torch
 from measures import Measures, cranfield, write_table
 
-from opencse.debias.meaning_block import MeaningBlock, as_query, upgrade
-from opencse.debias.shipped import append_block
+from opencse.debias.meaning_block import as_query, upgrade
+from opencse.debias.reranker import Reranker
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
@@ -207,15 +207,16 @@ def main() -> None:
     measures = Measures(options.data, held_out=True)
     old = Cached("minilm")
     ways: dict[str, Callable[[], list[Encode]]] = {"untouched": lambda: [old]}
-    ways["block, reranked"] = lambda: [block()]
+    ways["block, reranked"] = lambda: [reranker.packed]
     ways["negative words, β 0.3"] = lambda: [by_negative_words(old)]
     ways["re-weighted"] = lambda: [reweighted(old, rows)]
     ways["fine-tuned"] = lambda: [
         Cached(options.out / f"fine-tuned-{seed}" / "model") for seed in options.seeds
     ]
     columns = {}
+    reranker = Reranker("minilm", precision="auto")
     for label, opened in ways.items():
-        similarity = shipped().similarity if label == "block, reranked" else None
+        similarity = reranker.similarity if label == "block, reranked" else None
         columns[label] = [measures(encode, similarity=similarity) for encode in opened()]
         write_table(options.out / "peers.csv", columns)
         print(label, flush=True)
@@ -226,20 +227,6 @@ def main() -> None:
         writer.writerows(
             [label, f"{value:.1f}"] for label, value in upgrades(old, new, rows, options.data)
         )
-
-
-def shipped() -> MeaningBlock:
-    """Return the block that ships, at its own strength."""
-    block = Backbone("minilm").block
-    assert block is not None
-    return block
-
-
-def block() -> Encode:
-    """Return the vectors with the block that ships."""
-    model = Backbone("minilm").encoder("backbone")
-    append_block(model, shipped())
-    return Embedder(model.eval(), precision="auto").encode
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +30,12 @@ sys.path.append(str(Path(__file__).parents[1]))
 from measures import MEASURES, cell, complaints
 
 from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.payload import Parts, is_yes_no_question, score
 from opencse.debias.shipped import BLOCKS
 from opencse.evaluation.task import distinct_texts, evaluate_tasks
 from opencse.evaluation.written_sets import load_development, load_guard
 
-STRENGTH, PENALTY, SAMPLE, LONGEST, BATCH = 0.4, 0.6, 14_000, 256, 16
+STRENGTH, SAMPLE, LONGEST, BATCH = 0.4, 14_000, 256, 16
 ROWS = {
     "frames and their searches": ("frames", "searches"),
     "claims": ("claims", "claims_short"),
@@ -145,18 +145,28 @@ def measured(
     """Return the measures of v at `STRENGTH`."""
     e = seen.e.float()
     with torch.no_grad():
-        _, _, z = block.meaning(
+        code, topic, z = block.meaning(
             e, seen.frozen.float() * (lacks != "averages"), copied.float() * (lacks != "copy")
         )
     vectors = (
         torch.cat([e, STRENGTH * z, torch.zeros_like(e[:, :1])], dim=1).numpy()
         / (1 + STRENGTH**2) ** 0.5
     )
+    asks = np.array([[float(is_yes_no_question(text))] for text in place])
+    packed = np.concatenate([vectors, code.numpy(), topic.numpy(), asks], axis=1)
+    ends = np.cumsum([vectors.shape[1], code.shape[1], topic.shape[1]])
+
+    def unpacked(rows: np.ndarray) -> Parts:
+        v, c, t, a = np.split(rows, ends, axis=1)
+        return Parts(vectors=v, code=c, topic=t, asks=a[:, 0] > 0)
+
+    def similarity(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        return score(unpacked(first), unpacked(second))
+
     results = evaluate_tasks(lambda texts: vectors[[place[text] for text in texts]], TASKS).results
     grades = {f"{one.task} {name}": value for one in results for name, value in one.metrics.items()}
-    similarity = partial(block.similarity, penalty=PENALTY)
     found = evaluate_tasks(
-        lambda texts: vectors[[place[text] for text in texts]], TASKS, similarity
+        lambda texts: packed[[place[text] for text in texts]], TASKS, similarity
     ).results
     reranked = {f"{one.task}, reranked": one.score for one in found}
     return {one.task: one.score for one in results} | grades | reranked

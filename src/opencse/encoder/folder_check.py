@@ -290,6 +290,10 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 def _check_files(folder: Path) -> None:
     """Check that all files of a folder are regular and inside it, as libraries read many of them."""
+    if not folder.exists():
+        # Tools that skip empty folders lose that of a module without settings, such as 2_Normalize;
+        # sentence-transformers loads the model all the same.
+        return
     with translate_errors(folder, "cannot be read", REMEDY):
         entries = sorted(folder.iterdir())
     for entry in entries:

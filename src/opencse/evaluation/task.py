@@ -22,7 +22,7 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 """A model: from n texts to a float matrix (n, d)."""
 
 Similarity = Callable[[np.ndarray, np.ndarray], Any]
-"""Similarities (n, m) of n and m vectors: `MeaningBlock.similarity`."""
+"""Similarities (n, m) of n and m vectors: `opencse.Reranker.similarity`."""
 
 # Pairs at a time, which bounds the memory of the similarities.
 _PAIRS = 256

@@ -15,6 +15,8 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from opencse.commands.integrations.onnx import OnnxEncoder, _linear_of_scaled_rows, export_onnx
 from opencse.commands.main import main
 from opencse.debias.meaning_block import MeaningBlock
+from opencse.debias.payload import score
+from opencse.debias.reranker import Reranker
 from opencse.debias.shipped import append_block
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.errors import OpencseError
@@ -70,6 +72,20 @@ def test_a_meaning_block_is_part_of_the_graph(tmp_path, bert) -> None:
         vectors, load_encoder(tmp_path / "model", device="cpu").encode(TEXTS), atol=1e-5
     )
     assert export_onnx(tmp_path / "model", tmp_path / "small", precision="int8")[1] > 0.9
+
+    expected = Reranker(tmp_path / "model").parts(TEXTS)
+    parts = OnnxEncoder(tmp_path / "onnx").parts(TEXTS)
+    for name in ("vectors", "code", "topic", "asks"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(expected, name), atol=1e-5)
+    small = OnnxEncoder(tmp_path / "small").parts(TEXTS).int8()
+    np.testing.assert_allclose(score(small, small), score(expected, expected), atol=0.01)
+
+
+def test_an_export_without_a_block_has_no_parts(normalised) -> None:
+    encoder = OnnxEncoder(normalised[1])
+    assert encoder.settings["outputs"] == ["sentence_embedding"]
+    with pytest.raises(OpencseError, match="no meaning block"):
+        encoder.parts(TEXTS)
 
 
 def run_by_hand(folder, texts) -> list[np.ndarray]:

@@ -22,6 +22,7 @@ from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ExportOptions
 from opencse.commands.reports.page import output_folder
 from opencse.debias.meaning_block import block_of
+from opencse.debias.payload import Parts, is_yes_no_question
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
@@ -48,8 +49,9 @@ def export_onnx(options: ExportOptions) -> tuple[float, float]:
     """Export an encoder.
 
     The graph takes int64 `input_ids`, `attention_mask` and, where the model has them,
-    `token_type_ids`, each (B, L) for any B and L, and gives float32 `sentence_embedding` (B, d).
-    The tokenizer truncates and pads by itself.
+    `token_type_ids`, each (B, L) for any B and L, and gives float32 `sentence_embedding` (B, d). With
+    a meaning block it gives `code` (B, 8) and `topic` (B, 192) as well, which
+    `opencse.debias.payload` compares. The tokenizer truncates and pads by itself.
 
     Returns:
         Largest absolute difference of a coordinate between onnxruntime's and PyTorch's vectors, and
@@ -90,6 +92,7 @@ def export_onnx(options: ExportOptions) -> tuple[float, float]:
         maximum = encoder.max_seq_length or _NO_MAXIMUM
         settings = {
             "inputs": inputs,
+            "outputs": _outputs(encoder),
             "dimension": encoder.get_embedding_dimension(),
             "pooling": pooling_name(encoder),
             "precision": precision,
@@ -144,11 +147,33 @@ class OnnxEncoder:
         self, texts: Sequence[str], prompt: str | None = None, batch_size: int = 32
     ) -> np.ndarray:
         """Return vectors (n, d), row i for text i; `prompt` stands before every text, by default the model's own."""
+        return self._run(texts, prompt, batch_size, ["sentence_embedding"])[0]
+
+    def parts(self, texts: Sequence[str], prompt: str | None = None, batch_size: int = 32) -> Parts:
+        """Return vector, code and topic of each text, for `opencse.debias.payload`.
+
+        Raises:
+            OpencseError: The model was exported without a meaning block, or before opencse 0.3.
+        """
+        if "code" not in self.settings.get("outputs", []):
+            raise OpencseError(
+                "this export has no meaning block", "Export a model with one (opencse run debias)."
+            )
+        names = ["sentence_embedding", "code", "topic"]
+        vectors, code, topic = self._run(texts, prompt, batch_size, names)
+        asks = np.array([is_yes_no_question(text) for text in texts], dtype=bool)
+        return Parts(vectors=vectors, code=code, topic=topic, asks=asks)
+
+    def _run(
+        self, texts: Sequence[str], prompt: str | None, batch_size: int, names: list[str]
+    ) -> list[np.ndarray]:
+        """Return some outputs of the graph, row i for text i."""
         prompt = self.settings["default_prompt"] if prompt is None else prompt
-        vectors = np.empty((len(texts), self.settings["dimension"]), dtype=np.float32)
-        order = sorted(
-            range(len(texts)), key=lambda row: len(texts[row])
-        )  # alike lengths together: little padding
+        widths = {output.name: output.shape[-1] for output in self._session.get_outputs()}
+        widths["sentence_embedding"] = self.settings["dimension"]
+        found = [np.empty((len(texts), widths[name]), dtype=np.float32) for name in names]
+        # Texts of similar lengths go together, so that there is little padding.
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             tokens = self._tokenizer.encode_batch([prompt + texts[row] for row in rows])
@@ -156,8 +181,9 @@ class OnnxEncoder:
                 name: np.array([getattr(t, INPUTS[name]) for t in tokens])
                 for name in self.settings["inputs"]
             }
-            vectors[rows] = self._session.run(["sentence_embedding"], feed)[0]
-        return vectors
+            for matrix, output in zip(found, self._session.run(names, feed), strict=True):
+                matrix[rows] = output
+        return found
 
 
 class _Graph(nn.Module):
@@ -167,10 +193,11 @@ class _Graph(nn.Module):
         super().__init__()
         self.parts = nn.ModuleList(encoder)
         self.dimension = encoder.truncate_dim
+        self.block = block_of(encoder)
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
-    ) -> Tensor:
+    ) -> Tensor | tuple[Tensor, ...]:
         given = {
             "input_ids": input_ids,
             "attention_mask": attention_mask,
@@ -179,7 +206,10 @@ class _Graph(nn.Module):
         features = {name: values for name, values in given.items() if values is not None}
         for part in self.parts:
             features = part(features)
-        return features["sentence_embedding"][:, : self.dimension]
+        vectors = features["sentence_embedding"][:, : self.dimension]
+        if self.block is None:
+            return vectors
+        return vectors, *self.block.code_and_topic(features["meaning_parts"])
 
 
 def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
@@ -213,6 +243,13 @@ def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
     return [key for key in INPUTS if key in inputs]
 
 
+def _outputs(encoder: SentenceTransformer) -> list[str]:
+    """Return the names of what the graph gives."""
+    if block_of(encoder) is None:
+        return ["sentence_embedding"]
+    return ["sentence_embedding", "code", "topic"]
+
+
 def _write_graph(
     encoder: SentenceTransformer, inputs: list[str], path: Path, name: str, *, int8: bool
 ) -> None:
@@ -240,7 +277,7 @@ def _write_graph(
                     external_data=large,
                     verbose=False,
                     input_names=inputs,
-                    output_names=["sentence_embedding"],
+                    output_names=_outputs(encoder),
                     dynamic_shapes={key: {0: "batch", 1: "length"} for key in inputs},
                 )
         except torch.onnx.OnnxExporterError as error:
