@@ -32,7 +32,7 @@ from opencse.encoder.loading import load_encoder
 from opencse.encoder.prompts import TemplateDenoising
 from opencse.evaluation.sts import spearman
 from opencse.foundation.evaluator import Evaluators
-from opencse.losses import negatives, replaced_tokens
+from opencse.losses import MarginInfoNCELoss, negatives, replaced_tokens
 from opencse.recipes import Recipe, load_recipe
 from opencse.text.corpus import Corpus
 from opencse.training import batches, train
@@ -55,6 +55,8 @@ SYSTEMS = (
     "san-rlrd",
     "dclr",
 )
+NEARLY_ZERO = ("diffcse", "promptbert", "promptbert-roberta")
+"""Without dropout their gradients are near 0, so that the weights are rounding noise."""
 _ENCODER, _GENERATOR, _DISCRIMINATOR, _TEMPLATE = 1, 2, 3, 4
 """The phases of the recordings' rule for dropout masks; view v's template is `_TEMPLATE + v`."""
 _LONGEST = 64  # the rule draws masks for sequences of this length and cuts them
@@ -632,6 +634,30 @@ def relative_errors(played: Replay, authors: Mapping[str, Any]) -> dict[str, flo
             abs(score - scores[step]) for step, score in played.development.items()
         )
         errors["embeddings"] = _embedding_error(played, authors["eval_embeddings"])
+    return errors
+
+
+def ifm_errors(recording: Recording) -> dict[str, float]:
+    """Return the largest relative differences of IFM's loss and of the norm of its gradient.
+
+    IFM mixes the plain loss with the perturbed one by α, as (plain + α · perturbed) / (1 + α).
+    """
+    positive = recording.tensors["positive"].double()
+    errors = {"loss": 0.0, "gradient norm": 0.0}
+    for case in recording.meta["results"]:
+        anchor = recording.tensors["anchor"].double().requires_grad_()
+        values = []
+        for size in (0.0, case["epsilon"]):
+            loss = MarginInfoNCELoss(temperature=case["temperature"], signs="p-n+", size=size)
+            values.append(loss(anchor, positive).value)
+        plain, perturbed = values
+        mixed = (plain + case["alpha"] * perturbed) / (1 + case["alpha"])
+        (gradient,) = torch.autograd.grad(mixed, anchor)
+        pairs = [(plain, "plain"), (perturbed, "perturbed"), (mixed, "loss")]
+        for value, key in pairs:
+            errors["loss"] = max(errors["loss"], _largest([float(value.detach())], [case[key]]))
+        norm = _largest([float(gradient.norm())], [case["grad_anchor_norm"]])
+        errors["gradient norm"] = max(errors["gradient norm"], norm)
     return errors
 
 

@@ -1,0 +1,94 @@
+"""Train the faithful variants on recordings of the authors' own code, and write how far the numbers differ.
+
+    python benchmarks/reproduction/parity.py              # all systems
+    python benchmarks/reproduction/parity.py simcse dclr  # some of them; the other rows stay
+    python benchmarks/reproduction/parity.py --no-scores  # without development scores and embeddings
+
+Needs the recordings (`OPENCSE_PARITY`) and the data that they name (`OPENCSE_DATA`). The network is in
+double precision. Writes `benchmarks/results/parity.csv`.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.parity.recordings import (  # noqa: E402
+    NEARLY_ZERO,
+    SYSTEMS,
+    Recording,
+    find_data,
+    find_recordings,
+    ifm_errors,
+    relative_errors,
+    replay,
+    token_mismatches,
+)
+
+OUT = ROOT / "benchmarks" / "results" / "parity.csv"
+COLUMNS = (
+    "system",
+    "dropout",
+    "steps",
+    "loss",
+    "gradient norm",
+    "weights",
+    "development score",
+    "embeddings",
+    "rows with other tokens",
+)
+
+
+def measure(recording: Recording, dropout: str, evaluate: bool) -> dict[str, str]:
+    """Return the row of the table for one of the authors' runs."""
+    run = f"dropout{dropout}_authors_fp64"
+    with tempfile.TemporaryDirectory() as folder:
+        played = replay(recording, run, Path(folder), evaluate=evaluate)
+    errors = relative_errors(played, recording.result(run))
+    if dropout == "0" and recording.name in NEARLY_ZERO:
+        errors.pop("weights")
+    row = {"system": recording.name, "dropout": dropout, "steps": str(len(played.log))}
+    for column in COLUMNS[3:-1]:
+        row[column] = f"{errors[column]:.1e}" if column in errors else ""
+    row[COLUMNS[-1]] = str(len(token_mismatches(played, recording)))
+    return row
+
+
+def main(names: list[str]) -> None:
+    """Measure the systems, and replace their rows in the table."""
+    evaluate = "--no-scores" not in names
+    names = [name for name in names if name != "--no-scores"]
+    folder, data = find_recordings(), find_data()
+    if folder is None or data is None:
+        sys.exit("no recordings: set OPENCSE_PARITY and OPENCSE_DATA")
+    rows = {}
+    if OUT.is_file():
+        with OUT.open(encoding="utf-8", newline="") as file:
+            rows = {(row["system"], row["dropout"]): row for row in csv.DictReader(file)}
+    for name in names or [*SYSTEMS, "ifm"]:
+        recording = Recording(name, folder, data)
+        if name == "ifm":
+            row = {"system": name, "dropout": "", "steps": "1"}
+            rows[name, ""] = row | {
+                key: f"{value:.1e}" for key, value in ifm_errors(recording).items()
+            }
+        else:
+            for dropout in ("0", "0.1"):
+                if f"dropout{dropout}_authors_fp64" in recording.meta["results"]:
+                    rows[name, dropout] = measure(recording, dropout, evaluate)
+        order = {system: place for place, system in enumerate([*SYSTEMS, "ifm"])}
+        sorted_rows = sorted(rows.values(), key=lambda row: (order[row["system"]], row["dropout"]))
+        with OUT.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", restval="")
+            writer.writeheader()
+            writer.writerows(sorted_rows)
+        print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
