@@ -25,6 +25,7 @@ def main() -> int:
     parser.add_argument(
         "--count", type=int, default=40, help="random trials of models and documents each"
     )
+    parser.add_argument("--verbose", action="store_true", help="print what came of every trial")
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opencse-trials-") as root:
@@ -48,7 +49,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
             continue
         outcome = run_trial(trial, root / f"{number:04d}")
         counts.setdefault(trial.family, Counter())[outcome.kind] += 1
-        if outcome.kind in FAILED:
+        if outcome.kind in FAILED or options.verbose:
             print(
                 f"{outcome.kind.upper()}  {trial.family}: {trial.name}  {outcome.words[:300]}",
                 flush=True,

@@ -24,7 +24,7 @@ from typing import IO, Any
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import checked_lines
 
-SECONDS = 30.0
+SECONDS = 15.0
 """Seconds of computing for a document of any size."""
 SECONDS_PER_MIB = 20.0
 """Further seconds for each MiB of the file."""
