@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import pickle
@@ -14,6 +15,10 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.text.test_document_worker import WORD, docx, pdf, table
 from tests.trials.trial import OUTSIDE, PLANTED, Expected, Trial
 from tests.trials.world import World
 
@@ -250,26 +255,53 @@ def _documents(world: World, rng: random.Random, count: int) -> Iterator[Trial]:
     }
     for name, content in contents.items():
         yield _document_trial(world, name, content, "either")
-    pieces = (
-        b"\n",
-        b"- ",
-        b"  ",
-        b"[",
-        b"](",
-        b"|",
-        b"```",
-        b"*",
-        b">",
-        b"<p>",
-        b"&#",
-        b"<!--",
-        b"text. ",
-        b"\xff",
-    )
+    for name, content in WORD.items():
+        yield _document_trial(world, f"{name}.docx", content, "either")
+    yield _document_trial(world, "pages.pdf", pdf(60_000), "clear")
     for number in range(count):
         kind = rng.choice(("md", "html", "txt", "jsonl", "csv", "tsv", "docx", "pdf", "parquet"))
-        content = b"".join(rng.choices(pieces, k=rng.randint(1, 3000)))
+        content = _random_document(kind, rng)
         yield _document_trial(world, f"random-{number}.{kind}", content, "either")
+
+
+_PIECES = {
+    "md": (
+        "\n",
+        "\n\n",
+        "- ",
+        "  ",
+        "[",
+        "](",
+        "|",
+        "```",
+        "*",
+        ">",
+        "# ",
+        "---\n",
+        "The cat sits. ",
+    ),
+    "html": ("<p>", "</p>", "<!--", "-->", "<![", "&#", "&#x110000;", "<script>", "The cat sits. "),
+    "txt": ("\n", "\r\n", "\t", "\u2028", "\x0c", "The cat sits. ", "the dog"),
+    "jsonl": ('{"text": "The cat sits."}\n', '{"text": 3}\n', '{"txt": "x"}\n', "{}\n", "\n"),
+    "csv": ("text,", "The cat sits.", ",", '"', "\n", ";", "\r"),
+    "tsv": ("text\t", "The cat sits.", "\t", '"', "\n"),
+}
+
+
+def _random_document(kind: str, rng: random.Random) -> bytes:
+    """Random pieces of a format; of a format of bytes, a whole file with some bytes changed. Few are not UTF-8."""
+    if kind in _PIECES:
+        content = "".join(rng.choices(_PIECES[kind], k=rng.randint(1, 3000))).encode("utf-8")
+        return content + b"\xff" if rng.random() < 0.1 else content
+    whole = docx(table("", rng.randint(1, 9))) if kind == "docx" else pdf(3)
+    if kind == "parquet":
+        file = io.BytesIO()
+        pq.write_table(pa.table({"text": ["The cat sits.", "A dog runs."] * 9}), file)
+        whole = file.getvalue()
+    changed = bytearray(whole)
+    for _ in range(rng.randint(1, 5)):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
 
 
 def _document_trial(world: World, name: str, content: bytes, expected: Expected) -> Trial:
