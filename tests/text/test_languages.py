@@ -286,3 +286,13 @@ def test_a_blank_pipeline_has_words_alone_and_an_unknown_one_is_named() -> None:
         load_parser("blank:tlh")
     with pytest.raises(OpencseError, match="no_such_pipeline"):
         load_parser("no_such_pipeline")
+
+
+@pytest.mark.parametrize("config", ["", "nonsense", "[nlp]\nlang = 3\npipeline = [1]\n"])
+def test_a_folder_that_is_no_pipeline_is_one_line(tmp_path, config) -> None:
+    (tmp_path / "config.cfg").write_text(config)
+    (tmp_path / "meta.json").write_text('{"lang": "en"}')
+    with pytest.raises(
+        OpencseError, match=r"pipeline .* (cannot be loaded|has no tagger)|no spaCy pipeline"
+    ):
+        syntax.SpacyParser(str(tmp_path))
