@@ -24,13 +24,6 @@ FLOORS = (
     ("commands",),
     ("__main__",),
 )
-# Files of lower floors that still know the meaning block; each entry goes when its file uses hooks
-# instead.
-STILL_TO_GO = {
-    ("losses", "debias"),
-    ("encoder", "debias"),
-    ("training", "debias"),
-}
 FLOOR = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
 
 
@@ -67,9 +60,7 @@ def test_packages_import_only_packages_of_lower_floors() -> None:
         f"{path.relative_to(SOURCE)} ({package}) imports {other}"
         for path, package in modules()
         for other in imported(path)
-        if other != package
-        and FLOOR[other] >= FLOOR[package]
-        and (package, other) not in STILL_TO_GO
+        if other != package and FLOOR[other] >= FLOOR[package]
     ]
     assert not wrong, "\n".join(wrong)
 

@@ -92,16 +92,18 @@ def train_opencse(
     model: str, lines: list[str], steps: int, precision: str, batch: int, parts: bool
 ) -> float:
     import opencse
+    from opencse.training.callbacks import ActiveRun
     from opencse.training.loop import TrainingLoop
 
     watch = Stopwatch(steps)
-    original = TrainingLoop._step
+    original = TrainingLoop.step
 
-    def timed(self: TrainingLoop) -> None:
-        original(self)
+    def timed(self: TrainingLoop, active: ActiveRun) -> object:
+        values = original(self, active)
         watch.step_done()
+        return values
 
-    TrainingLoop._step = timed
+    TrainingLoop.step = timed
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus.txt"
         corpus.write_text("\n".join(lines), encoding="utf-8")

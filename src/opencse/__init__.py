@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opencse.foundation.lazy import public_names
+from opencse.foundation.plugins import MODULES
+from opencse.losses import LOSSES
 from opencse.version import __version__
 
 if TYPE_CHECKING:
@@ -41,6 +43,15 @@ __all__ = [
 ]
 
 __getattr__ = public_names(__name__)
+
+# The meaning block registers its loss and its module as a plug-in from outside would.
+LOSSES["meaning"] = "opencse.debias.meaning_loss:MeaningLoss"  # type: ignore[assignment]
+for _type in (
+    "meaning_block.MeaningBlock",  # the copy of its file in a model's folder
+    "opencse.debias.meaning_block.MeaningBlock",
+    "opencse.encoder.meaning_block.MeaningBlock",  # as saved by version 0.3
+):
+    MODULES[_type] = "opencse.debias.meaning_block:MeaningBlock"
 
 
 def __dir__() -> list[str]:

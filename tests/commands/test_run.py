@@ -22,6 +22,7 @@ from opencse.debias import shipped as shipped_module
 from opencse.debias.meaning_block import MeaningBlock, block_of
 from opencse.debias.shipped import append_block, trained_block
 from opencse.debias.strength import StrengthCurve
+from opencse.debias.training import read_strength
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.foundation.errors import OpencseError
@@ -220,7 +221,7 @@ def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corp
     )
     options = {"backbone": backbone, "out": tmp_path / "out", "overrides": SMALL, "progress": False}
     result = opencse.run("debias", corpus, guard=own, **options)
-    curve = result.run.outcome.curve
+    curve = read_strength(result.run.folder)
     guards = curve.before_and_after(curve.guards)
     names = [f"guard-{name}" for name in ("questions", "answers", "topics", "long")]
     assert list(guards) == [*names, "own-answers", "own-searches"]
@@ -409,7 +410,7 @@ def test_the_block_is_appended_with_its_measured_strength(tmp_path, known_model)
     assert block.strength == 0.3
     e = untouched.encode(TWO_TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose(model.encode(TWO_TEXTS)[:, :32] * np.sqrt(1 + 0.3**2), e, atol=1e-5)
-    assert result.run.outcome.curve == CURVE
+    assert read_strength(result.run.folder) == CURVE
     assert "0.3" in (out / "report.html").read_text()
     assert {change.measure for change in result.outcome.changes} == {"guard long", "meaning"}
     assert "trust_remote_code=True" in (out / "model" / "README.md").read_text()
@@ -427,7 +428,7 @@ def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, know
     model, reader = (
         load_encoder(path, device="cpu") for path in (tmp_path / "out" / "model", known_model)
     )
-    curve, block = result.run.outcome.curve, block_of(model)
+    curve, block = read_strength(result.run.folder), block_of(model)
     assert curve is not None
     assert block is not None
     assert (block.strength, set(curve.guards)) == (

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.debias.meaning_loss import relations
-from opencse.losses import MeaningLoss
+from opencse.debias.meaning_loss import MeaningLoss, relations
 
 LOSS = MeaningLoss(
     same=("text", "same_paraphrase", "paraphrase"),

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from opencse.debias.strength import find_strength
-from opencse.foundation.evaluator import Evaluators
+from opencse.debias.strength import BlockEvaluators, find_strength
 
 
 class Given:
@@ -40,7 +39,7 @@ def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, cho
         {"a": lambda s: 50 - max(0.0, s - 0.1) * 2, "b": lambda s: 80 - (1 if s > 0.5 else 0)},
     )
     meaning = Given(block, {"m": lambda s: 100 * s})
-    curve = find_strength(block, Evaluators(guards=guards, meaning=meaning), tolerance)
+    curve = find_strength(block, BlockEvaluators(guards=guards, meaning=meaning), tolerance)
     assert (guards.asked, meaning.asked) == (1, 1), "every text is encoded once"
     assert block.strength == curve.chosen == chosen
     assert curve.meaning["m"] == pytest.approx([100 * s for s in curve.strengths])
@@ -51,14 +50,14 @@ def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, cho
 def test_one_lucky_strength_is_not_chosen() -> None:
     block = SimpleNamespace(strength=0.4, config={"width": 2})
     guards = Given(block, {"a": lambda s: 50.0 if s in (0.0, 0.1, 0.15, 0.2, 0.5) else 49.4})
-    assert find_strength(block, Evaluators(guards=guards), 0.3).chosen == 0.2, (
+    assert find_strength(block, BlockEvaluators(guards=guards), 0.3).chosen == 0.2, (
         "0.5 is kept, but not the mean beside it"
     )
 
 
 def test_without_guards_the_strength_stays() -> None:
     block = SimpleNamespace(strength=0.43, config={"width": 2})
-    curve = find_strength(block, Evaluators(meaning=Given(block, {"m": lambda s: s})), 0.3)
+    curve = find_strength(block, BlockEvaluators(meaning=Given(block, {"m": lambda s: s})), 0.3)
     assert (block.strength, curve.chosen) == (0.43, 0.43)
     assert curve.guards == {}
     assert curve.before_and_after(curve.meaning) == {"m": (0, 0.43)}
@@ -68,7 +67,7 @@ def test_a_given_strength_is_kept_whatever_the_guards_lose() -> None:
     block = SimpleNamespace(strength=0.4, config={"width": 2})
     guards = Given(block, {"guard-a": lambda s: 50 - 10 * s})
     meaning = Given(block, {"dev-m": lambda s: 100 * s, "dev-n": lambda s: 50.0})
-    evaluators = Evaluators(guards=guards, meaning=meaning)
+    evaluators = BlockEvaluators(guards=guards, meaning=meaning)
     curve = find_strength(block, evaluators, 0.3, fixed=0.72)
     assert block.strength == curve.chosen == 0.72
     assert curve.strengths[-1] == 1.5
@@ -79,7 +78,7 @@ def test_the_next_two_steps_up_are_told() -> None:
     block = SimpleNamespace(strength=0.4, config={"width": 2})
     guards = Given(block, {"guard-a": lambda s: 50 - 10 * s, "guard-b": lambda s: 50 - 2 * s})
     meaning = Given(block, {"dev-m": lambda s: 100 * s, "dev-n": lambda s: 50.0})
-    evaluators = Evaluators(guards=guards, meaning=meaning)
+    evaluators = BlockEvaluators(guards=guards, meaning=meaning)
     curve = find_strength(block, evaluators, 0.3, fixed=0.75)
     assert curve.next_steps() == (
         "A larger strength (--strength): at 0.8 you gain up to 5.0 points (m) and lose up to 0.5 "

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from opencse.debias.meaning_loss import MeaningLoss
 from opencse.losses import (
     AlternatingNormalizationLoss,
     AngularInfoNCELoss,
@@ -19,7 +20,6 @@ from opencse.losses import (
     Loss,
     MarginInfoNCELoss,
     MaskedLanguageModelLoss,
-    MeaningLoss,
     MomentumContrastiveLoss,
     NoiseNegatives,
     RankingConsistencyLoss,

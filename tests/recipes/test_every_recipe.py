@@ -17,6 +17,7 @@ from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.losses import InfoNCELoss
 from opencse.recipes import Recipe, load_recipe, recipe_names
+from opencse.training.callbacks import ActiveRun
 from opencse.training.checkpoint import Checkpoints
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import Network
@@ -74,7 +75,9 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbones, monkeypatch,
 @pytest.mark.parametrize("name", RECIPES)
 def test_it_trains_as_published(tmp_path, backbones, monkeypatch, name: str) -> None:
     """As on a GPU: without what only CPUs get, and any tensor that is made on the default device is not the model's."""
-    monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
+    monkeypatch.setattr(
+        "opencse.training.trained_model.prepare_for_training", lambda encoder: False
+    )
     forward = Network.forward
 
     def elsewhere(self: Network, *args: Any) -> Any:
@@ -197,16 +200,16 @@ def test_no_step_waits_for_the_device(tmp_path, backbone, name: str) -> None:
 @pytest.mark.parametrize("name", PACKED)
 def test_no_step_waits_for_a_gpu(tmp_path, backbone, monkeypatch, name: str) -> None:
     """Where there is one, PyTorch itself tells of each wait, also of copies that `meta` lets pass."""
-    recipe, step = load_recipe(name), TrainingLoop._step
+    recipe, step = load_recipe(name), TrainingLoop.step
 
-    def watched(self: TrainingLoop) -> None:
-        torch.cuda.set_sync_debug_mode("error" if self.state.step else "default")
+    def watched(self: TrainingLoop, active: ActiveRun) -> Any:
+        torch.cuda.set_sync_debug_mode("error" if active.step else "default")
         try:
-            step(self)
+            return step(self, active)
         finally:
             torch.cuda.set_sync_debug_mode("default")
 
-    monkeypatch.setattr(TrainingLoop, "_step", watched)
+    monkeypatch.setattr(TrainingLoop, "step", watched)
     corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
     trained = run(
         corpus, backbone, tmp_path / "run", "training.max_steps=3", *_small(recipe), recipe=name

@@ -17,15 +17,17 @@ import torch.nn.functional as F
 from safetensors.numpy import load_file
 from torch.utils.flop_counter import FlopCounterMode
 
+from opencse.debias.strength import BlockEvaluators
+from opencse.debias.training import BlockTraining
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.evaluator import Evaluator, Evaluators
 from opencse.losses import Loss, LossOutput
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.training import train as train_module
+from opencse.training import loop as loop_module
+from opencse.training import trained_model
 from opencse.training.batches import BatchSampler
-from opencse.training.checkpoint import TrainingState
 from opencse.training.loop import TrainingLoop
 from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
@@ -82,7 +84,10 @@ def run(
         recipe = load_recipe(
             recipe, family=model.family, variant=variant, overrides=[*base, *settings]
         )
-    control = RunControl(folder=Path(out), progress=False, **options)
+    callbacks = list(options.pop("callbacks", ()))
+    if recipe.block is not None:
+        callbacks.append(BlockTraining(recipe.block, BlockEvaluators(), english=True))
+    control = RunControl(folder=Path(out), progress=False, callbacks=callbacks, **options)
     return train_encoder(recipe, Corpus(corpus), model, Evaluators(development=dev), control)
 
 
@@ -166,14 +171,14 @@ class _AboutToTrain(Exception):
 def as_on_an_accelerator() -> Iterator[None]:
     """Prepare runs as for a device whose batches are laid out on the CPU."""
     with pytest.MonkeyPatch.context() as patch:
-        begin, build = TrainingSession.__init__, train_module.loss_modules
+        begin, build = TrainingSession.__init__, trained_model.loss_modules
 
         def not_on_a_cpu(self: TrainingSession, *args: Any, **kwargs: Any) -> None:
             begin(self, *args, **kwargs)
             self.on_cpu = False
 
         patch.setattr(TrainingSession, "__init__", not_on_a_cpu)
-        patch.setattr(train_module, "loss_modules", lambda *args: build(*args[:-1], META))
+        patch.setattr(trained_model, "loss_modules", lambda *args: build(*args[:-1], META))
         yield
 
 
@@ -197,13 +202,20 @@ def train_on_meta(loop: TrainingLoop) -> None:
     with _same_parameters():
         network = loop.network.to(META)
     one: Any = SimpleNamespace(device=META, num_processes=1, process_index=0)
-    loop.accelerator, loop.state, loop.model = one, TrainingState(), network
-    loop.optimizer = torch.optim.SGD([{"params": [*network.parameters()], "peak": 0.1}], lr=0.1)
-    loop.scaler = torch.amp.GradScaler(enabled=False)
+    loop.accelerator = one
+    loop.model = network
     network.train()
-    with FlopCounterMode(display=False), _without_autocast():
+    # PyTorch's fused AdamW does not know `meta`.
+    sgd = torch.optim.SGD([{"params": [*network.parameters()], "peak": 0.1}], lr=0.1)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        FlopCounterMode(display=False),
+        _without_autocast(),
+    ):
+        patch.setattr(loop_module, "build_optimizer", lambda *_: sgd)
+        active = loop.prepare()
         for _ in range(3):
-            loop._step()
+            loop.step(active)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
+from opencse.debias.meaning_loss import MeaningLoss
 from opencse.encoder import load_encoder
 from opencse.encoder.loading import build_projector, load_masked_lm
 from opencse.encoder.prompts import Frame, TemplateDenoising
@@ -31,7 +32,6 @@ from opencse.losses import (
     ListNetLoss,
     LossBuildContext,
     MarginInfoNCELoss,
-    MeaningLoss,
     MomentumContrastiveLoss,
     NoiseNegatives,
     Objective,

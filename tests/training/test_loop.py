@@ -10,7 +10,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,8 +20,9 @@ from sentence_transformers import SentenceTransformer
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.recipes.settings import Schedule
 from opencse.training import loop
+from opencse.training.callbacks import ActiveRun
 from opencse.training.folder import read_record
-from opencse.training.loop import rate_factor
+from opencse.training.schedules import rate_factor
 from opencse.training.session import TrainingSession
 from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
 
@@ -143,14 +143,16 @@ def test_a_step_that_fp16_skips_leaves_numbers_and_a_checkpoint_that_is_read(
 @pytest.fixture
 def one_second_steps(monkeypatch) -> None:
     """A clock on which a step takes a second, and nothing else takes any time."""
-    now, step = [0.0], loop.TrainingLoop._step
+    now = [0.0]
+    step = loop.TrainingLoop.step
 
-    def timed_step(self: loop.TrainingLoop) -> None:
-        step(self)
+    def timed_step(self: loop.TrainingLoop, active: ActiveRun) -> dict[str, torch.Tensor]:
+        values = step(self, active)
         now[0] += 1
+        return values
 
-    monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: now[0]))
-    monkeypatch.setattr(loop.TrainingLoop, "_step", timed_step)
+    monkeypatch.setattr(ActiveRun, "clock", lambda self: now[0])
+    monkeypatch.setattr(loop.TrainingLoop, "step", timed_step)
 
 
 @pytest.mark.usefixtures("one_second_steps")

@@ -129,7 +129,9 @@ def test_a_packed_run_learns_as_a_padded_one(tmp_path, one_layer, monkeypatch) -
         0.0,
         *[0.1] * 5,
     ]  # the trial of the encoder, then the discarded step too, with the model's dropout
-    monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
+    monkeypatch.setattr(
+        "opencse.training.trained_model.prepare_for_training", lambda encoder: False
+    )
     run(corpus, one_layer, tmp_path / "padded", *settings)
     assert len(rates) == 6
     packed, padded = metrics(tmp_path / "packed")[0], metrics(tmp_path / "padded")[0]

@@ -15,7 +15,7 @@ from opencse.foundation.evaluator import NO_EVALUATORS
 from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
-from opencse.training import train as training
+from opencse.training import first_stages
 from opencse.training.model_card import base_model
 from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
@@ -100,8 +100,8 @@ def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
         seen.append(other.training.precision)
         return TrainingRun(tmp_path, other, None)
 
-    monkeypatch.setattr(training, "train_encoder", trained)
-    training.train_first_stages(
+    monkeypatch.setattr(first_stages, "train_encoder", trained)
+    first_stages.train_first_stages(
         recipe, recipe.build, "corpus", None, NO_EVALUATORS, RunControl(folder=tmp_path)
     )
     assert seen == ["fp32"]

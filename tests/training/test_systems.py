@@ -111,7 +111,7 @@ def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
     import opencse.training.loop as module
 
     groups = {}
-    original = module.adamw
+    original = module.build_optimizer
 
     def spy(*given):
         made = original(*given)
@@ -119,7 +119,7 @@ def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "adamw", spy)
+        patch.setattr(module, "build_optimizer", spy)
         run(
             corpus,
             tiny_bert(tmp_path / "backbone"),

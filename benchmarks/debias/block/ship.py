@@ -19,10 +19,8 @@ from pathlib import Path
 from opencse.debias.meaning_block import MeaningBlock
 from opencse.debias.shipped import BLOCKS, MEASURED, append_block, block_key, encoding_settings
 from opencse.debias.strength import find_strength
+from opencse.debias.training import block_evaluators
 from opencse.encoder import load_encoder
-from opencse.evaluation.evaluators import TaskEvaluator
-from opencse.evaluation.written_sets import load_development, load_guard
-from opencse.foundation.evaluator import Evaluators
 from opencse.recipes import load_recipe
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -61,10 +59,7 @@ def main() -> None:
     key, block = block_key(model), mean_block(options.blocks)
     settings_of_model = encoding_settings(model)
     append_block(model, block)
-    evaluators = Evaluators(
-        guards=TaskEvaluator(load_guard(), "bf16"),
-        meaning=TaskEvaluator(load_development(), "bf16"),
-    )
+    evaluators = block_evaluators(precision="bf16")
     evaluators.start(model)
     curve = find_strength(block, evaluators, settings.tolerance)
     folder = BLOCKS / options.backbone

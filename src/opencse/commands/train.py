@@ -11,13 +11,13 @@ from rich.text import Text
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import TrainCommand, TrainOptions
 from opencse.debias.shipped import trained_block
+from opencse.debias.training import BlockTraining, block_evaluators
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Precision
 from opencse.evaluation.evaluators import PairGeometry, TaskEvaluator, TrainingGeometry
 from opencse.evaluation.sts import development_sets
-from opencse.evaluation.written_sets import load_development, load_guard
 from opencse.foundation.errors import OpencseError, imported
-from opencse.foundation.evaluator import Evaluators
+from opencse.foundation.evaluator import NO_EVALUATORS, Evaluators
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
@@ -27,10 +27,11 @@ from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS
 from opencse.text.user_text import UserText
+from opencse.training.callbacks import TrainingCallback
 from opencse.training.folder import check_flags, read_record
 from opencse.training.run_groups import parse_seeds, seed_folders
 from opencse.training.session import RunControl
-from opencse.training.train import TrainingRun, score_warnings, train_encoder
+from opencse.training.train import TrainingRun, train_encoder
 
 
 @takes(TrainOptions)
@@ -45,7 +46,8 @@ def train(options: TrainOptions) -> TrainingRun:
     """
     text = UserText(options.corpus, options.column)
     rows = text.corpus(split=False)
-    for line in few_sentences(rows.texts()):
+    few = few_sentences(rows.texts())
+    for line in few:
         options.notify(line)
     backbone = Backbone(options.backbone)
     language = likely_language(rows.first_texts(ENOUGH_TEXTS))
@@ -56,8 +58,10 @@ def train(options: TrainOptions) -> TrainingRun:
             f"{recipe.name} trains on a mixture of parts, each with some of the columns: `opencse run` draws it; "
             "`opencse train` takes every row with all its columns, as it is"
         )
-    evaluators = read_validation(recipe, rows, options)
-    return train_on_rows(recipe, rows, backbone, evaluators, run_control(options))
+    evaluators = read_validation(recipe, options)
+    callbacks = recipe_callbacks(recipe, rows, language, options)
+    control = replace(run_control(options), callbacks=callbacks)
+    return train_on_rows(recipe, rows, backbone, evaluators, control)
 
 
 def run_control(options: TrainOptions) -> RunControl:
@@ -106,7 +110,7 @@ def train_on_rows(
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    if evaluators.development is None and evaluators.guards is None:
+    if evaluators.development is None and recipe.block is None:
         control.notify(
             "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
             "the model is still as good as before"
@@ -159,51 +163,71 @@ def resolve_recipe(
     return recipe
 
 
-def read_validation(recipe: Recipe, corpus: Corpus | None, options: TrainOptions) -> Evaluators:
+def read_validation(recipe: Recipe, options: TrainOptions) -> Evaluators:
     """Read the data on which a model is scored while it trains.
+
+    Args:
+        recipe: The resolved recipe.
+        options: The options; a run that is resumed is scored in the precision that it began with.
+
+    Returns:
+        Development score, and what the recipe watches of the first development set
+        (`Selection.watch`). With a meaning block there is none: the pairs are guards.
+
+    Raises:
+        OpencseError: A file cannot be read.
+    """
+    if recipe.block is not None:
+        return NO_EVALUATORS
+    precision = scoring_precision(recipe, options)
+    sets = development_sets(options.dev, options.data, recipe.selection.tasks)
+    if not sets:
+        return NO_EVALUATORS
+    watch = []
+    if recipe.selection.watch:
+        watch.append(PairGeometry(sets[0], recipe.selection.watch, precision))
+    return Evaluators(development=TaskEvaluator(sets, precision), watch=watch)
+
+
+def scoring_precision(recipe: Recipe, options: TrainOptions) -> Precision:
+    """Return the number format in which a model is scored while it trains: the one it trains in."""
+    begun = Path(options.out) / "run.json"
+    precision = recipe.training.precision
+    if options.resume and begun.is_file():
+        precision = read_record(begun.parent)["precision"]
+    return "auto" if precision == "fp16" else precision
+
+
+def recipe_callbacks(
+    recipe: Recipe, corpus: Corpus | None, language: str | None, options: TrainOptions
+) -> list[TrainingCallback]:
+    """Return the callbacks of a run: what trains the meaning block, if the recipe has one.
 
     Args:
         recipe: The resolved recipe.
         corpus: The user's texts, which your searches search if the guard has no documents of its
             own; None without.
-        options: The options; a run that is resumed is scored in the precision that it began with.
-
-    Returns:
-        Development score, and what the recipe watches of the first development set
-        (`Selection.watch`); for a recipe with a meaning block, its guards, the development sets
-        among them, and evaluators of meaning.
+        language: Language of the text; None for unknown.
+        options: The options.
 
     Raises:
-        OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
+        OpencseError: The folder holds no guards, or the recipe uses none.
     """
-    selection, begun = recipe.selection, Path(options.out) / "run.json"
-    resumed = options.resume and begun.is_file()
-    trained = read_record(begun.parent)["precision"] if resumed else recipe.training.precision
-    precision: Precision = "auto" if trained == "fp16" else trained
-    sets = development_sets(options.dev, options.data, selection.tasks)
-    if recipe.block is None and options.guard is not None:
-        raise OpencseError(
-            f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block."
-        )
-    if (
-        recipe.block is not None
-    ):  # pairs guard what the untouched model knows; what the block learns, they don't show
-        searched = () if corpus is None else corpus.texts()
-        own = (
-            []
-            if options.guard is None
-            else load_guard(options.guard, prefix="own", documents=searched)
-        )
-        return Evaluators(
-            guards=TaskEvaluator([*load_guard(), *own, *sets], precision),
-            meaning=TaskEvaluator(load_development(), precision),
-        )
-    return Evaluators(
-        development=TaskEvaluator(sets, precision) if sets else None,
-        watch=[PairGeometry(sets[0], selection.watch, precision)]
-        if sets and selection.watch
-        else [],
+    if recipe.block is None:
+        if options.guard is not None:
+            raise OpencseError(
+                f"the recipe {recipe.name} uses no guards",
+                "They are for recipes with a meaning block.",
+            )
+        return []
+    evaluators = block_evaluators(
+        precision=scoring_precision(recipe, options),
+        own=options.guard,
+        pairs=development_sets(options.dev, options.data, recipe.selection.tasks),
+        documents=() if corpus is None else corpus.texts(),
     )
+    english = language in ("en", None)
+    return [BlockTraining(recipe.block, evaluators, english=english)]
 
 
 def training_line(run: TrainingRun) -> str:
@@ -224,7 +248,7 @@ def model_lines(run: TrainingRun) -> list[Text]:
     """Return the warnings that training gave, where the model is, and how to load it."""
     trust = ", trust_remote_code=True" if (run.model / "meaning_block.py").is_file() else ""
     return [
-        *(Text(f"warning: {warning}") for warning in score_warnings(run.outcome)),
+        *(Text(f"warning: {warning}") for warning in run.warnings),
         path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})'),
     ]
 

@@ -25,13 +25,6 @@ _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _TOKENIZERS = "model-tokenizer.json", "reader-tokenizer.json"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
-BLOCK_TYPES = (
-    "meaning_block.MeaningBlock",
-    "opencse.debias.meaning_block.MeaningBlock",
-    "opencse.encoder.meaning_block.MeaningBlock",
-)
-"""Types of the block in a model's `modules.json`: the copy in its folder, or the package, also as of 0.3."""
-
 
 class MeaningBlock(nn.Module):
     r"""Last module of a sentence-transformers model: puts a meaning vector z beside the model's unit vector e.
@@ -303,10 +296,14 @@ class MeaningBlock(nn.Module):
             / (1 + self.strength**2) ** 0.5
         )
         padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (e, z, code, topic)]
-        return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
+        return {
+            **features,
+            "sentence_embedding": v,
+            "training_embedding": torch.cat(padded, dim=-1),
+        }
 
     def code_and_topic(self, parts: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the code (n, code) and φ (n, inner) from `meaning_parts`, which `forward` adds."""
+        """Return the code (n, code) and φ (n, inner) from `training_embedding`, which `forward` adds."""
         _, _, code, topic = parts.chunk(4, dim=-1)
         return code[..., : self.config["code"]], topic[..., : self.config["inner"]]
 

@@ -221,7 +221,7 @@ class _Packing(nn.Module):
         self.sizes = (code, inner)
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        _, _, code, topic = features["meaning_parts"].chunk(4, dim=-1)
+        _, _, code, topic = features["training_embedding"].chunk(4, dim=-1)
         code_size, topic_size = self.sizes
         packed = [features["sentence_embedding"], code[:, :code_size], topic[:, :topic_size]]
         return {**features, "sentence_embedding": torch.cat(packed, dim=-1)}

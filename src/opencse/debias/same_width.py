@@ -16,9 +16,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
 from opencse.debias.meaning_block import block_of
+from opencse.debias.meaning_loss import MeaningLoss
 from opencse.debias.strength import Axes
 from opencse.encoder.embedder import Embedder
-from opencse.losses import MeaningLoss
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
 

@@ -1,28 +1,20 @@
-"""The start and the end of training a meaning block.
-
-Before the first step, what a new block reads is standardised by some batches of the training text.
-The strength is found last: the largest that harms no guard.
-"""
+"""The strength of a trained meaning block: the largest that harms no guard."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from opencse.debias.meaning_block import MeaningBlock, block_of, rescale
-from opencse.encoder.device import autocast
-from opencse.foundation.evaluator import Evaluators, VectorEvaluator
-from opencse.foundation.progress import Phase, timed
+from opencse.debias.meaning_block import MeaningBlock, rescale
+from opencse.foundation.evaluator import Evaluator, digest_of
+from opencse.foundation.progress import timed
 from opencse.foundation.result_table import Cell, Number, Table
-from opencse.recipes import Recipe
-from opencse.training.batches import Batch, BatchSampler
-from opencse.training.network import Network
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 STRENGTHS = (*(step / 20 for step in range(17)), *(step / 10 for step in range(9, 16)))
 """0 to 0.8 in steps of 0.05, then to 1.5 in steps of 0.1."""
@@ -30,6 +22,42 @@ STRENGTHS = (*(step / 20 for step in range(17)), *(step / 10 for step in range(9
 Scores = Mapping[str, tuple[float, ...]]
 Axes = Callable[[float], np.ndarray]
 """From a strength to the axes to which vectors are projected, (2 d, d) (`same_width`)."""
+
+
+class VectorEvaluator(Evaluator, Protocol):
+    """Scores that depend only on the vectors of some texts, which may be changed first."""
+
+    def vectors(self) -> np.ndarray:
+        """Return the vectors of the texts with the encoder's current weights, (n, d)."""
+
+    def scored(self, vectors: np.ndarray) -> dict[str, float]:
+        """Return the scores of vectors of the same texts by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockEvaluators:
+    """What is measured at each strength.
+
+    Attributes:
+        guards: Scores that must not fall, which limit the strength; None for no limit.
+        meaning: Scores of what the block is for, shown next to the guards.
+    """
+
+    guards: VectorEvaluator | None = None
+    meaning: VectorEvaluator | None = None
+
+    def start(self, encoder: SentenceTransformer) -> None:
+        """Prepare for an encoder, such as by tokenising texts."""
+        for evaluator in (self.guards, self.meaning):
+            if evaluator is not None:
+                evaluator.start(encoder)
+
+    def digests(self) -> dict[str, str]:
+        """Return the hashes of the sets; a run is resumed with the same ones."""
+        return {
+            "guards": digest_of(self.guards),
+            "measures of meaning": digest_of(self.meaning),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +128,7 @@ def _largest(changes: Mapping[str, float], *, sign: int) -> str:
 
 def find_strength(
     block: MeaningBlock,
-    evaluators: Evaluators,
+    evaluators: BlockEvaluators,
     tolerance: float,
     axes: Axes | None = None,
     *,
@@ -179,42 +207,3 @@ def _harmless(guards: Scores, count: int, tolerance: float) -> list[int]:
         if all(round(points, 1) <= tolerance for points in lost):
             harmless.append(place)
     return harmless
-
-
-_READ_BATCHES = 40  # by which what a new block reads is standardised
-
-
-def standardise_block(
-    network: Network,
-    collator: Callable[[Any], Batch],
-    rows: int,
-    recipe: Recipe,
-    *,
-    show: bool = False,
-) -> None:
-    """Standardise what the network's new block reads.
-
-    Args:
-        network: The network, on its device.
-        collator: Makes a batch of row numbers.
-        rows: Number of training rows.
-        recipe: The recipe.
-        show: Show progress.
-    """
-    block = block_of(network.encoder)
-    assert block is not None
-    sampler = BatchSampler(rows, min(recipe.training.batch_size, rows), recipe.training.seed)
-    network.eval()
-    read: list[tuple[Tensor, Tensor]] = []
-    device, batches = block.center.device, min(_READ_BATCHES, sampler.batches_per_epoch)
-    phase = Phase("reading for the block", total=batches, unit="batches", show=show)
-    with torch.no_grad(), autocast(recipe.training.precision, device), phase:
-        for step in range(batches):
-            batch = collator(sampler.batch(step))
-            for ids, mask, _ in chain.from_iterable(part.groups for part in batch.passes):
-                features: Any = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
-                for module in list(network.encoder.children())[:-1]:
-                    features = module(features)
-                read.append((block.copied(features).float(), block.read(features)[1].float()))
-            phase.update()
-    block.standardise(*map(torch.cat, zip(*read, strict=True)))

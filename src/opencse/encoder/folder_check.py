@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import torch
 from safetensors import SafetensorError, safe_open
 
-from opencse.debias.meaning_block import BLOCK_TYPES
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.plugins import MODULES
 from opencse.foundation.reading import (
     error_reason,
     read_json,
@@ -143,7 +143,7 @@ def check_model_folder(folder: Path) -> None:
     # `parts_of` checks the files of every folder. A module without settings may have no folder:
     # wheels leave empty folders out.
     for part in parts_of(folder):
-        if part.kind in BLOCK_TYPES:
+        if part.kind in MODULES:
             _check_settings(part.folder / "config.json", part.settings)
             _check_settings(
                 part.folder / "config.json", dict(part.settings.get("transformer") or {})
@@ -227,7 +227,7 @@ def _add_part(parts: list[Part], root: Path, name: str, kind: str, source: Path)
     path = folder / _config_file(kind)
     if kind in _ROUTERS and not path.exists():
         path = folder / "config.json"
-    needs_settings = kind in _TRANSFORMERS or kind in _ROUTERS or kind in BLOCK_TYPES
+    needs_settings = kind in _TRANSFORMERS or kind in _ROUTERS or kind in MODULES
     settings = _read_config(path) if needs_settings or path.exists() else {}
     parts.append(Part(folder, kind, settings))
     if kind in _ROUTERS:
@@ -263,7 +263,7 @@ def _kind(source: Path, type_name: str) -> str:
     Modules of other packages are refused: importing one runs code that the folder chose. The
     meaning block is not imported from the folder either (`opencse.encoder.loading`).
     """
-    if type_name in BLOCK_TYPES:
+    if type_name in MODULES:
         return type_name
     match = _MODULE_TYPE.fullmatch(type_name)
     if match is None:

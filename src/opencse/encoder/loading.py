@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from opencse.debias.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import checkpoint_contexts, dropout_config_overrides, evaluation_mode
 from opencse.encoder.folder_check import (
@@ -30,6 +29,7 @@ from opencse.encoder.names import BUNDLED_POOLING, resolve
 from opencse.encoder.packing import first_position
 from opencse.encoder.prompts import bake_template
 from opencse.foundation.errors import OpencseError, imported
+from opencse.foundation.plugins import MODULES
 from opencse.foundation.progress import note_once
 from opencse.foundation.reading import error_reason
 
@@ -114,7 +114,7 @@ def open_model(
 ) -> SentenceTransformer:
     """Read a model from a folder or the hub, with the modules that it has there.
 
-    A meaning block comes from this package; the copy of its file in the folder is not run.
+    A plug-in's module is the registered class; the copy of its file in the folder is not run.
 
     Args:
         name: Its name in messages.
@@ -248,13 +248,14 @@ def note_batch_dependence(name: object, model: SentenceTransformer) -> None:
 
 @cache
 def _opening_class() -> type[SentenceTransformer]:
-    """Return the class of models that takes meaning blocks from this package."""
+    """Return the class of models that takes modules of plug-ins from their packages."""
     from sentence_transformers import SentenceTransformer
 
     class Opening(SentenceTransformer):
         def _load_module_class_from_ref(self, class_ref: str, *args: Any, **kwargs: Any) -> type:
-            if class_ref in BLOCK_TYPES:
-                return MeaningBlock
+            if class_ref in MODULES:
+                registered: type = MODULES[class_ref]
+                return registered
             return super()._load_module_class_from_ref(class_ref, *args, **kwargs)
 
     return Opening

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opencse.debias.meaning_block import BLOCK_TYPES
 from opencse.encoder.invariant import check_copy
 from opencse.encoder.loading import open_model
 from opencse.encoder.model_folder import quiet, require_finite
 from opencse.foundation.files import replaced, write_json
+from opencse.foundation.plugins import MODULES, saved_type
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -120,8 +120,8 @@ def _use_old_names(folder: Path, model: SentenceTransformer) -> None:
     modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     for module in modules:
         kind = module["type"].rpartition(".")[2]
-        if module["type"] in BLOCK_TYPES:
-            module["type"] = BLOCK_TYPES[0]
+        if module["type"] in MODULES:
+            module["type"] = saved_type(module["type"])
         if kind not in _KINDS:
             continue
         module["type"] = f"sentence_transformers.models.{kind}"

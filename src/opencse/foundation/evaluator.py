@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
@@ -22,14 +20,11 @@ class Evaluator(Protocol):
         """Return the scores of the encoder's current weights by name."""
 
 
-class VectorEvaluator(Evaluator, Protocol):
-    """Scores that depend only on the vectors of some texts, which may be changed first."""
-
-    def vectors(self) -> np.ndarray:
-        """Return the vectors of the texts with the encoder's current weights, (n, d)."""
-
-    def scored(self, vectors: np.ndarray) -> dict[str, float]:
-        """Return the scores of vectors of the same texts by name."""
+def digest_of(evaluator: Evaluator | None) -> str:
+    """Return the `digest` of an evaluator that decides what is kept; `unknown` if it has none."""
+    if evaluator is None:
+        return "none"
+    return str(getattr(evaluator, "digest", "unknown"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,36 +34,21 @@ class Evaluators:
     Attributes:
         development: Scores whose mean is the development score, higher is better; None to select no
             step by scores.
-        guards: Scores that must not fall, which limit the strength of a meaning block.
-        meaning: Scores of what the block is for, shown beside the guards.
         watch: Further evaluators, logged with each development score.
     """
 
     development: Evaluator | None = None
-    guards: VectorEvaluator | None = None
-    meaning: VectorEvaluator | None = None
     watch: Sequence[Evaluator] = ()
 
     def start(self, encoder: SentenceTransformer) -> None:
         """Prepare all evaluators for an encoder."""
-        for evaluator in (self.development, self.guards, self.meaning, *self.watch):
+        for evaluator in (self.development, *self.watch):
             if evaluator is not None:
                 evaluator.start(encoder)
 
     def digests(self) -> dict[str, str]:
-        """Return the hashes of the sets that decide which weights are kept; a run is resumed with the same ones.
-
-        An evaluator that decides has a `digest`; one without is not compared.
-        """
-        deciding = {
-            "development set": self.development,
-            "guards": self.guards,
-            "measures of meaning": self.meaning,
-        }
-        digests = {}
-        for name, evaluator in deciding.items():
-            digests[name] = "none" if evaluator is None else getattr(evaluator, "digest", "unknown")
-        return digests
+        """Return the hash of the set that decides which weights are kept; a run is resumed with the same."""
+        return {"development set": digest_of(self.development)}
 
     def development_score(self) -> float:
         """Return the development score of the current weights; needs a development evaluator."""

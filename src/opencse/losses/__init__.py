@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
-    from opencse.debias.meaning_loss import MeaningLoss
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
     from opencse.losses.base import (
         Context,
@@ -59,7 +58,6 @@ LOSSES: MutableMapping[str, type[Loss]] = Kinds(
         "recall": "opencse.losses.forgetting:RecallLoss",
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
         "masked_language_model": "opencse.losses.forgetting:MaskedLanguageModelLoss",
-        "meaning": "opencse.debias.meaning_loss:MeaningLoss",
         "nt_xent": "opencse.losses.nt_xent:NTXentLoss",
         "contrastive_tension": "opencse.losses.contrastive_tension:ContrastiveTensionLoss",
         "self_guided": "opencse.losses.self_guided:SelfGuidedLoss",
@@ -96,7 +94,6 @@ __all__ = [
     "LossOutput",
     "MarginInfoNCELoss",
     "MaskedLanguageModelLoss",
-    "MeaningLoss",
     "MomentumContrastiveLoss",
     "NTXentLoss",
     "NoiseNegatives",

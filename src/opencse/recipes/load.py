@@ -379,7 +379,11 @@ def shortened(recipe: Recipe) -> Recipe:
                 for name, part in corpus.parts.items()
             },
         ),
-        training=replace(training, max_steps=min(training.max_steps or STEPS, STEPS)),
+        training=replace(
+            training,
+            max_steps=None if training.max_steps is None else min(training.max_steps, STEPS),
+            most_steps=min(training.most_steps or STEPS, STEPS),
+        ),
         selection=replace(recipe.selection, every=min(recipe.selection.every, STEPS)),
     )
 

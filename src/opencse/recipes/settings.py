@@ -10,25 +10,39 @@ from opencse.foundation.numbers import LARGEST_SEED, check_least, check_range
 
 @dataclass(frozen=True, kw_only=True)
 class Optimizer:
-    """AdamW (Loshchilov and Hutter, 2019).
+    """The optimiser: by default AdamW (Loshchilov and Hutter, 2019).
 
     Attributes:
-        name: `adamw`, or `adamw_transformers` for the one of transformers 4, which adds `eps` before
-            the bias correction (`opencse.training.optimizers`). The published systems used the
-            latter.
+        name: `adamw`; `adamw_transformers` for the one of transformers 4, which adds `eps` before
+            the bias correction (`opencse.training.optimizers`) and was used for the published
+            systems; or another one of PyTorch's, in lower case.
         lr: Peak learning rate.
         weight_decay: Decoupled weight decay of matrices; 0 in all systems that come with opencse.
-        betas: Decay rates of the moving averages of the gradient and of its square.
+        betas: Decay rates of the moving averages of the gradient and of its square, if it has them.
         eps: Added to the denominator.
         max_grad_norm: Global norm to which the gradient is clipped; 0 for no clipping.
+        options: Further settings of PyTorch's optimisers, such as `momentum` of `sgd`.
     """
 
-    name: Literal["adamw", "adamw_transformers"] = "adamw"
+    name: Literal[
+        "adamw",
+        "adamw_transformers",
+        "adadelta",
+        "adafactor",
+        "adagrad",
+        "adam",
+        "adamax",
+        "nadam",
+        "radam",
+        "rmsprop",
+        "sgd",
+    ] = "adamw"
     lr: float = 3e-5
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     max_grad_norm: float = 1.0
+    options: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_range(self, "(0, inf)", "lr", "eps")
@@ -41,13 +55,25 @@ class Schedule:
     """Learning rate schedule.
 
     Attributes:
-        kind: After the warm-up: `linear` decay to 0, or `constant`.
+        kind: After the warm-up: `linear` decay to 0, `constant`, or one of transformers' other
+            schedules by its name there (`opencse.training.schedules`).
         warmup: Steps in which the rate rises linearly from 0: a number of steps (integer) or a
             share of all (below 1).
+        options: Further settings of transformers' schedules, such as `num_cycles` of a cosine.
     """
 
-    kind: Literal["linear", "constant"] = "linear"
+    kind: Literal[
+        "linear",
+        "constant",
+        "cosine",
+        "cosine_with_restarts",
+        "cosine_with_min_lr",
+        "polynomial",
+        "inverse_sqrt",
+        "warmup_stable_decay",
+    ] = "linear"
     warmup: int | float = 0
+    options: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.warmup < 0 or (isinstance(self.warmup, float) and self.warmup >= 1):
@@ -60,7 +86,8 @@ class Training:
 
     Attributes:
         epochs: Passes over the training rows.
-        max_steps: Maximum number of optimiser steps, if `epochs` asks for more.
+        max_steps: Number of optimiser steps; overrides `epochs`, as in transformers' Trainer.
+        most_steps: Maximum number of steps, if `epochs` asks for more.
         batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among
             them.
         micro_batch: Number of texts that are encoded at once, for large batches in little memory.
@@ -76,11 +103,14 @@ class Training:
             fp32 in an fp32 run and bf16 otherwise.
         seed: Seed of all random choices.
         log_every: Steps between lines in `metrics.jsonl`.
-        checkpoint_every: Steps between checkpoints, of which the last two are kept; 0 for none.
+        checkpoint_every: Steps between checkpoints; 0 for none.
+        keep_checkpoints: Number of checkpoints that are kept, the latest ones. With two, a damaged
+            one costs only the steps since the one before it.
     """
 
     epochs: int = 1
     max_steps: int | None = None
+    most_steps: int | None = None
     batch_size: int = 64
     micro_batch: int | None = None
     gradient_checkpointing: bool = False
@@ -89,15 +119,26 @@ class Training:
     seed: int = 42
     log_every: int = 25
     checkpoint_every: int = 500
+    keep_checkpoints: int = 2
 
     def __post_init__(self) -> None:
         if self.batch_size < 2:
             raise ValueError(
                 "batch_size must be at least 2: the negatives are the other sentences of the batch"
             )
-        check_least(self, 1, "epochs", "max_steps", "micro_batch", "log_every")
+        check_least(self, 1, "epochs", "max_steps", "most_steps", "micro_batch", "log_every")
+        check_least(self, 1, "keep_checkpoints")
         check_least(self, 0, "checkpoint_every")
         check_range(self, f"[0, {LARGEST_SEED}]", "seed")
+
+    def steps(self, steps_per_epoch: int) -> int:
+        """Return the number of optimiser steps, given those of an epoch."""
+        if self.max_steps is not None:
+            return self.max_steps
+        steps = self.epochs * steps_per_epoch
+        if self.most_steps is not None:
+            steps = min(steps, self.most_steps)
+        return steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +149,8 @@ class Selection:
         every: Steps between evaluations.
         last: Evaluate after the last step too, if it is no multiple of `every` (the authors' trainer
             does not).
+        patience: Number of evaluations without a new best score after which training ends; None
+            trains to the end.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their
             mean counts.
         watch: What else is measured on the development pairs at each evaluation, for
@@ -118,13 +161,14 @@ class Selection:
 
     every: int = 125
     last: bool = True
+    patience: int | None = None
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
     watch: tuple[Literal["geometry", "splits", "training"], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ValueError("tasks must name at least one development set")
-        check_least(self, 1, "every")
+        check_least(self, 1, "every", "patience")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,13 +25,13 @@ from opencse.foundation.files import find_damage, replaced, write_checksums
 from opencse.foundation.reading import read_json, regular_file, translate_errors
 from opencse.foundation.tensors import tensors_hash
 from opencse.foundation.toml_tables import decode
+from opencse.training.optimizers import TransformersAdamW
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 _DIGEST = "sha256"
 _REMEDY = "Start anew with --overwrite."
-_KEPT = 2
 _CPU = torch.device("cpu")
 
 
@@ -64,11 +64,12 @@ class Checkpoints:
     """The checkpoints of a run.
 
     Args:
-        folder: The folder with the checkpoints; the last two are kept, so that a damaged one costs
-            only the steps since the one before it.
+        folder: The folder with the checkpoints.
         fingerprint: Hashes and settings, by name, that a run must share with the checkpoint that it
             resumes.
         notify: Receives a line for each damaged checkpoint.
+        keep: Number of checkpoints that are kept. With two, a damaged one costs only the steps
+            since the one before it.
     """
 
     def __init__(
@@ -76,8 +77,12 @@ class Checkpoints:
         folder: Path,
         fingerprint: dict[str, str],
         notify: Callable[[str], None] = lambda _: None,
+        keep: int = 2,
     ) -> None:
-        self.folder, self.fingerprint, self._notify = folder, fingerprint, notify
+        self.folder = folder
+        self.fingerprint = fingerprint
+        self._notify = notify
+        self._keep = keep
 
     def latest(self) -> Path | None:
         """Return the newest intact checkpoint; None if there are no checkpoints.
@@ -110,6 +115,7 @@ class Checkpoints:
                 f"{index}.{name}": value.detach().cpu().contiguous()
                 for index, values in optimizer.state_dict()["state"].items()
                 for name, value in values.items()
+                if isinstance(value, Tensor)
             }
             save_file(moments, temporary / "optimizer.safetensors")
             save_file(
@@ -118,7 +124,7 @@ class Checkpoints:
             state = {"progress": asdict(progress), "fingerprint": self.fingerprint}
             (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
             write_checksums(temporary)
-        for old in sorted(self.folder.glob("step-*"))[:-_KEPT]:
+        for old in sorted(self.folder.glob("step-*"))[: -self._keep]:
             shutil.rmtree(old)
         return target
 
@@ -216,17 +222,28 @@ def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     raise AssertionError
 
 
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
-
-
 def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """Give an optimiser its state of a checkpoint: a few tensors by name for each parameter."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    tensors, states = _tensors(path)[0], {}
+    tensors, _ = _tensors(path)
+    states: dict[int, dict[str, Tensor]] = {}
     with translate_errors(path, "does not fit the network", _REMEDY, IndexError):
-        for index in {int(key.partition(".")[0]) for key in tensors}:
-            states[index] = {name: tensors.pop(f"{index}.{name}") for name in _MOMENTS}
-            if any(states[index][name].shape != parameters[index].shape for name in _MOMENTS[1:]):
-                raise ValueError(f"parameter {index}")
+        for key, tensor in tensors.items():
+            index, _, name = key.partition(".")
+            states.setdefault(int(index), {})[name] = tensor
+        for place, state in states.items():
+            for name in _expected(optimizer, state):
+                # `step` is a single number.
+                if state[name].ndim and state[name].shape != parameters[place].shape:
+                    raise ValueError(f"parameter {place}")
     optimizer.load_state_dict(
         {"state": states, "param_groups": optimizer.state_dict()["param_groups"]}
     )
+
+
+def _expected(optimizer: torch.optim.Optimizer, state: dict[str, Tensor]) -> list[str]:
+    """Return the names of the tensors that an optimiser needs, in the shape of their parameter."""
+    if isinstance(optimizer, torch.optim.AdamW | TransformersAdamW):
+        return ["step", "exp_avg", "exp_avg_sq"]
+    # Of other optimisers' tensors, those with these names have it.
+    return [name for name in state if name.startswith("exp_") or name == "momentum_buffer"]

@@ -62,22 +62,20 @@ class LossHead(nn.Module):
             The weighted sum of the losses, their unweighted values by name, and their reports.
         """
         device = vectors.device.type
-        autocast = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        precision = partial(
+            torch.autocast,
+            device,
+            torch.get_autocast_dtype(device),
+            enabled=torch.is_autocast_enabled(device),
+        )
+        # Losses are computed in full precision, whatever the encoder computes in.
         with torch.autocast(device, enabled=False):
-            vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
+            if vectors.dtype != torch.float64:
+                vectors = vectors.float()
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
             present = batch.present
             if world_size() > 1:
                 present = gathered(move(present.T, vectors.device)).T.cpu()
-            embeddings = dict(
-                zip(batch.views, self._project(vectors, present).unbind(), strict=True)
-            )
-            truncated = {
-                size: dict(
-                    zip(batch.views, self._project(vectors, present, size).unbind(), strict=True)
-                )
-                for size in self._dimensions
-            }
             context = Context(
                 step=step,
                 teachers={
@@ -93,27 +91,43 @@ class LossHead(nn.Module):
                     gather_trained=gather_rows,
                     mean=mean,
                 ),
+                precision=precision,
                 vectors=dict(zip(batch.views, vectors.unbind(), strict=True)),
-                precision=lambda: torch.autocast(device, autocast[1], enabled=autocast[0]),
             )
+            embeddings = self._embeddings(vectors, present, batch.views)
+            truncated = {}
+            for size in self._dimensions:
+                truncated[size] = self._embeddings(vectors, present, batch.views, size)
             masks = dict(zip(batch.views, present.unbind(), strict=True))
             return self.objective(embeddings, masks, context, truncated)
 
-    def _project(self, vectors: Tensor, present: Tensor, size: int | None = None) -> Tensor:
-        """Return the embeddings of sentence vectors (views, rows, width), given the masks on the CPU.
+    def _embeddings(
+        self, vectors: Tensor, present: Tensor, views: Sequence[str], size: int | None = None
+    ) -> dict[str, Tensor]:
+        """Return the projected vectors by view, those of the first `size` numbers with length 1.
 
-        Those of the first `size` numbers have length 1; a projector reads zeros in place of the
-        others.
+        Args:
+            vectors: Sentence vectors, (views, rows, width).
+            present: Mask of the views that each row has, (views, rows), on the CPU.
+            views: Names of the views.
+            size: Number of dimensions; None for all.
         """
         width = vectors.shape[-1]
         cut = vectors[..., :size]
         if not isinstance(self.projector, nn.Identity):
-            flat = cut.reshape(-1, cut.shape[-1])
-            chosen = true_cells(present, vectors.device)
-            projected = self.projector(F.pad(flat[chosen], (0, width - flat.shape[1])))
-            cut = flat.new_zeros(len(flat), projected.shape[1]).index_copy(0, chosen, projected)
-            cut = cut.view(*present.shape, -1)
-        return cut if size in (None, width) else F.normalize(cut, dim=-1)
+            cut = self._projected(cut, present, width)
+        if size not in (None, width):
+            cut = F.normalize(cut, dim=-1)
+        return dict(zip(views, cut.unbind(), strict=True))
+
+    def _projected(self, vectors: Tensor, present: Tensor, width: int) -> Tensor:
+        """Project the vectors of the views that rows have; BatchNorm must not see the others."""
+        flat = vectors.reshape(-1, vectors.shape[-1])
+        chosen = true_cells(present, vectors.device)
+        # A projector reads zeros in place of the numbers that were cut.
+        projected = self.projector(F.pad(flat[chosen], (0, width - flat.shape[1])))
+        filled = flat.new_zeros(len(flat), projected.shape[1]).index_copy(0, chosen, projected)
+        return filled.view(*present.shape, -1)
 
 
 def loss_modules(
@@ -154,7 +168,8 @@ def loss_modules(
         try:
             module = loss.module(build)
         except (OpencseError, ValueError) as error:
-            problem, remedy = getattr(error, "problem", str(error)), getattr(error, "remedy", "")
+            problem = getattr(error, "problem", str(error))
+            remedy = getattr(error, "remedy", "")
             raise OpencseError(f"loss '{loss.name}': {problem}", remedy) from error
         if module is not None:
             modules[loss.name] = module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,29 @@ from opencse.recipes import Recipe
 from opencse.training.session import TrainingOutcome
 
 
+@dataclass
+class CardAdditions:
+    """What callbacks add to the model card.
+
+    Attributes:
+        sections: Sections in Markdown, after the example of use.
+        results: Scores in the metadata, which a model hub shows.
+        own_code: Whether the model's folder has a module of its own, which needs
+            `trust_remote_code`.
+    """
+
+    sections: list[str] = field(default_factory=list)
+    results: list[EvalResult] = field(default_factory=list)
+    own_code: bool = False
+
+
 def encoder_card(
-    recipe: Recipe, record: dict[str, Any], outcome: TrainingOutcome, *, language: str | None = None
+    recipe: Recipe,
+    record: dict[str, Any],
+    outcome: TrainingOutcome,
+    additions: CardAdditions,
+    *,
+    language: str | None = None,
 ) -> str:
     """Return the model card: metadata for a model hub, then method, data, settings and scores.
 
@@ -26,16 +47,10 @@ def encoder_card(
         recipe: The resolved recipe.
         record: The content of `run.json`.
         outcome: Steps, scores and time.
+        additions: What callbacks add.
         language: Code of the language of the training text.
     """
     name, license = base_model(record["backbone"])
-    results = None  # what a block gains: shares of triplets at the chosen strength
-    if outcome.curve is not None:
-        gained = outcome.curve.before_and_after(outcome.curve.meaning)
-        results = [
-            hub_score("triplet", f"opencse {n}", "cosine_accuracy", after)
-            for n, (_, after) in gained.items()
-        ]
     metadata = ModelCardData(
         language=language,
         license=license,
@@ -44,23 +59,25 @@ def encoder_card(
         tags=["sentence-transformers", "sentence-similarity", "opencse"],
         base_model=name,
         model_name=f"opencse {recipe.name}",
-        eval_results=results,
+        eval_results=additions.results or None,
     )
-    text = (Path(__file__).parent / "card.md.j2").read_text(encoding="utf-8")
-    template = Template(
-        text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-    )
-    return template.render(
+    return render(
+        Path(__file__).parent / "card.md.j2",
         recipe=recipe,
         record=record,
         outcome=outcome,
-        curve=outcome.curve,
-        table=""
-        if outcome.curve is None
-        else replace(outcome.curve.table(), title="").markdown().rstrip(),
+        additions=additions,
         metadata=metadata.to_yaml().strip(),
         oldest=OLDEST,
     )
+
+
+def render(template: Path, **values: Any) -> str:
+    """Return a text from a Jinja template, in which every name must be given."""
+    text = template.read_text(encoding="utf-8")
+    return Template(
+        text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    ).render(**values)
 
 
 def hub_score(task: str, data: str, metric: str, points: float) -> EvalResult:

@@ -1,4 +1,4 @@
-"""Encoder, projector and the parameters of the losses as one trainable module."""
+"""The network that is trained: from a batch of tokens to sentence vectors, and on to the loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from opencse.debias.meaning_block import block_of
 from opencse.encoder.cutoff import embedding_cutoff
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import Packing
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Network(nn.Module):
-    """The network that maps a batch of tokens to the loss.
+    """Encoder and loss head as one module.
 
-    As one module, all parts are trained, clipped, checkpointed, synchronised between processes and
-    put into evaluation mode together.
+    So all parts are trained, clipped, checkpointed, synchronised between processes and put into
+    evaluation mode together.
 
     Args:
         encoder: The sentence encoder; only this part is exported.
@@ -50,11 +49,12 @@ class Network(nn.Module):
         self._denoisers = dict(denoisers or {})  # they have no weights
 
     def train(self, mode: bool = True) -> Network:
-        """Set the mode of all parts; what stands before a meaning block is not trained, and has no dropout."""
+        """Set the mode of all parts; the frozen modules at the encoder's beginning stay without dropout."""
         super().train(mode)
-        if block_of(self.encoder) is not None:
-            for module in list(self.encoder.children())[:-1]:
-                module.eval()
+        for module in self.encoder.children():
+            if any(parameter.requires_grad for parameter in module.parameters()):
+                break
+            module.eval()
         return self
 
     def forward(
@@ -74,8 +74,8 @@ def encode(
 ) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 
-    Those of an encoder with a meaning block are [e ; z ; code ; φ], each of these with zeros behind
-    it as long as e (`opencse.debias.meaning_loss`).
+    A module of the encoder may give the losses more than the sentence vector, as
+    `training_embedding`.
 
     Args:
         encoder: The sentence encoder, or a wrapper of it.
@@ -83,38 +83,55 @@ def encode(
         denoisers: Template denoising, by view.
         twice: Keep no activations, and encode each group again for its gradient, with the same
             dropout masks.
-        whole: Return the vectors that `encoder.encode` gives, also of an encoder with a meaning block.
+        whole: Return the vectors that `encoder.encode` gives, without what a module adds.
     """
-    width = getattr(encoder, "truncate_dim", None)
+    encode_group = partial(_encode_group, encoder, whole)
+    if twice:
+        encode_group = partial(checkpoint, encode_group, use_reentrant=False)
 
-    def vectors_of(ids: Tensor, mask: Tensor, packing: Packing | None, part: EncoderPass) -> Tensor:
-        features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
-        if packing is not None:
-            features["packing"] = packing
-        if part.prompt_length is not None:
-            features["prompt_length"] = part.prompt_length
-        with (
-            dropout_rate(encoder, part.dropout),
-            embedding_cutoff(encoder, mask, packing, *part.cutoff),
-        ):
-            features = encoder(features)
-        vectors: Tensor = features["sentence_embedding"][:, :width]
-        if "meaning_parts" in features and not whole:
-            vectors = features["meaning_parts"]
-        return vectors
+    # One pass for each dropout rate and cut-off; its groups hold texts of similar length, of all views.
+    encoded = []
+    for part in batch.passes:
+        for ids, mask, packing in part.groups:
+            encoded.append(encode_group(ids, mask, packing, part))
+    rows = torch.cat(encoded)
+    slots = torch.cat([part.slots for part in batch.passes])
+    lengths = torch.cat([part.lengths for part in batch.passes])
 
-    run = partial(checkpoint, vectors_of, use_reentrant=False) if twice else vectors_of
-    rows = torch.cat([run(*group, part) for part in batch.passes for group in part.groups])
-    slots, lengths = (
-        torch.cat([getattr(part, name) for part in batch.passes]) for name in ("slots", "lengths")
-    )
+    # PromptBERT subtracts the vector of the template alone.
     for view, denoiser in (denoisers or {}).items():
         chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
         if len(chosen):
             delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
             delta = delta[:, : rows.shape[1]].to(rows.dtype)
             rows = rows.index_add(0, move(chosen, rows.device), -delta)
+
     slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
-    return slotted.index_copy(0, move(slots, rows.device), rows).view(
-        len(batch.views), batch.rows, -1
-    )
+    slotted = slotted.index_copy(0, move(slots, rows.device), rows)
+    return slotted.view(len(batch.views), batch.rows, -1)
+
+
+def _encode_group(
+    encoder: nn.Module,
+    whole: bool,
+    ids: Tensor,
+    mask: Tensor,
+    packing: Packing | None,
+    part: EncoderPass,
+) -> Tensor:
+    features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+    if packing is not None:
+        features["packing"] = packing
+    if part.prompt_length is not None:
+        features["prompt_length"] = part.prompt_length
+    with (
+        dropout_rate(encoder, part.dropout),
+        embedding_cutoff(encoder, mask, packing, *part.cutoff),
+    ):
+        features = encoder(features)
+    if "training_embedding" in features and not whole:
+        training_vectors: Tensor = features["training_embedding"]
+        return training_vectors
+    width = getattr(encoder, "truncate_dim", None)
+    vectors: Tensor = features["sentence_embedding"][:, :width]
+    return vectors

@@ -1,12 +1,17 @@
-"""Optimisers that PyTorch does not have."""
+"""The optimiser of a run: AdamW, or any other of PyTorch's by its name, and one that it lacks."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+
+from opencse.foundation.errors import OpencseError
+from opencse.recipes.settings import Optimizer
+from opencse.training.network import Network
 
 
 class TransformersAdamW(torch.optim.Optimizer):
@@ -91,3 +96,77 @@ class TransformersAdamW(torch.optim.Optimizer):
         parameter.addcdiv_(mean, denominator, value=-group["lr"] * correction)
         if group["weight_decay"] > 0:
             parameter.mul_(1 - group["lr"] * group["weight_decay"])
+
+
+_CLASSES: dict[str, type[torch.optim.Optimizer]] = {
+    "adamw": torch.optim.AdamW,
+    "adamw_transformers": TransformersAdamW,
+    "adadelta": torch.optim.Adadelta,
+    "adafactor": torch.optim.Adafactor,
+    "adagrad": torch.optim.Adagrad,
+    "adam": torch.optim.Adam,
+    "adamax": torch.optim.Adamax,
+    "nadam": torch.optim.NAdam,
+    "radam": torch.optim.RAdam,
+    "rmsprop": torch.optim.RMSprop,
+    "sgd": torch.optim.SGD,
+}
+
+
+def build_optimizer(
+    network: Network, settings: Optimizer, groups: Iterable[dict[str, Any]] = ()
+) -> torch.optim.Optimizer:
+    """Return the optimiser of a network; each of its groups has its rate at the peak as `peak`.
+
+    Args:
+        network: Only its parameters that are trained are in the optimiser.
+        settings: Name, peak learning rate and further settings.
+        groups: Parameters with a rate of their own, from callbacks.
+
+    Raises:
+        OpencseError: The optimiser does not take one of the settings.
+    """
+    kind = _CLASSES[settings.name]
+    accepted = inspect.signature(kind).parameters
+    given: dict[str, Any] = {}
+    for name in ("lr", "betas", "eps"):
+        if name in accepted:
+            given[name] = getattr(settings, name)
+    if kind is torch.optim.AdamW:
+        given["fused"] = True
+    if kind is torch.optim.Adafactor:
+        del given["eps"]  # a pair of other quantities
+    given |= settings.options
+    try:
+        return kind(_decay_groups(network, settings, groups), **given)
+    except (TypeError, ValueError) as error:
+        raise OpencseError(
+            f"optimizer.name {settings.name!r}: {error}", "Correct [optimizer] in the recipe."
+        ) from error
+
+
+def _decay_groups(
+    network: Network, settings: Optimizer, groups: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the trained parameters, grouped by peak learning rate and weight decay."""
+    own_rate: dict[int, float] = {}
+    for module in network.head.modules_by_loss.values():
+        if module.learning_rate is not None:
+            for parameter in module.parameters():
+                own_rate[id(parameter)] = module.learning_rate
+    for group in groups:
+        for parameter in group["params"]:
+            own_rate[id(parameter)] = group["lr"]
+
+    members: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
+    for parameter in network.parameters():
+        if not parameter.requires_grad:
+            continue
+        rate = own_rate.get(id(parameter), settings.lr)
+        # Only matrices decay: there is no reason to pull biases and LayerNorm gains towards zero.
+        decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+        members.setdefault((rate, decay), []).append(parameter)
+    return [
+        {"params": parameters, "peak": rate, "weight_decay": decay}
+        for (rate, decay), parameters in members.items()
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +14,6 @@ import torch.distributed
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 
-from opencse.debias.strength import StrengthCurve
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
 from opencse.foundation.errors import OpencseError
@@ -41,6 +40,7 @@ class RunControl:
         deadline: Time by `time.perf_counter` at which training is to end. The number of steps that
             fit is computed once, after the first steps; the schedule then runs to its end by that
             number.
+        callbacks: Called around the training steps, after those of opencse itself.
     """
 
     folder: Path
@@ -49,6 +49,7 @@ class RunControl:
     progress: bool = True
     notify: Notify = lambda _: None
     deadline: float | None = None
+    callbacks: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,6 @@ class TrainingOutcome:
         best_score: The development score of the weights that were kept.
         first_score: The development score before the first step.
         seconds: Training time, evaluation included.
-        curve: Scores by the strength of the meaning block, for recipes that train one.
     """
 
     steps: int
@@ -70,7 +70,6 @@ class TrainingOutcome:
     best_score: float | None
     first_score: float | None
     seconds: float
-    curve: StrengthCurve | None = None
 
 
 class TrainingSession:

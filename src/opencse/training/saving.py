@@ -1,0 +1,52 @@
+"""Checkpoints while a run trains, the last one when it is interrupted."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from opencse.foundation.errors import Interrupted
+from opencse.training.callbacks import ActiveRun, TrainingCallback
+from opencse.training.checkpoint import all_random_states
+from opencse.training.log import check_finite
+
+
+class SaveCheckpoints(TrainingCallback):
+    """Writes a checkpoint every `training.checkpoint_every` steps, and one when the run is interrupted."""
+
+    def on_step_end(self, run: ActiveRun, values: dict[str, Tensor]) -> None:
+        """Write a checkpoint if one is due.
+
+        Raises:
+            Interrupted: The process received SIGINT or SIGTERM.
+        """
+        interrupted = _any_process_interrupted(run)
+        every = run.recipe.training.checkpoint_every
+        due = every > 0 and run.step % every == 0 and run.step < run.steps
+        if interrupted or due:
+            save_checkpoint(run)
+        if interrupted:
+            raise Interrupted(f"stopped at step {run.step} of {run.steps}; continue with --resume")
+
+
+def save_checkpoint(run: ActiveRun) -> None:
+    """Write a checkpoint; every process must call this."""
+    check_finite(run)
+    state = run.state
+    state.seconds = run.seconds
+    state.scaler = run.scaler.state_dict()
+    state.sums = {name: float(value) for name, value in state.sums.items()}
+    random_states = all_random_states(run.session.accelerator)
+    if run.main:
+        path = run.checkpoints.save(run.network, run.optimizer, random_states, state)
+        run.call("on_save", path)
+    run.session.accelerator.wait_for_everyone()
+
+
+def _any_process_interrupted(run: ActiveRun) -> bool:
+    """Return whether any process is to stop; one that went on while another saves would wait forever."""
+    accelerator = run.session.accelerator
+    if accelerator.num_processes == 1:
+        return run.interrupted.received
+    flag = torch.tensor(float(run.interrupted.received), device=accelerator.device)
+    return bool(accelerator.reduce(flag, "sum") > 0)
