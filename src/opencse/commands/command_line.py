@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -28,7 +29,7 @@ from typing import (
 import typer
 
 from opencse.commands import checks
-from opencse.foundation.progress import Notify, note, set_quiet
+from opencse.foundation.progress import LOG, Notify, note, set_quiet
 from opencse.foundation.reading import as_items
 
 P = ParamSpec("P")
@@ -175,10 +176,12 @@ def check_options(options: CommandOptions) -> None:
 
 @options_class
 class Notified(CommandOptions):
-    """Progress and notes, which the command line always shows."""
+    """Progress bars and notes."""
 
     progress: bool = python_only("Show progress bars.", default=True)
-    notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
+    notify: Notify = python_only(
+        "Receives short notes for the user; by default the logger `opencse`.", default=note
+    )
 
 
 @options_class
@@ -189,6 +192,7 @@ class CommonOptions:
         "`auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.", default="auto"
     )
     quiet: bool = option("Print only results and errors.", default=False, flags=("--quiet", "-q"))
+    verbose: bool = option("Print details that help to find a mistake.", default=False)
 
 
 def add_command(
@@ -264,6 +268,8 @@ def _begin(common: CommonOptions) -> None:
     set_quiet(
         common.quiet or os.environ.get("RANK", "0") != "0"
     )  # of several processes, one speaks
+    if common.verbose:
+        LOG.setLevel(logging.DEBUG)
     if common.device != "auto":
         from opencse.encoder.device import use_device
 

@@ -110,6 +110,14 @@ class TrainOptions(RecipeOptions):
         default=None,
     )
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
+    track: str | None = option(
+        "Experiment trackers, separated by commas: tensorboard, wandb, mlflow, …; offline, in OUT/tracking.",
+        default=None,
+    )
+    callbacks: Sequence[Any] = python_only(
+        "Called around the training steps: objects of `opencse.training.callbacks.TrainingCallback`.",
+        default=(),
+    )
     resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
     overwrite: bool = option("Replace the run in the output folder.", default=False)
 

@@ -349,6 +349,11 @@ class RunResult(JupyterMixin):
         )
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings that the command printed, such as too little text."""
+        return self.run.warnings
+
+    @property
     def before(self) -> dict[str, Results]:
         """Scores of the untouched backbone by suite (`sts`, `pairs`)."""
         return _suites(self.untouched)

@@ -31,7 +31,13 @@ from opencse.training.callbacks import TrainingCallback
 from opencse.training.folder import check_flags, read_record
 from opencse.training.run_groups import parse_seeds, seed_folders
 from opencse.training.session import RunControl
+from opencse.training.tracking import Tracking
 from opencse.training.train import TrainingRun, train_encoder
+
+UNCHECKED = (
+    "no development pairs (--dev or --data): the weights of the last step are kept, and nothing "
+    "checks that the model is still as good as before"
+)
 
 
 @takes(TrainOptions)
@@ -61,7 +67,9 @@ def train(options: TrainOptions) -> TrainingRun:
     evaluators = read_validation(recipe, options)
     callbacks = recipe_callbacks(recipe, rows, language, options)
     control = replace(run_control(options), callbacks=callbacks)
-    return train_on_rows(recipe, rows, backbone, evaluators, control)
+    trained = train_on_rows(recipe, rows, backbone, evaluators, control)
+    told = [line.removeprefix("warning: ") for line in few]
+    return replace(trained, warnings=(*told, *trained.warnings))
 
 
 def run_control(options: TrainOptions) -> RunControl:
@@ -110,14 +118,14 @@ def train_on_rows(
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
+    warnings = []
     if evaluators.development is None and recipe.block is None:
-        control.notify(
-            "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
-            "the model is still as good as before"
-        )
+        warnings.append(UNCHECKED)
+        control.notify(UNCHECKED)
     if "training" in recipe.selection.watch:
         evaluators = replace(evaluators, watch=[*evaluators.watch, TrainingGeometry(rows)])
-    return train_encoder(recipe, rows, backbone, evaluators, control)
+    trained = train_encoder(recipe, rows, backbone, evaluators, control)
+    return replace(trained, warnings=(*warnings, *trained.warnings))
 
 
 def resolve_recipe(
@@ -201,7 +209,7 @@ def scoring_precision(recipe: Recipe, options: TrainOptions) -> Precision:
 def recipe_callbacks(
     recipe: Recipe, corpus: Corpus | None, language: str | None, options: TrainOptions
 ) -> list[TrainingCallback]:
-    """Return the callbacks of a run: what trains the meaning block, if the recipe has one.
+    """Return the callbacks of a run: what trains the meaning block, if the recipe has one, and the user's.
 
     Args:
         recipe: The resolved recipe.
@@ -219,7 +227,7 @@ def recipe_callbacks(
                 f"the recipe {recipe.name} uses no guards",
                 "They are for recipes with a meaning block.",
             )
-        return []
+        return user_callbacks(options)
     evaluators = block_evaluators(
         precision=scoring_precision(recipe, options),
         own=options.guard,
@@ -227,7 +235,17 @@ def recipe_callbacks(
         documents=() if corpus is None else corpus.texts(),
     )
     english = language in ("en", None)
-    return [BlockTraining(recipe.block, evaluators, english=english)]
+    block = BlockTraining(recipe.block, evaluators, english=english)
+    return [block, *user_callbacks(options)]
+
+
+def user_callbacks(options: TrainOptions) -> list[TrainingCallback]:
+    """Return the trackers and the callbacks that the user asks for."""
+    callbacks = list(options.callbacks)
+    if options.track is not None:
+        names = [name.strip() for name in options.track.split(",")]
+        callbacks.append(Tracking(names))
+    return callbacks
 
 
 def training_line(run: TrainingRun) -> str:

@@ -7,6 +7,7 @@ one switch (`set_quiet`) silences it.
 from __future__ import annotations
 
 import importlib.util
+import logging
 import sys
 import threading
 import time
@@ -48,10 +49,31 @@ def progress_shown(show: bool) -> Iterator[None]:
         set_quiet(before)
 
 
+class _Lines(logging.Handler):
+    """Prints each record as one line to standard error, next to the progress bars."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if _quiet:
+            return
+        mark = "warning: " if record.levelno >= logging.WARNING else ""
+        print_line(f"opencse: {mark}{record.getMessage()}")
+
+
+LOG = logging.getLogger("opencse")
+"""The logger of all remarks. Set its level to hear less or more, or replace its handler."""
+LOG.setLevel(logging.INFO)
+LOG.propagate = False  # a root handler would print every remark twice
+LOG.addHandler(_Lines())
+
+_WARNING = "warning: "
+
+
 def note(text: str) -> None:
-    """Print a one-line remark to standard error."""
-    if not _quiet:
-        print_line(f"opencse: {text}")
+    """Log a one-line remark; one that begins with `warning: ` is logged as a warning."""
+    if text.startswith(_WARNING):
+        LOG.warning("%s", text.removeprefix(_WARNING))
+    else:
+        LOG.info("%s", text)
 
 
 # For remarks on files and models that are read several times.

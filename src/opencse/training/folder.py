@@ -25,6 +25,7 @@ CONTENTS = (
     "best.safetensors",
     "results.json",
     "checkpoints",
+    "tracking",
     "model",
     "run.json",
 )

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from opencse.encoder.device import same_random_state
-from opencse.foundation.progress import Phase
+from opencse.foundation.progress import LOG, Phase
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
 from opencse.training.batches import Batch, BatchSampler
@@ -103,6 +103,13 @@ class TrainingLoop:
         session = self.session
         device = self.accelerator.device
         steps = recipe.training.steps(self.sampler.batches_per_epoch)
+        trained = sum(p.numel() for p in self.network.parameters() if p.requires_grad)
+        LOG.debug(
+            "%d steps, %d in an epoch; %s parameters are trained",
+            steps,
+            self.sampler.batches_per_epoch,
+            f"{trained:,}",
+        )
         if warmup_steps(recipe.schedule, steps) >= steps > 1:
             session.notify(
                 f"warning: the warm-up takes all {steps} steps of the run: the learning rate never "

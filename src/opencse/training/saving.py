@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from opencse.foundation.errors import Interrupted
+from opencse.foundation.progress import LOG
 from opencse.training.callbacks import ActiveRun, TrainingCallback
 from opencse.training.checkpoint import all_random_states
 from opencse.training.log import check_finite
@@ -39,6 +40,7 @@ def save_checkpoint(run: ActiveRun) -> None:
     random_states = all_random_states(run.session.accelerator)
     if run.main:
         path = run.checkpoints.save(run.network, run.optimizer, random_states, state)
+        LOG.debug("wrote %s", path)
         run.call("on_save", path)
     run.session.accelerator.wait_for_everyone()
 
