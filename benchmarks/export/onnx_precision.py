@@ -25,7 +25,7 @@ import torch
 
 from opencse.commands.integrations.onnx import PRECISIONS, OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
-from opencse.evaluation import Encode, Task, TextEmbeddings, distinct_texts, load_sts, score
+from opencse.evaluation import Encode, Task, TextEmbeddings, distinct_texts, load_sts, score_tasks
 from opencse.evaluation.written_sets import load_development
 from opencse.foundation.errors import OpencseError
 
@@ -79,7 +79,7 @@ def measure(model: str, name: str, tasks: Sequence[Task], rounds: int) -> list[R
         cosines = (found * expected).sum(axis=1) / norms
         scores = [
             float(result.score or 0.0)
-            for result in score(tasks, TextEmbeddings(texts, found)).results
+            for result in score_tasks(tasks, TextEmbeddings(texts, found)).results
         ]
         row: Row = {"": f"{name}, {way}", "size, MB": f"{sizes[way]:.0f}"}
         row |= {"sentences/s": f"{TIMED / statistics.median(seconds[way]):.0f}"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from opencse.commands.compare import spread
 from opencse.recipes import load_recipe
-from opencse.training.run_groups import RunRecord, read_run
+from opencse.training.run_groups import FinishedRun, read_run
 
 TABLES = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))
 
@@ -110,7 +110,7 @@ def _means(found: list[dict[str, float]]) -> list[str]:
     ]
 
 
-def _line(label: str, run: RunRecord, bias: dict[str, float]) -> str:
+def _line(label: str, run: FinishedRun, bias: dict[str, float]) -> str:
     """What a run scored, on a line."""
     found = {"system": label, "seed": run.seed, "steps": run.steps, "seconds": round(run.seconds)}
     found |= {"sts": {task: round(score, 2) for task, score in run.scores["sts"].items()}}

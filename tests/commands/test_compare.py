@@ -19,7 +19,7 @@ from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
 from opencse.foundation.errors import OpencseError
 from opencse.training.run_groups import (
-    RunRecord,
+    FinishedRun,
     find_runs,
     group_runs,
     parse_seeds,
@@ -40,7 +40,7 @@ def groups(tmp_path, averages: dict[str, list[float]]):
     return group_runs(runs)
 
 
-def compared(runs: Mapping[str, list[RunRecord]]) -> list[dict[str, str]]:
+def compared(runs: Mapping[str, list[FinishedRun]]) -> list[dict[str, str]]:
     table = compare_groups(runs, written_scores([run for each in runs.values() for run in each]))
     return [dict(zip(table.columns, map(str, row), strict=True)) for row in table.rows]
 

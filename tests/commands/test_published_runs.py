@@ -14,7 +14,7 @@ from opencse.evaluation.probes import ProbeScores, load_probe_data, read_sentenc
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.toml_tables import parse_override
 from opencse.papers.entries import Entry, System, entry_names, load_entry
-from opencse.papers.runs import Reproduction, Start, StoredRun, training_cost
+from opencse.papers.runs import MeasuredModel, Reproduction, Start, training_cost
 from opencse.papers.scores import EntryColumn, Missing
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
@@ -244,11 +244,11 @@ def test_the_cost_is_that_of_the_run_and_of_one_epoch(tmp_path, backbones) -> No
         overrides=short,
     )
     recipe = load_recipe("simcse", overrides=SHORT)
-    cost = training_cost(StoredRun(folder=folder, recipe=recipe))
+    cost = training_cost(MeasuredModel(folder=folder, recipe=recipe))
     epoch = cost.value(EntryColumn.parse("minutes an epoch"))
     assert epoch == pytest.approx(cost.minutes * 16 / 8)
     with pytest.raises(OpencseError, match="not trained"):
-        training_cost(StoredRun(folder=folder, given="bert-base-uncased"))
+        training_cost(MeasuredModel(folder=folder, given="bert-base-uncased"))
 
 
 def test_columns_that_a_recipe_builds_do_not_keep_it_from_the_triplets(tmp_path) -> None:

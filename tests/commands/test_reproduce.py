@@ -18,7 +18,7 @@ from opencse.evaluation.task import Results
 from opencse.foundation.errors import OpencseError
 from opencse.papers import runs as reproduced_runs
 from opencse.papers.entries import Entry, entry_names, load_entry
-from opencse.papers.runs import Reproduction, StoredRun, task_scores
+from opencse.papers.runs import MeasuredModel, Reproduction, task_scores
 from opencse.papers.scores import TaskMetrics, TaskScores
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
@@ -151,7 +151,7 @@ def test_every_metric_that_an_entry_asks_of_sts_b_is_measured(tmp_path, monkeypa
     }
     columns |= {"STS-B test: alignment", "STS-B test: uniformity"}
     asked = Entry(name="x/y", title="T", kind="tasks", columns=tuple(sorted(columns)))
-    untouched = StoredRun(folder=tmp_path / "run", given="mini-mlm", pooling="mean")
+    untouched = MeasuredModel(folder=tmp_path / "run", given="mini-mlm", pooling="mean")
 
     def score_task(model, task):
         scored = module.evaluate(model.model, data=tmp_path, tasks=[task], pooling=model.pooling)
@@ -188,7 +188,7 @@ def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) ->
 def test_a_small_run_stands_for_the_first_family_whichever_it_is(
     tmp_path, corpus, small, monkeypatch
 ) -> None:
-    monkeypatch.setattr(Reproduction, "trained", lambda *_: StoredRun(folder=tmp_path / "run"))
+    monkeypatch.setattr(Reproduction, "trained", lambda *_: MeasuredModel(folder=tmp_path / "run"))
     scores = TaskScores(tasks={"CR": TaskMetrics(main=80.0)})
     monkeypatch.setattr(reproduced_runs, "task_scores", lambda *_: scores)
     table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
@@ -247,8 +247,8 @@ def test_queries_are_searched_among_the_sentences_of_stsb(options, tmp_path, mon
         reproduce("diffcse/table-9", **options)
     monkeypatch.setattr(module, "load_probe_data", lambda **_: load_probe_data())
     monkeypatch.setattr("opencse.commands.checks.sts_data", lambda _: None)
-    monkeypatch.setattr(Reproduction, "trained", lambda *_: StoredRun(folder=tmp_path))
-    monkeypatch.setattr(StoredRun, "embedder", lambda _: letters)
+    monkeypatch.setattr(Reproduction, "trained", lambda *_: MeasuredModel(folder=tmp_path))
+    monkeypatch.setattr(MeasuredModel, "embedder", lambda _: letters)
     table = reproduce("diffcse/table-9", **options, data="sts")
     assert asked[0] == {"text": "raw", "tasks": ["STS-B"], "split": "test"}
     assert all(1 <= cell.values[0] <= len(texts) for cell in table.rows["DiffCSE"])
@@ -274,7 +274,7 @@ def test_sentences_of_untouched_and_trained_models_are_projected(options) -> Non
 def test_the_rows_of_a_run_are_what_it_made_of_the_corpus(tmp_path) -> None:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("a\n")
-    run = StoredRun(folder=tmp_path / "run", corpus=Corpus(corpus))
+    run = MeasuredModel(folder=tmp_path / "run", corpus=Corpus(corpus))
     assert run.rows == run.corpus
     (tmp_path / "run").mkdir()
     for name in ("corpus.parquet", "mixture.parquet"):  # the later step first

@@ -81,7 +81,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert result.after["pairs"].results == result.scores[trained].sts, (
         "the cosine's are the model's scores"
     )
-    assert "penalty=CACHING" in " ".join(result.outcome.remarks)
+    assert "penalty=CACHING" in " ".join(result.comparison.remarks)
     assert (out / "report.html").read_text().count("debias")
     card = (out / "model" / "README.md").read_text()
     assert "## Limits" in card
@@ -412,7 +412,7 @@ def test_the_block_is_appended_with_its_measured_strength(tmp_path, known_model)
     np.testing.assert_allclose(model.encode(TWO_TEXTS)[:, :32] * np.sqrt(1 + 0.3**2), e, atol=1e-5)
     assert read_strength(result.run.folder) == CURVE
     assert "0.3" in (out / "report.html").read_text()
-    assert {change.measure for change in result.outcome.changes} == {"guard long", "meaning"}
+    assert {change.measure for change in result.comparison.changes} == {"guard long", "meaning"}
     assert "trust_remote_code=True" in (out / "model" / "README.md").read_text()
     with pytest.raises(OpencseError, match="already holds a run"):
         opencse.run("debias", backbone=known_model, out=out)

@@ -21,7 +21,7 @@ from opencse.evaluation import (
     evaluate_tasks,
     load_sts,
     read_pairs,
-    score,
+    score_tasks,
     sts,
     task,
 )
@@ -64,7 +64,7 @@ def test_every_text_is_encoded_once_for_all_tasks(some_pairs):
     tasks = [some_pairs, other]
     results = evaluate_tasks(encode, tasks)
     assert len(seen) == len(set(seen)) == len(distinct_texts(tasks))
-    again = score(
+    again = score_tasks(
         tasks,
         TextEmbeddings(distinct_texts(tasks), np.random.default_rng(0).normal(size=(len(seen), 8))),
     )

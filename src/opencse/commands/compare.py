@@ -33,9 +33,9 @@ from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.terminal import print_text
 from opencse.text.user_text import collect_passages, collect_queries
-from opencse.training.run_groups import RunRecord, find_runs, group_runs, read_run
+from opencse.training.run_groups import FinishedRun, find_runs, group_runs, read_run
 
-Scores = Mapping[RunRecord, Mapping[str, float | None]]
+RunScores = Mapping[FinishedRun, Mapping[str, float | None]]
 
 
 @takes(CompareOptions)
@@ -87,7 +87,7 @@ def command(options: CompareCommand) -> None:
         print_text(f"page: {Path(options.out) / 'search.html'}")
 
 
-def compare_groups(groups: Mapping[str, Sequence[RunRecord]], scores: Scores) -> Table:
+def compare_groups(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores) -> Table:
     """Compare groups of runs with the first group.
 
     Args:
@@ -138,14 +138,14 @@ def spread(scores: Sequence[float | None]) -> Number:
     return Number(statistics.fmean(defined), deviation=statistics.stdev(defined))
 
 
-def _measured(run: RunRecord, tasks: Sequence[ScoredPairs]) -> Mapping[str, float | None]:
+def _measured(run: FinishedRun, tasks: Sequence[ScoredPairs]) -> Mapping[str, float | None]:
     encoder = Embedder(
         load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}"
     )
     return {result.task: result.score for result in evaluate_tasks(encoder, tasks).results}
 
 
-def written_scores(runs: Sequence[RunRecord]) -> Scores:
+def written_scores(runs: Sequence[FinishedRun]) -> RunScores:
     """Return the scores of results.json on `sts`, or else the first suite that all runs have.
 
     Raises:

@@ -13,7 +13,7 @@ from rich.text import Text
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ProbeOptions
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import Outcome, compare_outcome, headline_rows, triplet_rows
+from opencse.commands.reports.tables import Comparison, compare_models, headline_rows, triplet_rows
 from opencse.commands.train import path_line
 from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
@@ -33,12 +33,12 @@ class ProbeResult(JupyterMixin):
 
     Attributes:
         scores: Scores by model.
-        outcome: How two models differ; None for another number of models.
+        comparison: How two models differ; None for another number of models.
         report: The HTML page; None without a folder.
     """
 
     scores: dict[str, ProbeScores]
-    outcome: Outcome | None
+    comparison: Comparison | None
     report: Path | None
 
     def __repr__(self) -> str:
@@ -53,8 +53,8 @@ class ProbeResult(JupyterMixin):
         parts: list[RenderableType] = [
             Table(["", *self.scores], [*headline_rows(self.scores), *nearer])
         ]
-        if self.outcome is not None:
-            parts += [Text(""), self.outcome.table()]
+        if self.comparison is not None:
+            parts += [Text(""), self.comparison.table()]
         if self.report is not None:
             parts.append(path_line(f"report: {self.report}"))
         return Group(*parts)
@@ -91,11 +91,11 @@ def probe(options: ProbeOptions) -> ProbeResult:
             "seconds": round(time.perf_counter() - started, 1),
         }
         scores[label] = replace(probed, settings=settings)
-    outcome = compare_outcome(scores) if len(scores) == 2 else None
+    comparison = compare_models(scores) if len(scores) == 2 else None
     report = None
     if options.out is not None:
-        report = write_report(scores, options.out, notes=probe_data.notes, outcome=outcome)
-    return ProbeResult(scores, outcome, report)
+        report = write_report(scores, options.out, notes=probe_data.notes, comparison=comparison)
+    return ProbeResult(scores, comparison, report)
 
 
 def command(options: ProbeOptions) -> None:

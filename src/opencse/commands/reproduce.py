@@ -18,7 +18,7 @@ from opencse.foundation.terminal import print_text
 from opencse.foundation.toml_tables import unknown_name_error
 from opencse.papers.entries import Entry, entry_names, load_entry
 from opencse.papers.reproduction import reproduce_entry, reproduce_splits
-from opencse.papers.runs import Reproduction, Start, StoredRun, Training
+from opencse.papers.runs import MeasuredModel, Reproduction, Start, Training
 from opencse.papers.table import ReproducedTable
 from opencse.text.corpus import Corpus, demo_path
 from opencse.training.run_groups import parse_seeds
@@ -61,7 +61,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
     check_corpus(entry, starts, options)
     shared = shared_settings(entry, options)
 
-    def score_task(model: StoredRun, task: str) -> TaskResult:
+    def score_task(model: MeasuredModel, task: str) -> TaskResult:
         pooling = model.pooling or None
         scored = evaluate(model.model, data=options.data, tasks=[task], pooling=pooling)
         (suite,) = scored.results.values()

@@ -19,9 +19,9 @@ from opencse.commands.compare import EMBED_AGAIN
 from opencse.commands.options import RunOptions
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import (
-    Outcome,
+    Comparison,
     cache_line,
-    compare_outcome,
+    compare_models,
     headline_rows,
 )
 from opencse.commands.train import (
@@ -115,7 +115,7 @@ def run(options: RunOptions) -> RunResult:
             control = replace(control, resume=False)
         trained = train_on_rows(source.recipe, rows, source.backbone, evaluators, control)
         probed = probe_models(trained, source.backbone, probe_data)
-        outcome, report = report_run(trained, probed, probe_data.notes, source.few)
+        comparison, report = report_run(trained, probed, probe_data.notes, source.few)
         readme = trained.model / "README.md"
         add_scores(readme, probed.by_name(), probed.trained, made_of=source.description())
         told = [line.removeprefix("warning: ") for line in source.few]
@@ -125,7 +125,7 @@ def run(options: RunOptions) -> RunResult:
         untouched=probed.untouched,
         trained=probed.trained,
         scores=probed.by_name(),
-        outcome=outcome,
+        comparison=comparison,
         report=report,
         timings=timings.rounded(),
     )
@@ -280,14 +280,14 @@ def add_shipped_block(options: RunOptions) -> RunResult:
         nothing = ProbeScores(sts=())
         scores = dict.fromkeys((name, f"{name} + {recipe.name}"), nothing)
         remarks = [UPGRADE, "For texts that are not English, use truncate_dim."]
-        changed = compare_outcome(scores, curve, remarks)
-        report = write_report(scores, folder, outcome=changed, curve=curve)
+        changed = compare_models(scores, curve, remarks)
+        report = write_report(scores, folder, comparison=changed, curve=curve)
     result = RunResult(
         run=added,
         untouched=nothing,
         trained=nothing,
         scores=scores,
-        outcome=changed,
+        comparison=changed,
         report=report,
         timings=timings.rounded(),
     )
@@ -305,7 +305,7 @@ class RunResult(JupyterMixin):
         trained: Scores of the trained model.
         scores: These scores, and those of the trained model with reranking if it has a block, by
             their names in the report.
-        outcome: What training changed.
+        comparison: What training changed.
         report: The HTML report.
         timings: Seconds of each part of the command, the longest first.
     """
@@ -314,7 +314,7 @@ class RunResult(JupyterMixin):
     untouched: ProbeScores
     trained: ProbeScores
     scores: dict[str, ProbeScores]
-    outcome: Outcome
+    comparison: Comparison
     report: Path
     timings: dict[str, float]
 
@@ -340,7 +340,7 @@ class RunResult(JupyterMixin):
             ],
         )
         return Group(
-            self.outcome.table(),
+            self.comparison.table(),
             Text(""),
             *model_lines(self.run),
             path_line(f"report: {self.report}"),
@@ -464,7 +464,7 @@ def probe_models(trained: TrainingRun, backbone: Backbone, probe_data: ProbeData
 
 def report_run(
     trained: TrainingRun, probed: ProbedModels, data_notes: Sequence[str], few: Sequence[str]
-) -> tuple[Outcome, Path]:
+) -> tuple[Comparison, Path]:
     """Write the report of a run, and return what training changed and where the report is."""
     curve = read_strength(trained.folder)
     with timed("report"):
@@ -475,7 +475,7 @@ def report_run(
             remarks.append(_NO_PAIRS)
         remarks.extend(cache_line(probed.caches()))
         remarks.append(UPGRADE if probed.first_block else EMBED_AGAIN)
-        outcome = compare_outcome(probed.by_name(), curve, remarks)
+        comparison = compare_models(probed.by_name(), curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
         family = trained.recipe.family
         published = trained.recipe.published.get(family)
@@ -485,9 +485,9 @@ def report_run(
             )
         notes.extend(data_notes)
         report = write_report(
-            probed.by_name(), trained.folder, notes=notes, outcome=outcome, curve=curve
+            probed.by_name(), trained.folder, notes=notes, comparison=comparison, curve=curve
         )
-    return outcome, report
+    return comparison, report
 
 
 def add_scores(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STRENGTHS = (*(step / 20 for step in range(17)), *(step / 10 for step in range(9, 16)))
 """0 to 0.8 in steps of 0.05, then to 1.5 in steps of 0.1."""
 
-Scores = Mapping[str, tuple[float, ...]]
+StrengthScores = Mapping[str, tuple[float, ...]]
 Axes = Callable[[float], np.ndarray]
 """From a strength to the axes to which vectors are projected, (2 d, d) (`same_width`)."""
 
@@ -79,7 +79,7 @@ class StrengthCurve:
     guards: dict[str, tuple[float, ...]]
     meaning: dict[str, tuple[float, ...]]
 
-    def before_and_after(self, scores: Scores) -> dict[str, tuple[float, float]]:
+    def before_and_after(self, scores: StrengthScores) -> dict[str, tuple[float, float]]:
         """Return each of some scores without the block and at the chosen strength."""
         place = self.strengths.index(self.chosen)
         return {name: (values[0], values[place]) for name, values in scores.items()}
@@ -96,7 +96,7 @@ class StrengthCurve:
             steps.append(f"at {strength:g} you gain up to {gains} and lose up to {losses}")
         return f"A larger strength (--strength): {'; '.join(steps)}."
 
-    def _changes(self, scores: Scores, strength: float) -> dict[str, float]:
+    def _changes(self, scores: StrengthScores, strength: float) -> dict[str, float]:
         """Return the points by which each of some scores changes from the chosen strength to another."""
         now = self.strengths.index(self.chosen)
         then = self.strengths.index(strength)
@@ -192,7 +192,7 @@ def _by_strength(
     return {name: tuple(scores[name] for scores in found) for name in found[0]}
 
 
-def _harmless(guards: Scores, count: int, tolerance: float) -> list[int]:
+def _harmless(guards: StrengthScores, count: int, tolerance: float) -> list[int]:
     """Return the places of the strengths at which no guard loses more than it may; the first is 0.
 
     Points are compared with one decimal, as they are shown.

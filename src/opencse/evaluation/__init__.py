@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         TextEmbeddings,
         distinct_texts,
         evaluate_tasks,
-        score,
+        score_tasks,
     )
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "evaluate_tasks",
     "load_sts",
     "read_pairs",
-    "score",
+    "score_tasks",
 ]
 
 __getattr__ = public_names(__name__)

@@ -14,7 +14,7 @@ import torch
 from opencse.encoder.device import same_random_state
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.evaluation.sts import ScoredPairs
-from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score
+from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score_tasks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.text.corpus import Corpus, text_column
@@ -65,7 +65,7 @@ class TaskEvaluator:
 
     def results(self, vectors: np.ndarray) -> tuple[TaskResult, ...]:
         """Return all metrics of vectors of the distinct texts."""
-        return score(self._tasks, TextEmbeddings(self._texts, vectors)).results
+        return score_tasks(self._tasks, TextEmbeddings(self._texts, vectors)).results
 
     def scores(self) -> dict[str, float]:
         """Return the main metrics of the current weights."""

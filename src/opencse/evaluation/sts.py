@@ -302,11 +302,11 @@ def sts_folder(source: str | Path) -> tuple[Path, bool]:
     )
 
 
-Row = tuple[str, str, float, str]
+ScoredRow = tuple[str, str, float, str]
 """Both sentences, score and subset."""
 
 
-def _from_tsv(root: Path, task: str, split: str, text: str) -> Iterator[Row]:
+def _from_tsv(root: Path, task: str, split: str, text: str) -> Iterator[ScoredRow]:
     """Read this project's layout: raw and SentEval text side by side in one file."""
     folder = root / _FOLDER.get(task, task)
     name = f"{_FILE.get((task, split), split)}.tsv"
@@ -328,7 +328,7 @@ def _from_tsv(root: Path, task: str, split: str, text: str) -> Iterator[Row]:
         yield sentence1, sentence2, score, str(row.get("subset") or task)
 
 
-def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Row]:
+def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[ScoredRow]:
     """Read SentEval's files by SentEval's rules (senteval/sts.py, senteval/sick.py)."""
     for subset in _SUBSETS.get(task, ()):
         folder = root / "STS" / f"{task}-en-test"

@@ -177,7 +177,7 @@ def distinct_texts(tasks: Iterable[HasTexts]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for task in tasks for text in task.texts()))
 
 
-def score(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
+def score_tasks(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
     """Score tasks on the vectors of `distinct_texts(tasks)`, prepared once by a training loop."""
     return Results(results=tuple(task.score(embeddings) for task in tasks))
 
@@ -201,7 +201,7 @@ def evaluate_tasks(
             f"two tasks are named {name!r}", "Rename one: results are keyed by name."
         )
     texts = distinct_texts(tasks)
-    return score(tasks, TextEmbeddings(texts, np.asarray(encode(texts)), similarity))
+    return score_tasks(tasks, TextEmbeddings(texts, np.asarray(encode(texts)), similarity))
 
 
 TextVariant = Literal["senteval", "raw"]

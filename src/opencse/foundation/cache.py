@@ -142,7 +142,7 @@ _VERSION = 2
 _META = "meta.json"
 
 
-class Column(NamedTuple):
+class StoredColumn(NamedTuple):
     """A column of n rows.
 
     Attributes:
@@ -158,7 +158,7 @@ class Column(NamedTuple):
     valid: np.ndarray | None
 
 
-def _fits(column: Column, rows: object) -> bool:
+def _fits(column: StoredColumn, rows: object) -> bool:
     """Return whether a column holds so many rows, and its offsets lie within its values."""
     if type(rows) is not int or rows < 0:
         return False
@@ -200,7 +200,7 @@ class Store:
                 continue
             offsets = arrays.get(f"{name}.offsets")
             valid = arrays.get(f"{name}.valid")
-            self.columns[name] = Column(array, offsets, valid)
+            self.columns[name] = StoredColumn(array, offsets, valid)
         for name, column in self.columns.items():
             if not _fits(column, self.meta.get("rows")):
                 raise OpencseError(

@@ -6,7 +6,7 @@ import ast
 import importlib
 import sys
 from collections import UserDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -42,6 +42,26 @@ def _typed_imports(module: str) -> dict[str, str]:
                 for alias in statement.names:
                     places[alias.name] = str(statement.module)
     return places
+
+
+def names_of_classes(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module whose names are those of classes elsewhere.
+
+    Args:
+        module: Name of the module.
+        places: `module:Class` strings, as in `Kinds`.
+    """
+    modules: dict[str, str] = {}
+    for place in places.values():
+        origin, _, name = place.partition(":")
+        modules[name] = origin
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        return getattr(importlib.import_module(modules[name]), name)
+
+    return find
 
 
 class Kinds(UserDict[str, Any]):

@@ -20,10 +20,10 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from opencse.foundation.errors import OpencseError
 
-Table = dict[str, Any]
+TomlTable = dict[str, Any]
 
 
-def parse_toml(text: str, label: str) -> Table:
+def parse_toml(text: str, label: str) -> TomlTable:
     """Parse a TOML document; `label` names it in messages.
 
     Raises:
@@ -44,7 +44,7 @@ def parse_toml(text: str, label: str) -> Table:
         ) from None
 
 
-def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
+def merge_tables(base: TomlTable, over: Mapping[str, Any], where: str) -> TomlTable:
     """Return a table with the values of another laid over it, key by key.
 
     Lists are replaced, with two exceptions: `{ add = [...] }` adds to a list, and a table under the
@@ -82,7 +82,9 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     return merged
 
 
-def _patch_losses(losses: list[Table], patches: Mapping[str, Any], where: str) -> list[Table]:
+def _patch_losses(
+    losses: list[TomlTable], patches: Mapping[str, Any], where: str
+) -> list[TomlTable]:
     names = [t.get("name", t.get("kind")) if isinstance(t, Mapping) else None for t in losses]
     patched = copy.deepcopy(losses)
     for name, patch in patches.items():
@@ -122,10 +124,10 @@ def parse_override(text: str) -> tuple[str, Any]:
         ) from None
 
 
-def nested_table(key: str, value: Any) -> Table:
+def nested_table(key: str, value: Any) -> TomlTable:
     """Return the nested table of a dotted key and its value: `a.b` gives `{"a": {"b": value}}`."""
     *parents, last = key.split(".")
-    table: Table = {last: value}
+    table: TomlTable = {last: value}
     for parent in reversed(parents):
         table = {parent: table}
     return table

@@ -13,7 +13,7 @@ from opencse.foundation.figures import NO_FIGURES, Draw, can_draw, draw_curves, 
 from opencse.foundation.files import replaced, write_json, write_text
 from opencse.papers.details import Detail, detail_figures, detail_listing
 from opencse.papers.entries import Entry
-from opencse.papers.runs import Reproduction, ScoreTask, Start, StoredRun, entry_measure
+from opencse.papers.runs import MeasuredModel, Reproduction, ScoreTask, Start, entry_measure
 from opencse.papers.scores import Missing, WatchedCurves
 from opencse.papers.table import (
     FamilyResults,
@@ -23,7 +23,7 @@ from opencse.papers.table import (
     splits_table,
 )
 
-Runs = Mapping[str, Sequence[StoredRun] | Missing]
+Runs = Mapping[str, Sequence[MeasuredModel] | Missing]
 """The runs of systems, by label."""
 
 
@@ -108,9 +108,9 @@ def _heading(shared: Reproduction, start: Start) -> str:
 
 def _done(
     shared: Reproduction, measured: Sequence[tuple[Start, Runs]]
-) -> dict[str, Sequence[StoredRun]]:
+) -> dict[str, Sequence[MeasuredModel]]:
     """Return the runs of all systems that could be measured, by their labels in the table."""
-    done: dict[str, Sequence[StoredRun]] = {}
+    done: dict[str, Sequence[MeasuredModel]] = {}
     for start, runs in measured:
         for label, found in runs.items():
             if isinstance(found, Missing):
@@ -123,7 +123,7 @@ def _done(
 
 def _draw(
     entry: Entry,
-    done: Mapping[str, Sequence[StoredRun]],
+    done: Mapping[str, Sequence[MeasuredModel]],
     details: Mapping[str, Detail],
     out: Path,
 ) -> None:

@@ -55,7 +55,7 @@ _WHITENED = 16384
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredRun:
+class MeasuredModel:
     """A model with its usual scores on disk: a trained one, or the one `given`, untouched or released.
 
     Attributes:
@@ -106,10 +106,10 @@ class StoredRun:
         return Embedder(encoder, precision="auto")
 
 
-Measure = Callable[[StoredRun], Measured | None]
+Measure = Callable[[MeasuredModel], Measured | None]
 """Returns what an entry shows of a run; None if that is its usual scores."""
 
-ScoreTask = Callable[[StoredRun, str], TaskResult]
+ScoreTask = Callable[[MeasuredModel, str], TaskResult]
 """Returns the metrics of a run's model on a task of `opencse evaluate`."""
 
 
@@ -152,9 +152,9 @@ class _TrainingPairs:
     """Measures the pairs that each system trains on by the vectors of the first."""
 
     def __init__(self) -> None:
-        self._first: StoredRun | None = None
+        self._first: MeasuredModel | None = None
 
-    def __call__(self, run: StoredRun) -> Measured:
+    def __call__(self, run: MeasuredModel) -> Measured:
         if run.recipe is None or run.rows is None:
             raise OpencseError("an untouched backbone has no training pairs")
         if self._first is None:
@@ -171,7 +171,7 @@ def _stsb(
     return pairs
 
 
-def task_scores(entry: Entry, run: StoredRun, score_task: ScoreTask) -> TaskScores:
+def task_scores(entry: Entry, run: MeasuredModel, score_task: ScoreTask) -> TaskScores:
     """Return the scores of a model on the tasks of an entry; known ones are read from a file beside the run."""
     file = run.folder.with_name(f"{run.folder.name}-tasks.json")
     known: dict[str, TaskMetrics] = {}
@@ -192,7 +192,7 @@ def task_scores(entry: Entry, run: StoredRun, score_task: ScoreTask) -> TaskScor
     return TaskScores(tasks=known, missing=missing)
 
 
-def training_cost(run: StoredRun) -> TrainingCost:
+def training_cost(run: MeasuredModel) -> TrainingCost:
     """Return the minutes of a training, and those of an epoch.
 
     Raises:
@@ -205,7 +205,7 @@ def training_cost(run: StoredRun) -> TrainingCost:
     return TrainingCost(minutes=record.seconds / 60, epochs=epochs)
 
 
-def watched_curves(entry: Entry, run: StoredRun) -> WatchedCurves | None:
+def watched_curves(entry: Entry, run: MeasuredModel) -> WatchedCurves | None:
     """Return the curves of a trained run by column; None for an untouched backbone."""
     if run.recipe is None:
         return None
@@ -308,7 +308,7 @@ class Reproduction:
 
     def runs_of(
         self, system: System, start: Start, measure: Measure = lambda run: None
-    ) -> list[StoredRun] | Missing:
+    ) -> list[MeasuredModel] | Missing:
         """Return the measured runs of a row, one for each seed, or the reason why there are none."""
         if system.missing:
             return Missing(system.missing)
@@ -329,7 +329,7 @@ class Reproduction:
             self.notify(f"{system.label}: {error}")
             return Missing(error.problem)
 
-    def untouched(self, system: System, start: Start) -> StoredRun:
+    def untouched(self, system: System, start: Start) -> MeasuredModel:
         """Return the untouched backbone of a row, whitened if the row asks for it."""
 
         def probe() -> ProbeScores:
@@ -344,11 +344,11 @@ class Reproduction:
             key["whitened"] = "corpus"
         place = self._place(key)
         usual = place.scores_or(probe)
-        return StoredRun(
+        return MeasuredModel(
             folder=place.folder, usual=usual, given=start.backbone, pooling=system.pooling
         )
 
-    def released(self, system: System, start: Start, model: str) -> StoredRun:
+    def released(self, system: System, start: Start, model: str) -> MeasuredModel:
         """Return a released model of a row, which takes the place of a training."""
         recipe = self.recipe_of(system, start, None)
         pooling = recipe.encoder.pooling
@@ -359,7 +359,7 @@ class Reproduction:
 
         place = self._place({"backbone": model, "pooling": pooling})
         usual = place.scores_or(probe)
-        return StoredRun(
+        return MeasuredModel(
             folder=place.folder,
             usual=usual,
             given=model,
@@ -368,7 +368,7 @@ class Reproduction:
             corpus=self.corpus_of(recipe),
         )
 
-    def trained(self, system: System, start: Start, seed: int | None) -> StoredRun:
+    def trained(self, system: System, start: Start, seed: int | None) -> MeasuredModel:
         """Return the run of a row with a seed; it is trained unless an earlier reproduction did."""
         recipe = self.recipe_of(system, start, seed)
         corpus = self.corpus_of(recipe)
@@ -397,7 +397,7 @@ class Reproduction:
             )
 
         usual = place.scores_or(train)
-        return StoredRun(folder=place.folder, usual=usual, recipe=recipe, corpus=corpus)
+        return MeasuredModel(folder=place.folder, usual=usual, recipe=recipe, corpus=corpus)
 
     def recipe_of(self, system: System, start: Start, seed: int | None) -> Recipe:
         """Return the recipe that a row trains with.

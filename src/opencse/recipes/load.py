@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import as_items, read_text
 from opencse.foundation.toml_tables import (
-    Table,
+    TomlTable,
     check_fields,
     check_keys,
     decode,
@@ -90,8 +90,8 @@ class RecipeFile:
 
     name: str
     label: str
-    table: Table
-    layers: dict[str, Table]
+    table: TomlTable
+    layers: dict[str, TomlTable]
 
     @classmethod
     def read(cls, name: str | Path) -> RecipeFile:
@@ -262,7 +262,7 @@ def refuse_former_names(table: Mapping[str, Any], where: str) -> None:
         )
 
 
-def _tables(value: object, where: str) -> Table:
+def _tables(value: object, where: str) -> TomlTable:
     if not isinstance(value, dict):
         raise OpencseError(f"{where}: expected a table, found {value!r}")
     return value
@@ -276,7 +276,7 @@ def dump_recipe(recipe: Recipe) -> str:
     )
 
 
-def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
+def _merged(name: str | Path) -> tuple[TomlTable, str, list[str]]:
     table, label = _read(name)
     chain = [Path(str(name)).stem]
     while (parent := table.pop("extends", None)) is not None:
@@ -297,7 +297,7 @@ def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
     return table, label, chain
 
 
-def _read(name: str | Path) -> tuple[Table, str]:
+def _read(name: str | Path) -> tuple[TomlTable, str]:
     path = Path(name)
     if path.suffix == ".toml":
         # It is false for any string; Path.exists raises for some.
@@ -312,7 +312,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
     return parse_toml((_SHIPPED / label).read_text(encoding="utf-8"), label), label
 
 
-def _decode_recipe(table: Table, label: str, known: Table) -> Recipe:
+def _decode_recipe(table: TomlTable, label: str, known: TomlTable) -> Recipe:
     losses = table.get("losses", [])
     if not isinstance(losses, list):
         raise OpencseError(f"{label}: losses: expected a list of tables, [[losses]]")

@@ -18,7 +18,7 @@ _REMEDY = "Leave the run out."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RunRecord:
+class FinishedRun:
     """A finished run.
 
     Attributes:
@@ -92,7 +92,7 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in folders))
 
 
-def read_run(folder: str | Path) -> RunRecord:
+def read_run(folder: str | Path) -> FinishedRun:
     """Read a run folder.
 
     Raises:
@@ -123,7 +123,7 @@ def read_run(folder: str | Path) -> RunRecord:
             k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")
         }
         same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], shared]
-        return RunRecord(
+        return FinishedRun(
             folder=folder,
             name=f"{name} on {Path(record['backbone']).name}",
             same=json.dumps(same, sort_keys=True, default=str),
@@ -140,14 +140,14 @@ def read_run(folder: str | Path) -> RunRecord:
         raise OpencseError(f"{folder}: not written by a run ({error!r})", _REMEDY) from None
 
 
-def group_runs(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+def group_runs(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
     """Return groups of runs that differ only in the seed, by the label of the group.
 
     The runs of a group are in order of their seeds.
     The groups are in order of first occurrence. Of several runs with the same seed the first is
     kept. A label has the folder of the first run if two groups have the same recipe and backbone.
     """
-    members: dict[str, dict[int, RunRecord]] = {}
+    members: dict[str, dict[int, FinishedRun]] = {}
     for run in runs:
         members.setdefault(run.same, {}).setdefault(run.seed, run)
     groups = [[seeds[seed] for seed in sorted(seeds)] for seeds in members.values()]

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import cache_line, compare_outcome, triplet_rows
+from opencse.commands.reports.tables import cache_line, compare_models, triplet_rows
 from opencse.commands.run import add_scores, card_table
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import TaskResult
@@ -317,7 +317,7 @@ def curve(**guards: tuple[float, float]) -> StrengthCurve:
 
 
 def answers(before: ProbeScores, after: ProbeScores, **options) -> dict[str, list[str]]:
-    return dict(compare_outcome({"old": before, "new": after}, **options).answers())
+    return dict(compare_models({"old": before, "new": after}, **options).answers())
 
 
 def test_gains_losses_and_differences_within_chance_are_told_apart() -> None:
@@ -362,7 +362,7 @@ def test_undefined_scores_and_too_few_rows_make_no_claim() -> None:
         replace(scores(above=10), sts=(replace(scores(above=10, sts=sts).sts[0], rows=99),))
         for sts in (50, 90)
     ]
-    found = compare_outcome({"old": few[0], "new": few[1]})
+    found = compare_models({"old": few[0], "new": few[1]})
     assert found.answers()[0][1] == ["No: none of 2 measures changed beyond chance."]
     assert found.remarks[0].endswith(
         "too few rows to say: agreement with people, STS-B: 50.0 → 90.0 (99 rows)."
@@ -372,7 +372,7 @@ def test_undefined_scores_and_too_few_rows_make_no_claim() -> None:
         "Can't say: nothing was measured on enough rows."
     ]
     undefined = replace(scores(above=10).sts[0], metrics={"spearman": None})
-    found = compare_outcome(
+    found = compare_models(
         {"a": replace(scores(above=10), sts=(undefined,)), "b": scores(above=10)}
     )
     assert [each.measure for each in found.changes if "people" in each.measure] == []
@@ -391,7 +391,7 @@ def test_guards_count_from_what_the_strength_may_cost() -> None:
 
 def test_the_answers_and_remarks_are_the_first_lines_of_a_report_on_two_models() -> None:
     models = probe_scores("old", NAME)
-    page = render(models, outcome=compare_outcome(models, remarks=[f"Remark {NAME}"]))
+    page = render(models, comparison=compare_models(models, remarks=[f"Remark {NAME}"]))
     body = page[page.index("<body>") :]
     texts = ("Is it better?", "On what?", "What got worse?", "Remark", "Wording or meaning?")
     places = [body.index(text) for text in texts]
@@ -408,7 +408,7 @@ def test_the_short_answers_are_three_rows_with_the_largest_changes() -> None:
         scores(above=10),
         {f"guard-{name}": (80.0, 80.0 - drop) for drop, name in enumerate("abcd", 1)},
     )
-    table = compare_outcome({"old": same, "new": same}, curve(**guards), ["Embed again."]).table(
+    table = compare_models({"old": same, "new": same}, curve(**guards), ["Embed again."]).table(
         most=2
     )
     assert [question for question, _ in table.rows] == [

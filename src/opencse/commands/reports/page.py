@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from opencse.commands.reports.tables import Outcome, headline_rows, tables
+from opencse.commands.reports.tables import Comparison, headline_rows, tables
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.probes import RetrievedText
@@ -91,7 +91,7 @@ def write_report(
     out: str | Path,
     *,
     notes: Sequence[str] = (),
-    outcome: Outcome | None = None,
+    comparison: Comparison | None = None,
     curve: StrengthCurve | None = None,
 ) -> Path:
     """Write `report.html` and `probe.json`; every text of the user in the page is escaped and clipped.
@@ -100,7 +100,7 @@ def write_report(
         models: Scores by label; the first model is the baseline.
         out: A folder, created if needed; files with these names are replaced.
         notes: Remarks on the data: sets that were left out, rows that were sampled.
-        outcome: How two models differ; its answers are the first lines of the page.
+        comparison: How two models differ; its answers are the first lines of the page.
         curve: Scores by the strength of the trained model's meaning block.
 
     Returns:
@@ -115,14 +115,14 @@ def write_report(
         for name, result in plain.items()
     }
     data: dict[str, Any] = {"notes": notes, "models": scores}
-    data |= {} if outcome is None else {"outcome": asdict(outcome)}
+    data |= {} if comparison is None else {"outcome": asdict(comparison)}
     data |= {} if curve is None else {"strength": asdict(curve)}
     labels = [shown(name, 60) for name in models]
     keys = next(iter(models.values())).settings
     rows = [(key, *(shown(probed.settings[key], 80) for probed in models.values())) for key in keys]
     page = render_template(
         "report.html.j2",
-        outcome=outcome,
+        comparison=comparison,
         names=labels,
         headlines=Table(("", *labels), headline_rows(models), notes=[_RIGHT]),
         pictures=list(pictures(models)),

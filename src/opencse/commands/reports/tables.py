@@ -25,7 +25,7 @@ from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.page_text import shown
 from opencse.foundation.result_table import Cell, Number, Table
 
-Row = tuple[Cell, ...]
+TableRow = tuple[Cell, ...]
 _SIDES = ("consistent", "opposed")
 
 
@@ -64,14 +64,14 @@ def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
 
 def triplet_rows(
     parts: Sequence[Sequence[TripletResult]], columns: Sequence[str] | None = None
-) -> list[Row]:
+) -> list[TableRow]:
     """Return the accuracy on each set of triplets and its groups: a label, the count, and a cell for each model.
 
     Args:
         parts: The results of each model, on the same sets.
         columns: Grouping columns with rows of their own; None for all.
     """
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for sets in zip(*parts, strict=True):
         name = sets[0].name
         rows.append(
@@ -95,7 +95,7 @@ def triplet_rows(
 
 
 def _sts(labels: list[str], parts: list[Any]) -> Table:
-    rows: list[Row] = [
+    rows: list[TableRow] = [
         (shown(tasks[0].task, 40), tasks[0].rows, *(Number(task.score) for task in tasks))
         for tasks in zip(*parts, strict=True)
     ]
@@ -116,10 +116,10 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
 
 
 def _splits(labels: list[str], parts: list[Any]) -> Table:
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for same in zip(*parts, strict=True):
         first, pairs = same[0], f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
-        medians: Row = (Number(first.median_score), Number(first.median_error_rate, 3))
+        medians: TableRow = (Number(first.median_score), Number(first.median_error_rate, 3))
         if first.median_score is None:
             medians = ("", "")
         sides = (Number(getattr(split, side).value, 3) for side in _SIDES for split in same)
@@ -135,7 +135,7 @@ def _splits(labels: list[str], parts: list[Any]) -> Table:
 
 
 def _transformations(labels: list[str], parts: list[Any]) -> Table:
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for same in zip(*(part.kinds for part in parts), strict=True):
         cosines = (kind.cosine.number() for kind in same)
         rows.append(
@@ -230,7 +230,7 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Comparison:
     """The differences between the model before and after training.
 
     Attributes:
@@ -295,11 +295,11 @@ class Outcome:
         return f"Yes: better on {gains} of {count} measures, worse on none."
 
 
-def compare_outcome(
+def compare_models(
     models: Mapping[str, ProbeScores],
     curve: StrengthCurve | None = None,
     remarks: Sequence[str] = (),
-) -> Outcome:
+) -> Comparison:
     """Compare the scores before and after training.
 
     A rate counts as changed if the 95 % bootstrap interval of the paired difference excludes 0; a
@@ -334,7 +334,7 @@ def compare_outcome(
         f"{change.short()} ({change.few} rows)" for change in changes if change.few is not None
     )
     too_few = [f"Measured on too few rows to say: {few}."] if few else []
-    return Outcome(
+    return Comparison(
         before=shown(before, 60),
         after=shown(after, 60),
         changes=tuple(change for change in changes if change.few is None),

@@ -11,7 +11,6 @@ kept on disk, so any process on any machine that sees the folder can read them.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import random
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
-from opencse.foundation.lazy import Kinds
+from opencse.foundation.lazy import Kinds, names_of_classes
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
@@ -66,20 +65,13 @@ _CLASSES = {
 VIEWS: MutableMapping[str, type[View]] = Kinds(_CLASSES)
 """The class of each kind of view, by its name in a recipe."""
 
-_PLACES = {"build_views": "opencse.text.views.builder"}
-for _place in _CLASSES.values():
-    _module, _name = _place.split(":")
-    _PLACES[_name] = _module
+_PLACES = {**_CLASSES, "build_views": "opencse.text.views.builder:build_views"}
+_NAMES = [place.partition(":")[2] for place in _PLACES.values()]
 
-__all__ = ["VIEWS", "ViewText", "OpenedView", "View", "SourceRow", *_PLACES]
+__all__ = ["VIEWS", "ViewText", "OpenedView", "View", "SourceRow", *_NAMES]
 
-
-def __getattr__(name: str) -> Any:
-    """Import the class of a kind, or the builder, on first use."""
-    if name not in _PLACES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(_PLACES[name]), name)
-
+# The class of a kind, or the builder, is imported when it is first used.
+__getattr__ = names_of_classes(__name__, _PLACES)
 
 Score = float | int | str | None
 UNIT = 512
