@@ -134,11 +134,11 @@ def find_strength(
     *,
     fixed: float | None = None,
 ) -> StrengthCurve:
-    """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
+    """Give a block the largest strength at which no guard loses more than it may.
 
-    The limit also applies to the average of a strength and its two neighbours, because a score
-    fluctuates by about 0.2 points between them. Every text is encoded once, whatever the number of
-    strengths.
+    Without guards, the strength stays. The limit also applies to the average of a strength and its
+    two neighbours, because a score fluctuates by about 0.2 points between them. Every text is
+    encoded once, whatever the number of strengths.
 
     Args:
         block: The block of the model that the evaluators were started with.

@@ -45,18 +45,16 @@ def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, Embedder]:
 
 
 def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> Embedder:
-    own = teacher.model == "backbone"
-    pooling: dict[str, Any] = (
-        recipe.pooling
-        if own and teacher.pooling is None
-        else {"pooling": teacher.pooling or "backbone"}
-    )
-    name = str(backbone) if own else teacher.model
-    model = (
-        backbone.encoder(**pooling)
-        if own
-        else load_encoder(name, **pooling, device=backbone.device)
-    )
+    is_backbone = teacher.model == "backbone"
+    pooling: dict[str, Any] = {"pooling": teacher.pooling or "backbone"}
+    if is_backbone and teacher.pooling is None:
+        pooling = recipe.pooling
+    if is_backbone:
+        name = str(backbone)
+        model = backbone.encoder(**pooling)
+    else:
+        name = teacher.model
+        model = load_encoder(name, **pooling, device=backbone.device)
     if teacher.max_length is not None:
         limit = model.max_seq_length
         if limit is not None and teacher.max_length > limit:

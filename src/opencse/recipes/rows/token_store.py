@@ -97,17 +97,18 @@ class TokenStore:
     """
 
     def __init__(self, store: Store, corpus_hash: str) -> None:
-        self.rows, self.corpus_hash = len(store), corpus_hash
+        self.rows = len(store)
+        self.corpus_hash = corpus_hash
         self.skipped: int = store.meta["skipped"]
         self._columns = [store.columns[str(i)] for i in range(store.meta["sources"])]
 
     def ids(self, source: int, row: int) -> np.ndarray | None:
-        """Return the token ids of a row, shape (length,), read-only; None if the row lacks this source."""
+        """Return the token ids of a row, (length,), read-only; None if it lacks this source."""
         ids, offsets, valid = self._columns[source]
         assert offsets is not None
-        return (
-            None if valid is not None and not valid[row] else ids[offsets[row] : offsets[row + 1]]
-        )
+        if valid is not None and not valid[row]:
+            return None
+        return ids[offsets[row] : offsets[row + 1]]
 
     def lengths(self, source: int) -> np.ndarray:
         """Return the number of token ids of each row, (rows,); 0 for a row that lacks this source."""
