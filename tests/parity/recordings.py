@@ -413,7 +413,9 @@ class _Player:
 
         return masked
 
-    def _repeated(self, content: np.ndarray, share: float, special: int) -> np.ndarray:
+    def _repeated(
+        self, content: np.ndarray, share: float, special: int, prompt: int = 0
+    ) -> np.ndarray:
         # The collator asks for the rows of a batch in their order.
         row = next(self._repetitions)
         times = np.ones(len(content), dtype=np.int64)
