@@ -169,6 +169,13 @@ def test_brackets_that_take_hours(tmp_path) -> None:
     assert paragraphs_of(path) == ["A text."]
 
 
+def test_a_word_without_end_is_split_in_time(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("[" * 60_000 + "\n")
+    started = time.monotonic()
+    assert len(collect_passages(tmp_path / "a.txt")) >= 1
+    assert time.monotonic() - started < 60
+
+
 def test_a_reader_that_waits_is_ended(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(document_worker, "_WAITING", 0.0)
     (tmp_path / "a.md").write_text("A text.")

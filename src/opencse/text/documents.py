@@ -67,6 +67,8 @@ _END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 _SPACELESS = re.compile(
     "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 )
+# spaCy takes a time that grows with the square of the length of a word, such as one of 60,000 brackets.
+_LONG_WORD = re.compile(r"(\S{1000})(?=\S)")
 _FULL_STOP = re.compile(r"([。！？｡][”’」』）]*)(?=[^\s”’」』）])")
 _ABOUT = frozenset(
     "readme license licence changelog citation notice contributing dataset_infos".split()
@@ -170,7 +172,9 @@ def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterat
         language: Code of their language, whose abbreviations and ordinals ("am 3. Mai") end no
             sentence.
     """
-    spaced = (_FULL_STOP.sub(r"\1 ", " ".join(text.split())) for text in texts)
+    spaced = (
+        _LONG_WORD.sub(r"\1 ", _FULL_STOP.sub(r"\1 ", " ".join(text.split()))) for text in texts
+    )
     for doc in _splitter(language or "en").pipe(spaced):
         stripped = [sentence.text.strip() for sentence in doc.sents]
         yield [sentence for sentence in stripped if sentence]
