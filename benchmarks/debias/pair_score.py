@@ -154,6 +154,8 @@ class Triples:
     def _scores(self, score: Score, side: str) -> np.ndarray:
         cosines = self.right if side == "right" else self.wrong
         answers = self.answers if side == "right" else self.opposed
+        if score is untouched:
+            return cosines[0]
         return np.where(answers, cosines[1], score(*cosines))
 
 

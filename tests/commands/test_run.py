@@ -416,7 +416,16 @@ def test_the_block_is_appended_with_its_measured_strength(tmp_path, known_model)
     assert "trust_remote_code=True" in (out / "model" / "README.md").read_text()
     with pytest.raises(OpencseError, match="already holds a run"):
         opencse.run("debias", backbone=known_model, out=out)
-    opencse.run("debias", backbone=known_model, out=out, overwrite=True)
+    again = opencse.run("debias", backbone=known_model, out=out, overwrite=True, strength=0.6)
+    chosen = read_strength(again.run.folder)
+    assert chosen is not None
+    assert chosen.chosen == 0.6
+    opened = block_of(load_encoder(out / "model", device="cpu"))
+    assert opened is not None
+    assert opened.strength == 0.6
+    remarks = " ".join(again.comparison.remarks)
+    assert "don't have length 1" in remarks, "the tiny model has no Normalize"
+    assert "Your existing vectors stay valid" not in remarks
 
 
 @pytest.mark.usefixtures("shipped")

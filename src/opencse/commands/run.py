@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from huggingface_hub import ModelCard
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
@@ -69,6 +70,7 @@ from opencse.training.train import TrainingRun
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
 _SECTION = "## Before and after"
+_UNIT = 1e-2  # by which the length of a vector in half precision may differ from 1
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
     "model is still as good as before."
@@ -77,6 +79,11 @@ _NO_PAIRS = "Agreement with people was not measured: give the STS files with --d
 UPGRADE = (
     "Your existing vectors stay valid (docs/guides/upgrade-index.md). Rerank the first hits of a search with "
     "opencse.Reranker; contradictions drop down the list (docs/guides/debias.md)."
+)
+_NOT_UNIT = (
+    "The vectors of this model don't have length 1, those of the new model do. If your index ranks by cosine, divide each "
+    "stored vector by its length and upgrade it (docs/guides/upgrade-index.md). If it ranks by inner product, its order "
+    "changes: embed your documents again."
 )
 
 
@@ -279,7 +286,10 @@ def add_shipped_block(options: RunOptions) -> RunResult:
         name = Path(backbone.name).name
         nothing = ProbeScores(sts=())
         scores = dict.fromkeys((name, f"{name} + {recipe.name}"), nothing)
-        remarks = [UPGRADE, "For texts that are not English, use truncate_dim."]
+        remarks = [
+            _upgrade_remark(backbone.encoder(**recipe.pooling)),
+            "For texts that are not English, use truncate_dim.",
+        ]
         changed = compare_models(scores, curve, remarks)
         report = write_report(scores, folder, comparison=changed, curve=curve)
     result = RunResult(
@@ -293,6 +303,14 @@ def add_shipped_block(options: RunOptions) -> RunResult:
     )
     result.save(folder / "results.json")
     return result
+
+
+def _upgrade_remark(untouched: Any) -> str:
+    """Return what becomes of stored vectors of a model that gets its first block."""
+    vector = untouched.encode("a text", show_progress_bar=False)
+    if abs(float(np.linalg.norm(vector)) - 1) > _UNIT:
+        return _NOT_UNIT
+    return UPGRADE
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -397,7 +415,7 @@ class ProbedModels:
         trained: Scores of the trained model.
         reranked: Those with reranking; None if the model has no block.
         cached: Scores of a semantic cache that goes by the penalised pair score; None likewise.
-        first_block: Whether the run gave the model its first block, so that stored vectors stay.
+        stored: What becomes of the stored vectors of the untouched model.
     """
 
     name: str
@@ -406,7 +424,7 @@ class ProbedModels:
     trained: ProbeScores
     reranked: ProbeScores | None = None
     cached: ProbeScores | None = None
-    first_block: bool = False
+    stored: str = EMBED_AGAIN
 
     def by_name(self) -> dict[str, ProbeScores]:
         """Return the scores by their names in the report, the untouched model first."""
@@ -451,6 +469,9 @@ def probe_models(trained: TrainingRun, backbone: Backbone, probe_data: ProbeData
         length = reranker.length
         penalised = partial(reranker.similarity, penalty=CACHING)
         sentences = ProbeData(sentences=probe_data.sentences)
+        stored = EMBED_AGAIN
+        if trained.recipe.block and reranker_of(encoder) is None:
+            stored = _upgrade_remark(encoder)
         return ProbedModels(
             name=name,
             trained_name=trained_name,
@@ -458,7 +479,7 @@ def probe_models(trained: TrainingRun, backbone: Backbone, probe_data: ProbeData
             trained=run_probes(probe_data, lambda texts: packed(tuple(texts))[:, :length]),
             reranked=run_probes(probe_data, packed, reranker.similarity),
             cached=run_probes(sentences, packed, penalised),
-            first_block=bool(trained.recipe.block) and reranker_of(encoder) is None,
+            stored=stored,
         )
 
 
@@ -474,7 +495,7 @@ def report_run(
         if not probed.trained.sts:
             remarks.append(_NO_PAIRS)
         remarks.extend(cache_line(probed.caches()))
-        remarks.append(UPGRADE if probed.first_block else EMBED_AGAIN)
+        remarks.append(probed.stored)
         comparison = compare_models(probed.by_name(), curve, remarks)
         notes = [f"Training: {training_line(trained)}.", *trained.warnings]
         family = trained.recipe.family
