@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from opencse.recipes import load_recipe
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training import first_stages
+from opencse.training import session as session_module
 from opencse.training.model_card import base_model
 from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
@@ -233,3 +236,50 @@ def test_a_prompt_longer_than_the_input(tmp_path, corpus, backbone) -> None:
         tmp_path / "out",
         *settings,
     )
+
+
+def two_processes(tmp_path, monkeypatch, others: dict[str, str], resume: bool = False) -> Any:
+    """A session of the first of two processes, whose other one has other facts."""
+    session = TrainingSession(RunControl(folder=tmp_path / "run", resume=resume, progress=False))
+    session.accelerator = SimpleNamespace(num_processes=2)
+    monkeypatch.setattr(session_module, "gather_object", lambda mine: [*mine, others])
+    return session
+
+
+@pytest.mark.parametrize("name", ["corpus", "recipe", "version of torch", "number of rows"])
+def test_processes_with_other_input_are_refused_by_name(tmp_path, monkeypatch, name: str) -> None:
+    facts = {
+        "recipe": "lr = 1\nseed = 1\n",
+        "corpus": "a",
+        "version of torch": "2",
+        "number of rows": "3",
+    }
+    two_processes(tmp_path, monkeypatch, facts).compare_processes(facts)
+    other = facts | {name: "lr = 2\nseed = 1\n" if name == "recipe" else "9"}
+    with pytest.raises(OpencseError, match=f"process 1 has another {name} than process 0") as error:
+        two_processes(tmp_path, monkeypatch, other).compare_processes(facts)
+    assert ("(lr = 2 in place of lr = 1)" in str(error.value)) == (name == "recipe")
+
+
+def test_a_run_is_resumed_by_as_many_processes_as_began_it(tmp_path, monkeypatch) -> None:
+    record = {"fingerprint": {"corpus": "a"}, "precision": "fp32", "processes": 2}
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    session = two_processes(tmp_path, monkeypatch, {}, resume=True)
+    assert session.finished({"corpus": "a"}) is None
+    session.accelerator = SimpleNamespace(num_processes=1)
+    with pytest.raises(OpencseError, match="was begun with 2 processes, and would go on with 1"):
+        session.finished({"corpus": "a"})
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path) -> None:
+    control = RunControl(folder=tmp_path / "run", resume=True, progress=False)
+    checkpoints = tmp_path / "run" / "checkpoints"
+    (checkpoints / f".step-00000003.{'a' * 32}.tmp").mkdir(parents=True)
+    (tmp_path / "run" / f".model.{'b' * 32}.tmp").mkdir()
+    (tmp_path / "run" / ".mine.tmp").mkdir()
+    record = {"fingerprint": {"recipe": ""}, "precision": "fp32"}
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    TrainingSession(control).begin({"fingerprint": {"recipe": ""}})
+    left = [path.name for path in (tmp_path / "run").rglob("*.tmp")]
+    assert left == [".mine.tmp"]

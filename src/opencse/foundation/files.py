@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -92,6 +93,24 @@ def _put_in_place(temporary: Path, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             path.rename(old)
         shutil.rmtree(old, ignore_errors=True)
+
+
+_LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+
+
+def remove_left_overs(folder: Path) -> None:
+    """Remove the temporary files and folders in a folder that killed processes were writing (`replaced`).
+
+    Nobody else may write into the folder: the caller holds its lock.
+    """
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if _LEFT_OVER.fullmatch(path.name):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

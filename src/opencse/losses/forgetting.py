@@ -192,7 +192,7 @@ class MaskedLanguageModelLoss(Loss):
             total = total + F.cross_entropy(logits, labels, reduction="sum")
             count = count + len(labels)
             correct = correct + (logits.argmax(-1) == labels).sum()
-        reports = {"accuracy": correct / count.clamp(min=1)}
+        reports = {"accuracy": context.processes.mean(correct.detach(), count)}
         return LossOutput(context.processes.mean(total, count), reports)
 
 

@@ -170,7 +170,8 @@ class ReplacedTokenDetectionLoss(Loss):
         count = total.new_full((), len(labels) if any_valid else 0, dtype=torch.long)
         if not any_valid:
             total = total * 0
-        return LossOutput(context.processes.mean(total, count), self._reports(logits, labels))
+        reports = self._reports(logits.detach(), labels, any_valid, context)
+        return LossOutput(context.processes.mean(total, count), reports)
 
     def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> _Edited:
         """Edit token ids and mask, both (n, L) on the CPU, as the task says."""
@@ -217,13 +218,18 @@ class ReplacedTokenDetectionLoss(Loss):
             content = content | marked
         return content & mask.bool()
 
-    def _reports(self, logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        correct = (logits.argmax(-1) == labels).to(logits.dtype)
-        reports = {"accuracy": correct.sum() / max(len(correct), 1)}
+    def _reports(
+        self, logits: Tensor, labels: Tensor, any_valid: bool, context: Context
+    ) -> dict[str, Tensor]:
+        """Return shares of the counted tokens of all processes."""
+        used = logits.new_full((len(labels),), float(any_valid))
+        correct = (logits.argmax(-1) == labels).to(logits.dtype) * used
+        mean = context.processes.mean
+        reports = {"accuracy": mean(correct.sum(), used.sum())}
         if self.task not in _LANGUAGE_TASKS:
-            changed = labels.to(logits.dtype)
-            reports["changed"] = changed.sum() / max(len(changed), 1)
-            reports["found"] = (correct * changed).sum() / changed.sum().clamp(min=1)
+            changed = labels.to(logits.dtype) * used
+            reports["changed"] = mean(changed.sum(), used.sum())
+            reports["found"] = mean((correct * changed).sum(), changed.sum())
         return reports
 
 

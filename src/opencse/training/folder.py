@@ -151,6 +151,14 @@ def read_record(out: Path) -> dict[str, Any]:
     return record
 
 
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on, by name."""
+    found = {"version of python": platform.python_version()}
+    for package in _PACKAGES:
+        found[f"version of {package}"] = importlib.metadata.version(package)
+    return found
+
+
 def describe_environment() -> dict[str, Any]:
     """Return versions, hardware and the command line, so that a result can be traced to them."""
     import torch

@@ -12,12 +12,12 @@ from typing import Any
 
 import torch.distributed
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import broadcast_object_list, gather_object
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import write_json, write_text
+from opencse.foundation.files import remove_left_overs, write_json, write_text
 from opencse.foundation.progress import Notify
 from opencse.foundation.toml_tables import decode
 from opencse.recipes import Recipe
@@ -133,6 +133,39 @@ class TrainingSession:
         )
         return replace(training, precision=shared[0])
 
+    def compare_processes(self, facts: Mapping[str, str]) -> None:
+        """Check that all processes of this run were started with the same input.
+
+        Args:
+            facts: What must be the same everywhere, by name.
+
+        Raises:
+            OpencseError: A process has another recipe, corpus or version; raised in all of them.
+        """
+        if self.accelerator.num_processes == 1:
+            return
+        everyone = gather_object([dict(facts)])
+        for rank, others in enumerate(everyone):
+            for name in {**everyone[0], **others}:
+                if everyone[0].get(name) != others.get(name):
+                    raise OpencseError(
+                        f"process {rank} has another {name} than process 0"
+                        f"{_differing_lines(everyone[0].get(name), others.get(name))}",
+                        "Start every process with the same command, files and packages.",
+                    )
+
+    def _check_number(self) -> None:
+        """Check that a run is resumed by as many processes as it was begun with, whose generators it continues."""
+        begun = self.begun.get("processes")
+        now = self.accelerator.num_processes
+        if self.resume and begun is not None and begun != now:
+            raise OpencseError(
+                f"{self.folder}: was begun with {begun} processes, and would go on with {now}: "
+                "other rows and dropout masks",
+                f"Resume it with {begun} (torchrun --nproc_per_node {begun} …), or start over with "
+                "--overwrite.",
+            )
+
     def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:
         """Return the outcome if the run is to be resumed and is complete, else None.
 
@@ -146,6 +179,7 @@ class TrainingSession:
                     "Resume with what the run began with, use --overwrite to start anew, or another output folder.",
                 )
         if "outcome" not in self.begun or not (self.folder / "model").is_dir():
+            self._check_number()
             return None
         self.notify(f"{self.folder}: this run is finished; nothing to resume")
         return decode(
@@ -159,9 +193,16 @@ class TrainingSession:
             record: The contents of `run.json`, with the fingerprint.
         """
         limit = {key: value for key, value in self.begun.items() if key == "step_limit"}
-        self.record = {**record, **limit, "device": str(self.device)}
+        self.record = {
+            **record,
+            **limit,
+            "device": str(self.device),
+            "processes": self.accelerator.num_processes,
+        }
         if self.main:
             prepare_folder(self.folder, overwrite=self.overwrite)
+            for folder in (self.folder, self.folder / "checkpoints"):
+                remove_left_overs(folder)
             self.note()
             write_json(self.folder / "environment.json", describe_environment())
             write_text(self.folder / "recipe.toml", record["fingerprint"]["recipe"])
@@ -180,6 +221,17 @@ class TrainingSession:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
                 missing_ok=True
             )
+
+
+def _differing_lines(first: str | None, other: str | None) -> str:
+    """Return the first lines in which two texts of several lines differ, in brackets; empty for other texts."""
+    if first is None or other is None or "\n" not in first:
+        return ""
+    of_first = first.splitlines()
+    of_other = other.splitlines()
+    missing = [line for line in of_first if line not in of_other]
+    more = [line for line in of_other if line not in of_first]
+    return f" ({'; '.join(more[:2])} in place of {'; '.join(missing[:2])})"
 
 
 def run_record(

@@ -21,6 +21,7 @@ from opencse.recipes import Recipe, dump_recipe
 from opencse.recipes.rows.token_store import UsableRows
 from opencse.text.corpus import Corpus
 from opencse.training.callbacks import ActiveRun, TrainingCallback
+from opencse.training.folder import package_versions
 from opencse.training.forecast import Forecast
 from opencse.training.log import MetricsLog
 from opencse.training.loop import TrainingLoop, outcome_of
@@ -87,6 +88,9 @@ def train_encoder(
         fingerprint = _fingerprint(recipe, model, text) | evaluators.digests()
         for callback in callbacks:
             fingerprint |= callback.digests()
+        session.compare_processes(
+            {**fingerprint, "number of rows": str(text.store.rows), **package_versions()}
+        )
         finished = session.finished(fingerprint)
         if finished is not None:
             return TrainingRun(session.folder, recipe, finished, tuple(score_warnings(finished)))
