@@ -14,7 +14,7 @@ from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CheckOptions
 from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.encoder.backbone import model_source
-from opencse.encoder.embedder import Embedder
+from opencse.encoder.embedder import Embedder, own_similarity
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, SentenceRewriter
 from opencse.evaluation.check.own_texts import TextCheck, check_texts
@@ -80,6 +80,7 @@ def check(options: CheckOptions) -> TextCheck:
         limit=limit,
         documents=documents,
         sentences=sentences,
+        similarity=own_similarity(encoder),
     )
     result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
     if options.out is not None:

@@ -19,7 +19,7 @@ from opencse.commands.reports.page import output_folder, render_template, write_
 from opencse.debias.meaning_block import upgrade
 from opencse.debias.reranker import Reranker, reranker_of
 from opencse.encoder.backbone import model_source
-from opencse.encoder.embedder import Embedder
+from opencse.encoder.embedder import Embedder, own_similarity
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode, ScoredPairs, evaluate_tasks, load_sts, read_pairs
 from opencse.evaluation.probes.probe_suite import short_names
@@ -31,6 +31,7 @@ from opencse.foundation.figures import short
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.foundation.result_table import Cell, Number, Table, show
+from opencse.foundation.roles import as_documents, as_queries, encode_roles
 from opencse.foundation.terminal import print_text
 from opencse.text.user_text import collect_passages, collect_queries
 from opencse.training.run_groups import FinishedRun, find_runs, group_runs, read_run
@@ -324,7 +325,10 @@ def compare_search(
     )
     (before, after), own = short_names(sources), queries is not None
     reranker = reranker_of(encoders[1], theirs.precision)
-    result = compare_searches(ours, theirs, [p.text for p in searched], searches, reranker)
+    similarities = own_similarity(encoders[0]), own_similarity(encoders[1])
+    result = compare_searches(
+        ours, theirs, [p.text for p in searched], searches, reranker, similarities
+    )
     result = replace(result, old=before, new=after, own_queries=own)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
@@ -337,6 +341,7 @@ def compare_searches(
     texts: Sequence[str],
     queries: Sequence[str],
     reranker: Reranker | None = None,
+    similarities: tuple[Similarity | None, Similarity | None] = (None, None),
 ) -> SearchComparison:
     """Search the same texts with two models, and compare the lists of hits.
 
@@ -346,6 +351,8 @@ def compare_searches(
         texts: The texts to search.
         queries: The queries; a query that is also a text does not find itself.
         reranker: Sorts the new model's hits, and encodes in its place; None for the cosine.
+        similarities: The similarity of the old and of the new model, of vectors as they are; None
+            for the cosine.
 
     Raises:
         OpencseError: There are fewer than two different texts.
@@ -354,16 +361,19 @@ def compare_searches(
     if len(texts) < 2:
         raise OpencseError("one text cannot be searched", "Give at least two different texts.")
     everything = [*texts, *queries]
-    ours = unit_rows(old(everything))
+    with_roles = [*as_documents(texts), *as_queries(queries)]
+    old_vectors = encode_roles(old, with_roles)
+    ours = unit_rows(old_vectors)
     if reranker is None:
-        theirs = unit_rows(new(everything))
-        new_lists = _hits(texts, queries, theirs)
+        new_vectors = encode_roles(new, with_roles)
+        theirs = unit_rows(new_vectors)
+        new_lists = _hits(texts, queries, new_vectors, similarities[1])
     else:
         packed = reranker.packed(everything, show_progress_bar=True)
         theirs = unit_rows(packed[:, : reranker.length])
         new_lists = _hits(texts, queries, packed, reranker.similarity)
     strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
-    lists = _hits(texts, queries, ours), new_lists
+    lists = _hits(texts, queries, old_vectors, similarities[0]), new_lists
     pairs = [
         SearchPair(query=query, old=old, new=new)
         for query, old, new in zip(queries, *lists, strict=True)
@@ -415,6 +425,8 @@ def _hits(
     similarity: Similarity | None = None,
 ) -> Iterator[tuple[SearchHit, ...]]:
     """Yield the first hits of each query; the vectors are those of the texts and, behind them, the queries."""
+    if similarity is None:
+        vectors = unit_rows(vectors)
     results = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1, similarity=similarity)
     for query, rows, cosines in zip(queries, *results, strict=True):
         hits = (

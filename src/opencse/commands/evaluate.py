@@ -16,7 +16,7 @@ from opencse.commands.options import EvaluateCommand, EvaluateOptions
 from opencse.debias.reranker import reranker_of
 from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
-from opencse.encoder.embedder import Embedder
+from opencse.encoder.embedder import Embedder, own_similarity
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import read_pairs
 from opencse.evaluation.labelled import LabelledSet
@@ -36,6 +36,7 @@ from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.files import write_json
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
+from opencse.foundation.roles import as_documents, as_queries
 
 OF_MTEB = ("mteb:", "nanobeir")
 _COMPARING = (
@@ -104,7 +105,7 @@ def _scores(
             "weights_sha256": weights_hash(model),
             "text": texts.pop() if len(texts) == 1 else "mixed",
             "aggregation": "all",
-            "similarity": "cosine" if similarity is None else "opencse.Reranker",
+            "similarity": _name_of(similarity, model),
             "correlation": "spearman",
             "pooling": pooling_name(model),
             "prompt": embedder.prompt,
@@ -115,6 +116,14 @@ def _scores(
         }
         evaluations.append(Evaluation(results=results, settings=settings))
     return evaluations
+
+
+def _name_of(similarity: Similarity | None, model: Any) -> str:
+    if similarity is None:
+        return "cosine"
+    if getattr(similarity, "raw", False):
+        return f"{model.similarity_fn_name}, the model's own"
+    return "opencse.Reranker"
 
 
 def _length(length: float | None) -> float | None:
@@ -128,7 +137,7 @@ def _ways(
     """Return name, encoder and similarity of each way to compare texts: by cosine, and reranked."""
     reranker = reranker_of(model, embedder.precision)
     if reranker is None or not all(_compares_texts(task) for task in tasks):
-        return [(source, embedder, None)]
+        return [(source, embedder, own_similarity(model))]
     # One encoding serves both: a packed row begins with the vector.
     packed = lru_cache(1)(partial(reranker.packed, show_progress_bar=True))
     length = reranker.length
@@ -268,9 +277,22 @@ class VectorEncoder:
         self.mteb_model_meta = described.ModelMeta.create_empty(overwrites=cosine)
         self._encode, self._similarity = encode, similarity
 
-    def encode(self, inputs: Iterable[Mapping[str, Any]], **_: Any) -> np.ndarray:
-        """Return the vectors, float32 (n, d), of all texts of some batches `{"text": […]}`."""
-        return self._encode([text for batch in inputs for text in batch["text"]])
+    def encode(
+        self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **_: Any
+    ) -> np.ndarray:
+        """Return the vectors, float32 (n, d), of all texts of some batches `{"text": […]}`.
+
+        Args:
+            inputs: The batches.
+            prompt_type: `mteb`'s name for the role of the texts: `query`, `document` or None.
+        """
+        texts = [text for batch in inputs for text in batch["text"]]
+        role = getattr(prompt_type, "value", prompt_type)
+        if role == "query":
+            texts = as_queries(texts)
+        elif role == "document":
+            texts = as_documents(texts)
+        return self._encode(texts)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Return the similarities of all pairs, (n, m)."""

@@ -9,6 +9,7 @@ float32 rounding.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,9 +24,11 @@ from torch import Tensor
 from opencse.encoder.backbone import weights_hash
 from opencse.encoder.device import ChosenPrecision, bfloat16_copy, model_config, resolve_precision
 from opencse.encoder.dropout import evaluation_mode
+from opencse.encoder.invariant import tasks_of
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
+from opencse.foundation.roles import RoleText, plain
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -37,7 +40,23 @@ Precision = Literal["auto", "fp32", "bf16"]
 _CPU_TOKENS = 1024
 _GPU_TOKENS = 32768
 # Texts per tokenizer call, whose Python lists and offsets take about 10 kB per text.
+_ROLE_PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _CHUNK = 1024
+
+
+def own_similarity(
+    model: SentenceTransformer,
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """Return the similarity (n, m) that a model's settings name, of vectors as they are; None for the cosine."""
+    if model.similarity_fn_name in (None, "cosine"):
+        return None
+
+    def similarity(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        compared = model.similarity(np.asarray(first), np.asarray(second))
+        return np.asarray(compared.cpu(), dtype=np.float32)
+
+    similarity.raw = True  # type: ignore[attr-defined]
+    return similarity
 
 
 class Embedder:
@@ -95,6 +114,52 @@ class Embedder:
         self.token_budget = token_budget
         self.prompt: str | None = model.prompts.get(model.default_prompt_name or "")
         self.progress = progress
+        self.reads_roles = self._distinguishes_roles()
+        """Whether queries and documents (`opencse.foundation.roles`) get other vectors than other texts."""
+
+    def _distinguishes_roles(self) -> bool:
+        """Return whether the model has routes, lengths or prompts of queries or documents."""
+        if tasks_of(self.model)[0] is None and len(tasks_of(self.model)) == 1:
+            lengths = [getattr(self.model[0], f"{role}_length", None) for role in _ROLE_PROMPTS]
+            prompts = [self._prompt_of(role) or "" for role in _ROLE_PROMPTS]
+            return lengths != [None, None] or prompts != [self.prompt or ""] * 2
+        return True
+
+    def _prompt_of(self, role: str) -> str | None:
+        """Return the prompt of queries or documents, by the rule of sentence-transformers; else that of any text."""
+        for name in _ROLE_PROMPTS[role]:
+            if name in self.model.prompts:
+                return self.model.prompts[name]
+        return self.prompt
+
+    def _encode_roles(self, texts: Sequence[str]) -> np.ndarray:
+        """Embed texts of which some are queries or documents."""
+        groups: dict[str, list[int]] = {}
+        for row, text in enumerate(texts):
+            groups.setdefault(getattr(text, "role", ""), []).append(row)
+        matrix = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for role, rows in groups.items():
+            matrix[rows] = self._encode_role(role, [plain(texts[row]) for row in rows])
+        return matrix
+
+    def _encode_role(self, role: str, texts: list[str]) -> np.ndarray:
+        part = copy.copy(self)
+        part.reads_roles = False
+        if role and not self._by_prompt_alone(role):
+            encode = self.model.encode_query if role == "query" else self.model.encode_document
+            distinct = list(dict.fromkeys(texts))
+            place = {text: row for row, text in enumerate(distinct)}
+            with evaluation_mode(self.model):
+                vectors = encode(distinct, show_progress_bar=False)
+            return np.asarray(vectors, dtype=np.float32)[[place[text] for text in texts]]
+        if role:
+            part.prompt = self._prompt_of(role) or None
+        return part.encode(texts)
+
+    def _by_prompt_alone(self, role: str) -> bool:
+        """Return whether the texts of a role differ from others by their prompt alone."""
+        is_plain = _is_plain_text_transformer(self.model)
+        return is_plain and getattr(self.model[0], f"{role}_length", None) is None
 
     @property
     def dimension(self) -> int:
@@ -115,6 +180,11 @@ class Embedder:
         Raises:
             OpencseError: An item is not a string.
         """
+        if any(isinstance(text, RoleText) for text in texts):
+            if self.reads_roles:
+                rows = np.arange(len(texts))
+                return PreparedTexts(rows=rows, texts=list(texts), tokens=None, roles=True)
+            texts = [plain(text) for text in texts]
         index: dict[str, int] = {}
         rows = np.empty(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):
@@ -139,12 +209,17 @@ class Embedder:
             Float32 matrix (n, d), row i for text i; (0, d) for no texts.
         """
         prepared = texts if isinstance(texts, PreparedTexts) else self.prepare(texts)
+        if prepared.roles:
+            return self._encode_roles(prepared.texts)
         if not prepared.texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with evaluation_mode(self.model):
             if prepared.tokens is None:
                 distinct = self.model.encode(
-                    prepared.texts, prompt=self.prompt, show_progress_bar=False
+                    prepared.texts,
+                    prompt=self.prompt,
+                    show_progress_bar=False,
+                    task=tasks_of(self.model)[-1] if tasks_of(self.model)[0] else None,
                 )
                 matrix = np.asarray(distinct, dtype=np.float32)
             else:
@@ -326,11 +401,13 @@ class PreparedTexts:
         rows: Index of the distinct text of each given text, (n,).
         texts: The distinct texts, in order of first occurrence.
         tokens: Their token ids; None if the model tokenises itself.
+        roles: Whether `texts` are the given ones, some of them queries or documents.
     """
 
     rows: np.ndarray
     texts: list[str]
     tokens: TokenTable | None
+    roles: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from opencse.encoder.device import same_random_state
-from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.embedder import Embedder, Precision, own_similarity
 from opencse.evaluation.sts import ScoredPairs
 from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score_tasks
 from opencse.foundation.errors import OpencseError
@@ -58,6 +58,7 @@ class TaskEvaluator:
         self._texts = distinct_texts(self._tasks)
         self._embedder = Embedder(encoder, precision=self._precision)
         self._prepared = self._embedder.prepare(self._texts)
+        self._similarity = own_similarity(encoder)
 
     def vectors(self) -> np.ndarray:
         """Return the vectors of the distinct texts with the current weights, (n, d)."""
@@ -65,7 +66,9 @@ class TaskEvaluator:
 
     def results(self, vectors: np.ndarray) -> tuple[TaskResult, ...]:
         """Return all metrics of vectors of the distinct texts."""
-        return score_tasks(self._tasks, TextEmbeddings(self._texts, vectors)).results
+        return score_tasks(
+            self._tasks, TextEmbeddings(self._texts, vectors, self._similarity)
+        ).results
 
     def scores(self) -> dict[str, float]:
         """Return the main metrics of the current weights."""

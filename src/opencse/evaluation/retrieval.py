@@ -25,7 +25,7 @@ from opencse.evaluation.task import (
     rows_sha256,
 )
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.numbers import unit_rows
+from opencse.foundation.roles import as_documents, as_queries
 from opencse.foundation.tables import parse_score
 
 
@@ -118,8 +118,8 @@ class RetrievalTask:
 
     def texts(self) -> Iterator[str]:
         """Yield queries and corpus."""
-        yield from self.queries
-        yield from self.corpus
+        yield from as_queries(self.queries)
+        yield from as_documents(self.corpus)
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query, and return the metrics.
@@ -158,7 +158,8 @@ class RetrievalTask:
         position = {text: index for index, text in enumerate(self.corpus)}
         for start in range(0, len(self.queries), _BLOCK):
             block = self.queries[start : start + _BLOCK]
-            for number, cosine in enumerate(embeddings.compared(block, self.corpus), start):
+            compared = embeddings.compared(as_queries(block), as_documents(self.corpus))
+            for number, cosine in enumerate(compared, start):
                 grades = self.relevant[number]
                 relevance = np.zeros(len(self.corpus))
                 relevance[list(grades)] = list(grades.values())
@@ -205,7 +206,7 @@ class NeighbourTask:
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Compare the labels of every text and of its neighbours."""
         names, labels = np.unique(np.array(self.labels), return_inverse=True)
-        unit = unit_rows(embeddings(self.items))
+        unit = embeddings.sides(self.items)
         nearest, _ = search(unit, unit, _TOP, np.arange(len(unit)), embeddings.similarity)
         own = labels[nearest] == labels[:, None]
         return TaskResult(
@@ -251,13 +252,13 @@ class KeptHitsTask:
 
     def texts(self) -> Iterator[str]:
         """Yield searches and documents."""
-        yield from self._queries
-        yield from self._documents
+        yield from as_queries(self._queries)
+        yield from as_documents(self._documents)
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query; cost is O(q n d)."""
-        documents = unit_rows(embeddings(self._documents))
-        queries = unit_rows(embeddings(self._queries))
+        documents = embeddings.sides(as_documents(self._documents))
+        queries = embeddings.sides(as_queries(self._queries))
         hits, _ = search(queries, documents, _TOP, similarity=embeddings.similarity)
         if self._first is None:
             self._first = hits[:, 0]

@@ -16,6 +16,7 @@ import numpy as np
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.foundation.reading import ASSETS
+from opencse.foundation.roles import encode_roles, plain
 from opencse.foundation.tables import read_lines, read_table, require_text
 
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -54,12 +55,21 @@ class TextEmbeddings:
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors (n, d) of n texts that were encoded."""
-        return self._matrix[[self._row[text] for text in texts]]
+        return self._matrix[[self._place(text) for text in texts]]
+
+    def _place(self, text: str) -> int:
+        place = self._row.get(text)
+        return self._row[plain(text)] if place is None else place
+
+    def sides(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors (n, d) to compare n texts by: of length 1, unless the similarity takes them as they are."""
+        vectors = self(texts)
+        return vectors if getattr(self.similarity, "raw", False) else unit_rows(vectors)
 
     def compared(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the similarities (n, m) of n and m encoded texts."""
-        a = unit_rows(self(first))
-        b = unit_rows(self(second))
+        a = self.sides(first)
+        b = self.sides(second)
         if self.similarity is None:
             return a @ b.T
         return np.asarray(self.similarity(a, b))
@@ -201,7 +211,7 @@ def evaluate_tasks(
             f"two tasks are named {name!r}", "Rename one: results are keyed by name."
         )
     texts = distinct_texts(tasks)
-    return score_tasks(tasks, TextEmbeddings(texts, np.asarray(encode(texts)), similarity))
+    return score_tasks(tasks, TextEmbeddings(texts, encode_roles(encode, texts), similarity))
 
 
 TextVariant = Literal["senteval", "raw"]

@@ -27,9 +27,11 @@ from opencse.evaluation.check.contradictions import (
     SentenceRewriter,
 )
 from opencse.evaluation.probes.probes import Estimate, mean_estimate, rate_estimate
+from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS
 from opencse.foundation.result_table import Cell, Table
+from opencse.foundation.roles import as_documents, as_queries, encode_roles, plain
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 
@@ -215,6 +217,7 @@ def check_texts(
     limit: int = 400,
     documents: int = 2000,
     sentences: int | None = None,
+    similarity: Similarity | None = None,
     cache_score: CacheScore | None = None,
 ) -> TextCheck:
     """Measure how often a model ranks a contradiction above a rewording, on these texts.
@@ -228,6 +231,7 @@ def check_texts(
         documents: Maximum number of passages searched; more are sampled at random.
         sentences: Maximum number of sentences that are parsed; None for as many as `limit` needs.
             A number, not a time, so that two models get the same sentences.
+        similarity: The model's own similarity, of vectors as they are; None for the cosine.
         cache_score: Scores pairs as a semantic cache with agreement does; None without it.
 
     Raises:
@@ -246,7 +250,7 @@ def check_texts(
         if case[1] not in UNTRAINED and len(searched[case[0].passage].sentences) > 1:
             inside.append(_in_passage(case, searched))
 
-    vectors = _encoded(encode, searched, [*both, *contradicted], inside)
+    vectors = _encoded(encode, searched, [*both, *contradicted], inside, similarity)
     examples = _searches(cases, searched, vectors)
     reworded = _reworded(both)
     opposed = _opposed([*both, *contradicted], untrained=False)
@@ -368,25 +372,31 @@ def _encoded(
     searched: Sequence[DocumentPassage],
     sentences: Sequence[RewrittenSentence],
     inside: Sequence[tuple[str, str, str]],
+    similarity: Similarity | None,
 ) -> TextEmbeddings:
-    """Encode every distinct text once: passages, sentences, and both with their versions."""
-    texts = [passage.text for passage in searched]
+    """Encode every distinct text once: passages, sentences, and both with their versions.
+
+    In a search, sentences are queries, and all that they find are documents; a cache compares texts
+    without roles.
+    """
+    texts = as_documents([passage.text for passage in searched])
     for sentence in sentences:
-        texts.append(sentence.text)
-        texts += sentence.contradictions.values()
-        texts += sentence.rewordings.values()
+        versions = [*sentence.contradictions.values(), *sentence.rewordings.values()]
+        texts += as_queries([sentence.text])
+        texts += as_documents(versions)
+        texts += [sentence.text, *versions]
     for _, contradicted, reworded in inside:
-        texts.append(contradicted)
-        texts.append(reworded)
+        texts += as_documents([contradicted, reworded])
     distinct = list(dict.fromkeys(texts))
-    return TextEmbeddings(distinct, np.asarray(encode(distinct)))
+    return TextEmbeddings(distinct, encode_roles(encode, distinct), similarity)
 
 
 def _first_in_passages(inside: Sequence[tuple[str, str, str]], vectors: TextEmbeddings) -> Estimate:
     """Return how often a sentence is closer to its passage with the contradiction."""
     sentences = [sentence for sentence, _, _ in inside]
-    contradicted = vectors.paired(sentences, [passage for _, passage, _ in inside])
-    reworded = vectors.paired(sentences, [passage for _, _, passage in inside])
+    queries = as_queries(sentences)
+    contradicted = vectors.paired(queries, as_documents([passage for _, passage, _ in inside]))
+    reworded = vectors.paired(queries, as_documents([passage for _, _, passage in inside]))
     return _per_sentence(sentences, (contradicted >= reworded).tolist())
 
 
@@ -438,10 +448,11 @@ def _searches(
     cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: TextEmbeddings
 ) -> list[SearchExample]:
     """Search with each sentence among the other passages, its contradiction and its rewording."""
-    sentences = [sentence.text for sentence, *_ in cases]
-    contradictions = [sentence.contradictions[kind] for sentence, kind, _ in cases]
-    rewordings = [sentence.rewordings[rewording] for sentence, _, rewording in cases]
-    similarity = vectors.compared(sentences, [passage.text for passage in searched])
+    sentences = as_queries([sentence.text for sentence, *_ in cases])
+    contradictions = as_documents([sentence.contradictions[kind] for sentence, kind, _ in cases])
+    rewordings = as_documents([sentence.rewordings[kind] for sentence, _, kind in cases])
+    passages = as_documents([passage.text for passage in searched])
+    similarity = vectors.compared(sentences, passages)
     # A sentence does not search its own passage.
     own = [sentence.passage for sentence, _, _ in cases]
     similarity[np.arange(len(cases)), own] = -np.inf
@@ -457,8 +468,8 @@ def _searches(
         example = SearchExample(
             kind=kind,
             sentence=sentence.text,
-            contradiction=contradictions[i],
-            reworded=rewordings[i],
+            contradiction=plain(contradictions[i]),
+            reworded=plain(rewordings[i]),
             rewording=rewording,
             cosines=(round(float(contradiction[i]), 4), round(float(reworded[i]), 4)),
             ranks=(int(contradiction_ranks[i]), int(reworded_ranks[i])),

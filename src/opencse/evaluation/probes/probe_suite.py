@@ -37,6 +37,7 @@ from opencse.evaluation.task import HasTexts, Similarity
 from opencse.evaluation.written_sets import TripletSet, load_development, read_triplets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS, as_items
+from opencse.foundation.roles import encode_roles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +160,7 @@ def run_probes(
         raise OpencseError(
             "there is nothing to probe", "Give scored pairs, or sentences with transformations."
         )
-    embeddings = TextEmbeddings(texts, np.asarray(encode(texts)), similarity)
+    embeddings = TextEmbeddings(texts, encode_roles(encode, texts), similarity)
 
     splits: tuple[SplitResult, ...] = ()
     if data.split_sets:
