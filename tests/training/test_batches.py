@@ -17,8 +17,10 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
+from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training.batches import BatchSampler, Collator, ViewTokens, _with_repetitions
+from opencse.training.repeated import repeated_lines
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import Imitate, crash_at, run, write_corpus
@@ -230,3 +232,34 @@ def test_a_loss_names_its_teacher() -> None:
     for settings in ({"model": ""}, {"model": "a", "max_length": 1}):
         with pytest.raises(ValueError):
             Teacher(**settings)
+
+
+def test_changes_at_random_are_functions_of_row_and_step() -> None:
+    """Two processes change the tokens of their rows as one does with all of them."""
+    for changes in ({"repetition": 0.5}, {"edit": ("shuffle", 0.2)}, {"edit": ("delete", 0.3)}):
+        views = {"anchor": ViewTokens(0, FRAME, 12, None, **changes)}
+        collator = Collator(Store(*[10] * 8), views, 0, seed=3)
+        torch.manual_seed(0)
+        before = torch.get_rng_state()
+        whole, _, _ = collator(range(8), step=5).passes[0].groups[0]
+        assert torch.equal(torch.get_rng_state(), before)
+        torch.manual_seed(1)
+        halves = [collator(range(i, i + 4), step=5).passes[0].groups[0][0] for i in (0, 4)]
+        for row, ids in enumerate([*halves[0], *halves[1]]):
+            assert whole[row][whole[row] != 0].tolist() == ids[ids != 0].tolist()
+        other, _, _ = collator(range(8), step=6).passes[0].groups[0]
+        assert whole.tolist() != other.tolist()
+
+
+def test_repeated_positives_are_reported(tmp_path) -> None:
+    class Texts:
+        rows = 64
+
+        def ids(self, source: int, row: int):
+            return np.array([row if source == 0 else row % 4], dtype=np.int64)
+
+    views = {"anchor": ViewTokens(0, FRAME, 4, None), "positive": ViewTokens(1, FRAME, 4, None)}
+    training = Training(batch_size=16)
+    (line,) = repeated_lines(Texts(), views, training)
+    assert "in 4 of the first 4 batches, several rows have the same positive" in line
+    assert list(repeated_lines(Texts(), {"anchor": views["anchor"]}, training)) == []

@@ -41,7 +41,7 @@ from opencse.losses import (
     TwoWayMarginLoss,
 )
 from opencse.losses import replaced_tokens as module
-from opencse.training.batches import Collator, ViewTokens
+from opencse.training.batches import Collator, ViewTokens, shares_of
 from opencse.training.loss_head import LossHead
 from opencse.training.network import Network
 from tests.tiny import tiny_bert
@@ -102,7 +102,7 @@ def every_other(candidates: torch.Tensor, ratio: float) -> torch.Tensor:
 def gradients(
     folder: Path, case: tuple[str, str], rank: int, world: int
 ) -> dict[str, torch.Tensor]:
-    """Gradients, weights and memory after four steps on rows 0..15, of which this process has its share."""
+    """Gradients, weights and memory after four steps on rows 0..14, of which this process has its share."""
     module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
     losses, transformer = CASES[case], encoder[0].auto_model
@@ -137,10 +137,13 @@ def gradients(
     teachers = {
         t: {"anchor": known[2 * i], "positive": known[2 * i + 1]} for i, t in enumerate("ab")
     }
-    share = 16 // world
+    shares = shares_of(15, world)  # which two processes cannot divide equally
+    start = sum(shares[:rank])
     store = token_store(folder, tuple(VIEWS), encoder)
     batch = Collator(store, views, 0, 64, teachers if any(t.teachers for t in losses) else None)
-    part = batch(range(rank * share, (rank + 1) * share))
+    part = batch(range(start, start + shares[rank]))
+    if len(set(shares)) > 1:
+        part = replace(part, shares=tuple(shares))
     model = DistributedDataParallel(network) if world > 1 else network
     optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)
     for step in range(4):

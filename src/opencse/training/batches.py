@@ -32,15 +32,15 @@ class BatchSampler:
         rows: Number of training rows.
         batch_size: Rows per batch, over all processes.
         seed: Seed of the order of rows, together with the number of the epoch.
-        processes: Number of processes, which share a batch equally; a last batch loses the rows
-            that do not divide, and is dropped if a share has less than two, a sentence and a
-            negative.
+        processes: Number of processes, which share a batch. A last batch need not divide: its first
+            shares have one row more (`shares_of`). It is dropped if it has less than two rows, a
+            sentence and a negative, or less than one for each process.
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int, processes: int = 1) -> None:
         self.rows, self.batch_size, self.seed = rows, batch_size, seed
-        share = rows % batch_size // processes
-        self.rows_per_epoch = rows - rows % batch_size + (share * processes if share > 1 else 0)
+        last = rows % batch_size
+        self.rows_per_epoch = rows if last >= max(2, processes) else rows - last
         self.batches_per_epoch = -(-self.rows_per_epoch // batch_size)
         self._epoch = -1
         self._order = np.zeros(0, dtype=np.int64)
@@ -54,6 +54,11 @@ class BatchSampler:
             self._epoch, self._order = epoch, order[: self.rows_per_epoch]
         start = position * self.batch_size
         return self._order[start : start + self.batch_size]
+
+
+def shares_of(rows: int, processes: int) -> list[int]:
+    """Return how many of a batch's rows each process takes; the first ones take one more if they do not divide."""
+    return [rows // processes + int(rank < rows % processes) for rank in range(processes)]
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,11 @@ class ViewTokens:
     read: bool = False
     cut_left: bool = False
     prompt_length: int | None = None
+
+    @property
+    def changes_at_random(self) -> bool:
+        """Whether tokens are repeated or edited."""
+        return self.repetition > 0 or self.edit != NO_EDIT
 
     @property
     def longest(self) -> int:
@@ -125,6 +135,7 @@ class Batch:
         passes: The inputs of the encoder.
         present: Mask of the views that each row has, (views, rows), on the CPU.
         teachers: Vectors by teacher and view, (rows, d_t) fp32; zero if a row lacks the view.
+        shares: Rows of each process, if they differ.
         tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a loss
             reads, on the CPU.
     """
@@ -135,6 +146,7 @@ class Batch:
     present: Tensor
     teachers: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     tokens: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    shares: tuple[int, ...] = ()
 
     def to(self, device: torch.device) -> Batch:
         """Return the same batch with the inputs of the encoder and the vectors of the teachers on a device."""
@@ -165,6 +177,7 @@ class Collator:
             single group.
         teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
         packed: Lay out each group without padding, for encoders that run packed on an accelerator.
+        seed: Seed of the changes that views make at random, together with step and row.
         micro_batch: Largest number of rows of a group; None for no limit.
         attend_padding: Let the tokens of a group attend to its padding.
     """
@@ -179,7 +192,9 @@ class Collator:
         packed: bool = False,
         micro_batch: int | None = None,
         attend_padding: bool = False,
+        seed: int = 0,
     ) -> None:
+        self._seed = seed
         self._store, self._views, self._pad_id, self._budget = store, views, pad_id, budget
         self._teachers, self._packed, self._micro_batch = teachers or {}, packed, micro_batch
         self._attend_padding = attend_padding
@@ -194,8 +209,12 @@ class Collator:
         }
         return plain
 
-    def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
-        """Return the batch of these rows of the store."""
+    def __call__(self, rows: Sequence[int] | np.ndarray, step: int = 0) -> Batch:
+        """Return the batch of these rows of the store, as views change them at a step."""
+        with torch.random.fork_rng(devices=[]):
+            return self._batch(rows, step)
+
+    def _batch(self, rows: Sequence[int] | np.ndarray, step: int) -> Batch:
         present = torch.zeros(len(self._views), len(rows), dtype=torch.bool)
         # Views that the encoder treats alike share a pass.
         together: dict[Treatment, list[tuple[int, np.ndarray]]] = {}
@@ -210,6 +229,10 @@ class Collator:
                 content = self._store.ids(view.source, int(row))
                 if content is not None:
                     content = _cut(content, view).astype(np.int64)
+                    if view.changes_at_random:
+                        # The same with any number of processes.
+                        place = np.random.SeedSequence([self._seed, step, v, int(row)])
+                        torch.default_generator.manual_seed(int(place.generate_state(1)[0]))
                     if view.repetition:
                         kept = max(0, (view.prompt_length or 0) - len(before))
                         content = _with_repetitions(

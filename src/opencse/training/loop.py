@@ -7,7 +7,7 @@ everything else that happens around a step is a callback.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 import torch
 
@@ -15,7 +15,7 @@ from opencse.encoder.device import same_random_state
 from opencse.foundation.progress import LOG, Phase
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
-from opencse.training.batches import Batch, BatchSampler
+from opencse.training.batches import Batch, BatchSampler, shares_of
 from opencse.training.callbacks import ActiveRun, TrainingCallback
 from opencse.training.checkpoint import Checkpoints, TrainingState
 from opencse.training.network import Network
@@ -41,7 +41,7 @@ class TrainingLoop:
     def __init__(
         self,
         network: Network,
-        collator: Callable[[Any], Batch],
+        collator: Callable[..., Batch],
         rows: int,
         corpus: Corpus,
         recipe: Recipe,
@@ -143,9 +143,13 @@ class TrainingLoop:
     def step(self, run: ActiveRun) -> dict[str, torch.Tensor]:
         """Take one step, and return its values for the log."""
         rows = self.sampler.batch(run.step)
-        share = len(rows) // self.accelerator.num_processes
-        first = self.accelerator.process_index * share
-        batch = self.collator(rows[first : first + share]).to(self.accelerator.device)
+        shares = shares_of(len(rows), self.accelerator.num_processes)
+        rank = self.accelerator.process_index
+        first = sum(shares[:rank])
+        own = rows[first : first + shares[rank]]
+        batch = self.collator(own, run.step).to(self.accelerator.device)
+        if len(set(shares)) > 1:
+            batch = replace(batch, shares=tuple(shares))
 
         peak = self.recipe.optimizer.lr
         factor = rate_factor(self.recipe.schedule, run.step, run.steps, peak)

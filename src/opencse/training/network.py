@@ -17,6 +17,7 @@ from opencse.encoder.prompts import TemplateDenoising
 from opencse.foundation.tensors import move
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.loss_head import LossHead
+from opencse.training.processes import sharing
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -62,7 +63,8 @@ class Network(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Encode this process's part of a batch, and compute the loss; see `LossHead.forward`."""
         vectors = encode(self.encoder, batch, self._denoisers, self._encode_twice)
-        return self.head(vectors, batch, step)
+        with sharing(batch.shares):
+            return self.head(vectors, batch, step)
 
 
 def encode(

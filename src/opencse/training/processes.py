@@ -15,6 +15,8 @@ embeddings, and the gradient of the loss's parameters is correct once averaged.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -23,37 +25,55 @@ from torch import Tensor
 
 from opencse.encoder.device import world_size
 
+_SHARES: list[int] = []
+"""Rows of each process in the batch in hand, if they differ."""
+
+
+@contextlib.contextmanager
+def sharing(shares: Sequence[int]) -> Iterator[None]:
+    """Gather and divide the rows of a batch by the given numbers of each process; by equal ones if there are none."""
+    _SHARES[:] = shares
+    try:
+        yield
+    finally:
+        _SHARES.clear()
+
 
 class _GatherRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
+        rank = dist.get_rank()
         ctx.count = rows.shape[0]
+        ctx.start = sum(_SHARES[:rank]) if _SHARES else rank * ctx.count
         return gathered(rows)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        start = dist.get_rank() * ctx.count
-        return gradients[0][start : start + ctx.count] * dist.get_world_size()
+        return gradients[0][ctx.start : ctx.start + ctx.count] * dist.get_world_size()
 
 
 class _OwnRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
-        count = rows.shape[0] // dist.get_world_size()
-        return rows[dist.get_rank() * count :][:count].clone()
+        rank = dist.get_rank()
+        ctx.shares = list(_SHARES)
+        count = _SHARES[rank] if _SHARES else rows.shape[0] // dist.get_world_size()
+        start = sum(_SHARES[:rank]) if _SHARES else rank * count
+        return rows[start : start + count].clone()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         # `mean` scales the gradient by the number of processes, so that the loss's parameters get
         # theirs.
-        return gathered(gradients[0]) / dist.get_world_size()
+        with sharing(ctx.shares):
+            return gathered(gradients[0]) / dist.get_world_size()
 
 
 def gather_rows(rows: Tensor) -> Tensor:
     """Concatenate the rows of all processes in the order of their ranks; with one process, return the same tensor.
 
     Args:
-        rows: Shape (n, ...), the same in every process.
+        rows: Shape (n, ...), the same in every process except for the n of `sharing`.
     """
     if world_size() == 1:
         return rows
@@ -80,9 +100,14 @@ def mean(total: Tensor, count: Tensor) -> Tensor:
 
 def gathered(rows: Tensor) -> Tensor:
     """Concatenate the rows of all processes, without a gradient; there must be several."""
-    parts = [
-        torch.empty_like(rows, memory_format=torch.contiguous_format)
-        for _ in range(dist.get_world_size())
-    ]
-    dist.all_gather(parts, rows.contiguous())
+    rows = rows.contiguous()
+    longest = max(_SHARES, default=len(rows))
+    if len(rows) < longest:
+        rows = torch.cat([rows, rows.new_zeros(longest - len(rows), *rows.shape[1:])])
+    parts = []
+    for _ in range(dist.get_world_size()):
+        parts.append(torch.empty_like(rows, memory_format=torch.contiguous_format))
+    dist.all_gather(parts, rows)
+    if _SHARES:
+        parts = [part[:count] for part, count in zip(parts, _SHARES, strict=True)]
     return torch.cat(parts)

@@ -26,6 +26,7 @@ from opencse.training.forecast import Forecast
 from opencse.training.log import MetricsLog
 from opencse.training.loop import TrainingLoop, outcome_of
 from opencse.training.model_card import encoder_card
+from opencse.training.repeated import repeated_lines
 from opencse.training.same_vectors import check_same_vectors
 from opencse.training.saving import SaveCheckpoints
 from opencse.training.selection import BEST, EarlyStopping, Evaluation
@@ -96,7 +97,7 @@ def train_encoder(
             return TrainingRun(session.folder, recipe, finished, tuple(score_warnings(finished)))
         read = {"corpus": corpus.name, "rows": text.store.rows, "blank_rows": text.store.skipped}
         session.begin(run_record(recipe, backbone, fingerprint, read))
-        _tell(text, model, backbone, session)
+        _tell(text, model, backbone, recipe, session)
 
         # Dropout and masks differ between processes.
         set_seed(recipe.training.seed, device_specific=True)
@@ -179,12 +180,16 @@ def _check_batch_size(recipe: Recipe, session: TrainingSession) -> None:
 
 
 def _tell(
-    text: TrainingText, model: TrainedModel, backbone: Backbone, session: TrainingSession
+    text: TrainingText,
+    model: TrainedModel,
+    backbone: Backbone,
+    recipe: Recipe,
+    session: TrainingSession,
 ) -> None:
     """Tell the user what is particular about the text and the model."""
     for warning in text.warnings:
         session.notify(f"warning: {warning}")
-    for line in text.notes():
+    for line in [*text.notes(), *repeated_lines(text.store, model.views, recipe.training)]:
         session.notify(line)
     if model.padded_transformer:
         kind = backbone.config.get("model_type")

@@ -104,5 +104,6 @@ class TrainingText:
             # the device.
             packed=self._model.packed and not on_cpu,
             micro_batch=self._recipe.training.micro_batch,
+            seed=self._recipe.training.seed,
             attend_padding=attend_padding,
         )
