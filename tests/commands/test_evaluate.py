@@ -129,7 +129,7 @@ def test_two_models_on_own_sentences_and_pairs(models, pairs, tmp_path):
     assert result.exit_code == 0, result.output + repr(result.exception)
     assert "Paraphrase above negation" in result.output
     document = json.loads((tmp_path / "out" / "probe.json").read_text())
-    names = [folder.parent.name for folder in models]
+    names = [f"{folder.parent.name}/model" for folder in models]
     assert list(document["models"]) == names
     first = document["models"][names[0]]
     assert first["settings"]["model"] == str(models[0])

@@ -68,5 +68,5 @@ def encode_roles(encode: Callable[[Sequence[str]], Any], texts: Sequence[str]) -
         return np.asarray(encode(tuple(texts)))
     places: dict[str, int] = {}
     rows = [places.setdefault(plain(text), len(places)) for text in texts]
-    vectors = np.asarray(encode(list(places)))
+    vectors = np.asarray(encode(tuple(places)))
     return vectors if len(places) == len(rows) else vectors[rows]
