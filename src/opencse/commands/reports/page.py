@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from opencse.commands.reports.tables import Comparison, headline_rows, tables
+from opencse.commands.reports.examples import Example
+from opencse.commands.reports.tables import (
+    Change,
+    Comparison,
+    definitions,
+    headline_rows,
+    tables,
+)
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.probes import RetrievedText
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.figures import (
     COLOURS,
+    LEGEND_ROW,
     NO_FIGURES,
     Draw,
     can_draw,
@@ -93,6 +101,7 @@ def write_report(
     notes: Sequence[str] = (),
     comparison: Comparison | None = None,
     curve: StrengthCurve | None = None,
+    pairs: Sequence[Example] = (),
 ) -> Path:
     """Write `report.html` and `probe.json`; every text of the user in the page is escaped and clipped.
 
@@ -102,6 +111,7 @@ def write_report(
         notes: Remarks on the data: sets that were left out, rows that were sampled.
         comparison: How two models differ; its answers are the first lines of the page.
         curve: Scores by the strength of the trained model's meaning block.
+        pairs: Examples of texts with a right and a wrong candidate.
 
     Returns:
         The path of the page.
@@ -117,12 +127,17 @@ def write_report(
     data: dict[str, Any] = {"notes": notes, "models": scores}
     data |= {} if comparison is None else {"outcome": asdict(comparison)}
     data |= {} if curve is None else {"strength": asdict(curve)}
+    if pairs:
+        data["examples"] = [asdict(example) for example in pairs]
     labels = [shown(name, 60) for name in models]
     keys = next(iter(models.values())).settings
     rows = [(key, *(shown(probed.settings[key], 80) for probed in models.values())) for key in keys]
     page = render_template(
         "report.html.j2",
         comparison=comparison,
+        charts=list(_charts(comparison, curve)),
+        definitions=[] if comparison is None else definitions(comparison.changes),
+        pairs=pairs,
         names=labels,
         headlines=Table(("", *labels), headline_rows(models), notes=[_RIGHT]),
         pictures=list(pictures(models)),
@@ -134,6 +149,25 @@ def write_report(
         notes=notes,
     )
     return write_page(out, "report", page, data, file="probe.json")
+
+
+def _charts(outcome: Outcome | None, curve: StrengthCurve | None) -> Iterator[tuple[str, str, str]]:
+    """Yield title, caption and SVG, as a `data:` address, of what changed and of what each strength costs."""
+    if not can_draw():
+        return
+    if comparison is not None and comparison.changes:
+        ordered = sorted(comparison.changes, key=lambda change: change.before - change.after)
+        yield (
+            "Before and after",
+            "Each line is a measure, the largest gain at the top. Gray changes are within chance.",
+            _address(partial(draw_changes, ordered)),
+        )
+    if curve is not None and len(curve.strengths) > 1:
+        yield (
+            "What each strength gains and costs",
+            "Solid lines are measures of meaning, dashed lines are guards. The gray band is what a guard may lose.",
+            _address(partial(draw_strength, curve)),
+        )
 
 
 def _examples(
@@ -217,4 +251,57 @@ def _draw_means(results: Mapping[str, Transformations]) -> Figure:
     axes.set_xlim(right=1.02)
     axes.set_xlabel("mean cosine with the sentence")
     legend(axes, columns=1 if len(results) > 2 else 2)
+    return plot
+
+
+_GAIN = "#1f7a5c"
+_LOSS = "#b8432f"
+_NEUTRAL = "#8a93a0"
+_ROW = 0.34
+"""Height of one measure in inches."""
+
+
+def draw_changes(changes: Sequence[Change]) -> Figure:
+    """Draw each measure as a line from its score before to its score after, the first at the top."""
+    plot, axes = empty_figure(0.9 + _ROW * len(changes))
+    for row, change in enumerate(changes):
+        colour = _NEUTRAL
+        if change.changed:
+            colour = _GAIN if change.after > change.before else _LOSS
+        axes.plot([change.before, change.after], [row, row], color=colour, linewidth=2.2, zorder=2)
+        axes.plot(change.before, row, "o", color="white", markeredgecolor=colour, zorder=3)
+        axes.plot(change.after, row, "o", color=colour, zorder=4)
+    axes.set_yticks(range(len(changes)), [short(change.measure, 34) for change in changes])
+    axes.invert_yaxis()
+    axes.margins(x=0.06)
+    axes.set_xlabel("before (white) and after, in points")
+    axes.grid(visible=False, axis="y")
+    return plot
+
+
+def draw_strength(curve: StrengthCurve) -> Figure:
+    """Draw how many points every score gains or loses with the strength of the meaning block.
+
+    Scores of meaning are solid, guards are dashed, and a vertical line marks the chosen strength.
+    The band is what a guard may lose.
+    """
+    named = [(name, values, "-") for name, values in curve.meaning.items()]
+    named += [(name, values, "--") for name, values in curve.guards.items()]
+    plot, axes = empty_figure(3.2 + LEGEND_ROW * (len(named) + 1) / 2)
+    axes.axhspan(-curve.tolerance, 0, color=_NEUTRAL, alpha=0.25, linewidth=0)
+    axes.axvline(curve.chosen, color=_NEUTRAL, linewidth=1.2)
+    for place, (name, values, style) in enumerate(named):
+        gained = [value - values[0] for value in values]
+        label = short(name.removeprefix("dev-").replace("guard-", "guard: "), 24)
+        colour = f"C{place % 6}"
+        axes.plot(curve.strengths, gained, style, color=colour, linewidth=1.8, label=label)
+    axes.annotate(
+        f"chosen: {curve.chosen:g}",
+        (curve.chosen, 0),
+        xytext=(4, 4),
+        textcoords="offset points",
+        color="#667080",
+    )
+    axes.set(xlabel="strength of the meaning vector", ylabel="points gained")
+    legend(axes, columns=2)
     return plot

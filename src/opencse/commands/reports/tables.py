@@ -295,7 +295,47 @@ class Comparison:
         return f"Yes: better on {gains} of {count} measures, worse on none."
 
 
+<<<<<<< HEAD
 def compare_models(
+=======
+_DEFINITIONS = {
+    "paraphrase nearer than negation": "Share of sentences whose paraphrase has a higher cosine than "
+    "their negation, on 78 sentences of the package or on your own.",
+    "dev-meaning": "Share of sentences whose paraphrase is nearer than a contradiction in nearly the "
+    "same words.",
+    "meaning": "Share of 300 sentences whose paraphrase is nearer than a contradiction in nearly the "
+    "same words.",
+    "search": "Share of 200 queries for which a passage that affirms what they look for ranks above "
+    "one that denies it in nearly the same words.",
+    "roles": "Share of 200 sentences for which a reordering that says the same is nearer than the same "
+    "words with the roles exchanged (who did what to whom).",
+    "negated antonyms": "Share of sentences for which “isn't cold” is nearer to “is hot” than “isn't "
+    "hot” and “is cold”.",
+    "guard questions": "Search that must not get worse: a question finds its other wordings (MRR).",
+    "guard answers": "Search that must not get worse: a question finds the passage that answers it "
+    "(MRR).",
+    "guard topics": "Classification that must not get worse: share of the ten nearest texts on the "
+    "same topic.",
+    "guard long": "Search that must not get worse: a summary or a sentence finds its text of about "
+    "120 words (MRR).",
+    "agreement with people": "Spearman correlation with the scores that people gave to pairs of "
+    "sentences, times 100.",
+}
+"""What each measure means, by the beginning of its name in a report."""
+
+
+def definitions(changes: Sequence[Change]) -> list[tuple[str, str]]:
+    """Return each measure that is defined, with its definition in a line, in the order of the changes."""
+    found: dict[str, str] = {}
+    for change in changes:
+        for beginning, meaning in _DEFINITIONS.items():
+            if change.measure.startswith(beginning):
+                found.setdefault(beginning, meaning)
+    return list(found.items())
+
+
+def compare_outcome(
+>>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
     models: Mapping[str, ProbeScores],
     curve: StrengthCurve | None = None,
     remarks: Sequence[str] = (),
@@ -368,11 +408,8 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
     above = [
         scores.transformations.rows_above for scores in both if scores.transformations is not None
     ]
-    retrieved = [scores.retrieval.hits for scores in both if scores.retrieval is not None]
-    right = [[not hits or hits[0].relation != "negation" for hits in lists] for lists in retrieved]
     measured: list[tuple[str, Sequence[Sequence[bool]]]] = [
         ("paraphrase nearer than negation, %", above),
-        ("first hit is not the negation, %", right),
     ]
     for a, b in zip(first.triplets, second.triplets, strict=True):
         measured.append(
