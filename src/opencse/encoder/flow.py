@@ -95,11 +95,7 @@ class SentenceFlow(nn.Module):
         """Set every actnorm so that its outputs for these vectors (n, width) have mean 0 and variance 1."""
         rest = vectors
         for level in self.levels:
-            for step in level.steps:
-                step.initialise(rest)
-                rest, _ = step(rest)
-            if level.split is not None:
-                rest, _, _ = level.split(rest)
+            rest = level.initialise(rest)  # type: ignore[operator]
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings."""
@@ -133,6 +129,16 @@ class _Level(nn.Module):
         super().__init__()
         self.steps = nn.ModuleList(steps)
         self.split = split
+
+    def initialise(self, vectors: Tensor) -> Tensor:
+        """Set the actnorms of the steps, and return what stays after this level."""
+        rest = vectors
+        for step in self.steps:
+            step.initialise(rest)  # type: ignore[operator]
+            rest, _ = step(rest)
+        if self.split is not None:
+            rest, _, _ = self.split(rest)
+        return rest
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """Return what stays, what leaves, and the logarithm of the determinant."""
@@ -235,7 +241,7 @@ def fit_flow(
         order = order[batch_size:]
         loss = flow.bits(vectors[batch])
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(flow.parameters(), 1.0)
         optimizer.step()
     return flow.eval()
