@@ -45,18 +45,10 @@ from opencse.commands.train import (
 )
 from opencse.debias.add import add_block
 from opencse.debias.payload import CACHING
-<<<<<<< HEAD
-from opencse.debias.reranker import reranker_of
+from opencse.debias.reranker import Reranker, reranker_of
 from opencse.debias.training import block_evaluators, read_strength
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
-=======
-from opencse.debias.reranker import Reranker, reranker_of
-from opencse.debias.shipped import MEASURED, append_block, shipped_block
-from opencse.debias.strength import StrengthCurve, find_strength
-from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.backbone import Backbone, weights_hash
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.evaluators import TaskEvaluator
@@ -136,15 +128,10 @@ def run(options: RunOptions) -> RunResult:
             # Killed while its text was built: there is nothing to resume but the text.
             control = replace(control, resume=False)
         trained = train_on_rows(source.recipe, rows, source.backbone, evaluators, control)
-<<<<<<< HEAD
-        probed = probe_models(trained, source.backbone, probe_data)
-        comparison, report = report_run(trained, probed, probe_data.notes, source.few)
-=======
         probed = probe_models(
             trained, source.backbone, probe_data, own_triples(rows, source.recipe)
         )
-        outcome, report = report_run(trained, probed, probe_data.notes, source.few)
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
+        comparison, report = report_run(trained, probed, probe_data.notes, source.few)
         readme = trained.model / "README.md"
         add_scores(readme, probed.by_name(), probed.trained, made_of=source.description())
         told = [line.removeprefix("warning: ") for line in source.few]
@@ -308,21 +295,14 @@ def add_shipped_block(options: RunOptions) -> RunResult:
         name = Path(backbone.name).name
         nothing = ProbeScores(sts=())
         scores = dict.fromkeys((name, f"{name} + {recipe.name}"), nothing)
-<<<<<<< HEAD
         remarks = [
             _upgrade_remark(backbone.encoder(**recipe.pooling)),
             "For texts that are not English, use truncate_dim.",
         ]
         changed = compare_models(scores, curve, remarks)
-        report = write_report(scores, folder, comparison=changed, curve=curve)
-=======
-        changed = compare_outcome(
-            scores, curve, [UPGRADE, "For texts that are not English, use truncate_dim."]
-        )
-        untouched_model = Embedder(backbone.encoder(**recipe.pooling))
-        pairs = pick_examples(package_triples(), untouched_model.encode, Reranker(encoder))
-        report = write_report(scores, folder, outcome=changed, curve=curve, pairs=pairs)
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
+        untouched = Embedder(backbone.encoder(**recipe.pooling))
+        pairs = pick_examples(package_triples(), untouched.encode, Reranker(added.model))
+        report = write_report(scores, folder, comparison=changed, curve=curve, pairs=pairs)
     result = RunResult(
         run=added,
         untouched=nothing,
@@ -446,12 +426,7 @@ class ProbedModels:
         trained: Scores of the trained model.
         reranked: Those with reranking; None if the model has no block.
         cached: Scores of a semantic cache that goes by the penalised pair score; None likewise.
-<<<<<<< HEAD
         stored: What becomes of the stored vectors of the untouched model.
-=======
-        first_block: Whether the run gave the model its first block, so that stored vectors stay.
-        examples: Texts with a right and a wrong candidate, and how both models score these.
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
     """
 
     name: str
@@ -460,12 +435,8 @@ class ProbedModels:
     trained: ProbeScores
     reranked: ProbeScores | None = None
     cached: ProbeScores | None = None
-<<<<<<< HEAD
     stored: str = EMBED_AGAIN
-=======
-    first_block: bool = False
     examples: Sequence[Example] = ()
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
 
     def by_name(self) -> dict[str, ProbeScores]:
         """Return the scores by their names in the report, the untouched model first."""
@@ -529,12 +500,8 @@ def probe_models(
             trained=run_probes(probe_data, lambda texts: packed(tuple(texts))[:, :length]),
             reranked=run_probes(probe_data, packed, reranker.similarity),
             cached=run_probes(sentences, packed, penalised),
-<<<<<<< HEAD
             stored=stored,
-=======
-            first_block=bool(trained.recipe.block) and reranker_of(encoder) is None,
             examples=pick_examples(triples or package_triples(), embedder.encode, reranker),
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
         )
 
 
@@ -561,16 +528,12 @@ def report_run(
             )
         notes.extend(data_notes)
         report = write_report(
-<<<<<<< HEAD
-            probed.by_name(), trained.folder, notes=notes, comparison=comparison, curve=curve
-=======
             probed.by_name(),
             trained.folder,
             notes=notes,
-            outcome=outcome,
+            comparison=comparison,
             curve=curve,
             pairs=probed.examples,
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
         )
     return comparison, report
 

@@ -151,7 +151,9 @@ def write_report(
     return write_page(out, "report", page, data, file="probe.json")
 
 
-def _charts(outcome: Outcome | None, curve: StrengthCurve | None) -> Iterator[tuple[str, str, str]]:
+def _charts(
+    comparison: Comparison | None, curve: StrengthCurve | None
+) -> Iterator[tuple[str, str, str]]:
     """Yield title, caption and SVG, as a `data:` address, of what changed and of what each strength costs."""
     if not can_draw():
         return

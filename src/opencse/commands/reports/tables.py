@@ -295,9 +295,6 @@ class Comparison:
         return f"Yes: better on {gains} of {count} measures, worse on none."
 
 
-<<<<<<< HEAD
-def compare_models(
-=======
 _DEFINITIONS = {
     "paraphrase nearer than negation": "Share of sentences whose paraphrase has a higher cosine than "
     "their negation, on 78 sentences of the package or on your own.",
@@ -334,8 +331,7 @@ def definitions(changes: Sequence[Change]) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def compare_outcome(
->>>>>>> 08a9bf0f (Show charts, examples and definitions in the report of run)
+def compare_models(
     models: Mapping[str, ProbeScores],
     curve: StrengthCurve | None = None,
     remarks: Sequence[str] = (),
