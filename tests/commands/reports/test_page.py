@@ -387,6 +387,10 @@ def test_guards_count_from_what_the_strength_may_cost() -> None:
     assert within["What got worse?"] == [
         "No guard by more than 0.3 points: guard search: 80.0 → 79.8"
     ]
+    # A gain within the same bounds is no gain.
+    gained = answers(same, same, curve=curve(search=(80.0, 80.3), topics=(60.0, 60.4)))
+    assert gained["Is it better?"] == ["Yes: better on 1 of 5 measures, worse on none."]
+    assert gained["On what?"] == ["guard topics: 60.0 → 60.4, 0.4 points more"]
 
 
 def test_the_answers_and_remarks_are_the_first_lines_of_a_report_on_two_models() -> None:

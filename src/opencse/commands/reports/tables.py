@@ -204,10 +204,10 @@ class Change:
         after: Score of the trained model.
         spread: 95 % interval of the difference as text; empty if the score has none.
         changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1
-            points or more, and a guard lost more than the strength may cost.
+            points or more, a guard by more than the strength may cost it.
         few: Number of rows, if they are too few for a claim (`opencse.foundation.numbers`).
-        allowed: Points that a guard may lose; what it loses within them is shown, but does not
-            count as changed.
+        allowed: Points that a guard may lose; what it loses within them is shown, but neither such
+            a loss nor such a gain counts as changed.
     """
 
     measure: str
@@ -339,8 +339,8 @@ def compare_models(
     """Compare the scores before and after training.
 
     A rate counts as changed if the 95 % bootstrap interval of the paired difference excludes 0; a
-    correlation or a guard, for which there is no interval, if it differs by 0.1 points. A guard may
-    lose what the strength may cost.
+    correlation, for which there is no interval, if it differs by 0.1 points; a guard if it differs
+    by more than the strength may cost, up or down.
 
     Args:
         models: Scores of the untouched and of the trained model, by name.
@@ -430,7 +430,9 @@ def _scored(
     measure: str, before: float, after: float, rows: int = LEAST_PAIRS, *, may_lose: float = 0.0
 ) -> Change:
     few, lost = rows if rows < LEAST_PAIRS else None, before - after
-    changed = round(abs(lost), 6) >= _LEAST and not 0 < round(lost, 1) <= may_lose
+    # One rule for better and for worse: what a guard may lose is no gain either.
+    least = max(_LEAST, may_lose + 0.05)
+    changed = round(abs(lost), 6) >= least
     return Change(
         measure=measure,
         before=before,
