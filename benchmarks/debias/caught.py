@@ -45,7 +45,8 @@ DRAWS = 1000
 MATCHED = 0.08
 """Two texts are as far from a third if their edit distances, as shares of the words, differ by less."""
 
-Triple = tuple[str, str, str]
+Triple = tuple[str, ...]
+"""A sentence, its rewording, and one or two contradictions."""
 Pair = tuple[str, str]
 
 
@@ -59,21 +60,23 @@ class Encodings:
         self.packed = np.zeros((0, 0), np.float32)
         if cache is not None and cache.exists():
             stored = np.load(cache, allow_pickle=False)
-            self.place = {text: i for i, text in enumerate(stored["texts"].tolist())}
+            texts = bytes(stored["texts"]).decode().split("\0")
+            self.place = {text: i for i, text in enumerate(texts)}
             self.packed = stored["packed"]
 
     def add(self, texts: Sequence[str]) -> None:
         """Encode the texts that are new, the short ones first, and keep them."""
         new = sorted({text for text in texts if text not in self.place}, key=len)
-        for start in range(0, len(new), 1000):
-            some = new[start : start + 1000]
+        for start in range(0, len(new), 200):
+            some = new[start : start + 200]
             packed = self.reranker.packed(some)
             self.packed = np.concatenate([self.packed, packed]) if len(self.packed) else packed
             for text in some:
                 self.place[text] = len(self.place)
             print(f"{start + len(some)} of {len(new)} texts", flush=True)
         if new and self.cache is not None:
-            np.savez(self.cache, texts=np.array(list(self.place)), packed=self.packed)
+            texts = np.frombuffer("\0".join(self.place).encode(), np.uint8)
+            np.savez(self.cache, texts=texts, packed=self.packed)
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Return the encodings of texts, one in each row."""
@@ -151,7 +154,7 @@ def distance(first: str, second: str) -> float:
 
 def is_matched(triple: Triple) -> bool:
     """Return whether the contradiction is about as far from the sentence in words as the rewording."""
-    sentence, same, opposed = triple
+    sentence, same, opposed, *_ = triple
     return abs(distance(sentence, same) - distance(sentence, opposed)) < MATCHED
 
 
@@ -172,9 +175,7 @@ def triplet_sets(data: Path) -> dict[str, list[Triple]]:
                 if t.groups.get("grade") == grade
             ]
     for name, found in quads().items():
-        sets[f"antonyms, {name}"] = [
-            (sentence, same, opposed) for sentence, same, *others in found for opposed in others
-        ]
+        sets[f"antonyms, {name}"] = [*found]
     for path in ("wording/questions.tsv", "pairs/cache.tsv", "pairs/constraints.tsv"):
         triplets = read_triplets(FOLDER / path).triplets
         sets[Path(path).stem] = [(t.anchor, t.positive, t.negative) for t in triplets]
@@ -200,7 +201,7 @@ def pair_sets(data: Path) -> dict[str, tuple[bool, list[Pair]]]:
             found = [row for row in rows if row["label"] == label]
             sets[f"{name}, {label}"] = caught, _pairs(found, "sentence1", "sentence2")
     probed = load_probe_data().sentences
-    for column in probed.kinds():
+    for column in probed.kinds:
         _, sentences, changed = probed.pairs(column)
         pairs = list(zip(sentences, changed, strict=True))
         sets[f"probe, {column}"] = column == "negation", pairs
@@ -217,9 +218,10 @@ def write_triplets(encodings: Encodings, sets: dict[str, list[Triple]]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["rewording above contradiction, %", "triplets", *SHOWN])
         for name, triples in sets.items():
-            first, same, opposed = zip(*triples, strict=True)
+            first, same, *others = zip(*triples, strict=True)
             above = Scores.of(encodings, first, same).found
-            below = Scores.of(encodings, first, opposed).found
+            opposed = [Scores.of(encodings, first, other).found for other in others]
+            below = {score: np.max([each[score] for each in opposed], axis=0) for score in SHOWN}
             matched = np.array([is_matched(triple) for triple in triples])
             for suffix, chosen in (("", np.ones_like(matched)), (", matched", matched)):
                 if chosen.sum() < 20:

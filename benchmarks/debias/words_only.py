@@ -1,6 +1,7 @@
 """Two scores that need no model beyond the cosine, next to which a meaning block has to earn its place.
 
-words        cosine − 1 if exactly one of the texts is negative, or if they differ by a listed antonym
+words        cosine − 1 if exactly one of the texts is negative, or if they differ by a listed antonym,
+             but not if both: "isn't cold" may say what "hot" says
 words, near  cosine − 0.55 · max(0, 5 cosine − 4) in the same cases: only texts that are nearly alike
 
 Negative words and antonyms are those of the package's lists.
@@ -45,12 +46,12 @@ ANTONYMS = listed_antonyms()
 
 
 def differ(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Return whether exactly one of two texts is negative, or one has an antonym of a word that it lacks."""
-    if is_negative(first) != is_negative(second):
-        return True
+    """Return whether two texts differ in one way: one of them is negative, or has an antonym of the other."""
+    one_is_negative = is_negative(first) != is_negative(second)
     lost = first - second
     new = second - first
-    return any(not ANTONYMS.get(word, frozenset()).isdisjoint(new) for word in lost)
+    antonyms = any(not ANTONYMS.get(word, frozenset()).isdisjoint(new) for word in lost)
+    return one_is_negative != antonyms
 
 
 def flags(first: Sequence[str], second: Sequence[str]) -> np.ndarray:

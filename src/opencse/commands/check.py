@@ -9,15 +9,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+from sentence_transformers import SentenceTransformer
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CheckOptions
 from opencse.commands.reports.page import output_folder, render_template, write_page
+from opencse.debias.reranker import CACHING, reranker_of
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder, own_similarity
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, SentenceRewriter
-from opencse.evaluation.check.own_texts import TextCheck, check_texts
+from opencse.evaluation.check.own_texts import CacheScore, TextCheck, check_texts
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import note
@@ -81,11 +83,25 @@ def check(options: CheckOptions) -> TextCheck:
         documents=documents,
         sentences=sentences,
         similarity=own_similarity(encoder),
+        cache_score=_cache_score(encoder),
     )
     result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
     if options.out is not None:
         write_page(options.out, "check", render_check(result), asdict(result))
     return result
+
+
+def _cache_score(encoder: SentenceTransformer) -> CacheScore | None:
+    """Return the score with agreement of a model with a meaning block; None without one."""
+    reranker = reranker_of(encoder)
+    if reranker is None:
+        return None
+
+    def score(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+        pairs = list(zip(first, second, strict=True))
+        return reranker.predict(pairs, penalty=CACHING)
+
+    return score
 
 
 def command(options: CheckOptions) -> None:
