@@ -161,7 +161,7 @@ def is_matched(triple: Triple) -> bool:
 def triplet_sets(data: Path) -> dict[str, list[Triple]]:
     """Return the triplets by name: those that others made first."""
     sets: dict[str, list[Triple]] = {}
-    (condaqa_set,) = [condaqa(data)]
+    condaqa_set = condaqa(data)
     sets["CondaQA"] = [(t.anchor, t.positive, t.negative) for t in condaqa_set.triplets]
     nli = table(data / "eval" / "NLI" / "xnli_dev_en_triplets.tsv.gz")
     sets["XNLI dev"] = [(row["sent0"], row["sent1"], row["hard_neg"]) for row in nli]

@@ -12,16 +12,18 @@ from __future__ import annotations
 import collections
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
-from opencse.text.english.lexicon import lexicon_rows, word_class
+from opencse.text.english.lexicon import lexicon_rows, opposites, word_class
 
 NEGATIVE = word_class("negative words") | {"without", "cannot"}
-_WORD = re.compile(r"[a-z]+(?:n['’]t)?|n['’]t")
+_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?")
 SIZE = 0.55
 
 
+@cache
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a text in lower case; "isn't" stays one word."""
     return frozenset(_WORD.findall(text.lower()))
@@ -35,10 +37,12 @@ def is_negative(words: frozenset[str]) -> bool:
 def listed_antonyms() -> dict[str, frozenset[str]]:
     """Return the antonyms of each word in the lists of the package."""
     found = collections.defaultdict[str, set[str]](set)
-    for table in ("antonyms", "opposites"):
-        for word, other, *_ in lexicon_rows(table):
-            found[word].add(other)
-            found[other].add(word)
+    for word, other, _ in lexicon_rows("antonyms"):
+        found[word].add(other)
+        found[other].add(word)
+    for (word, _), other in opposites().items():
+        found[word].add(other)
+        found[other].add(word)
     return {word: frozenset(others) for word, others in found.items()}
 
 
