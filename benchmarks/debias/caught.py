@@ -200,6 +200,9 @@ def pair_sets(data: Path) -> dict[str, tuple[bool, list[Pair]]]:
         for label, caught in (("contradiction", True), ("entailment", False)):
             found = [row for row in rows if row["label"] == label]
             sets[f"{name}, {label}"] = caught, _pairs(found, "sentence1", "sentence2")
+    order = table(FOLDER / "wording" / "order.tsv")
+    sets["word order, reordered"] = False, _pairs(order, "sentence", "reordered")
+    sets["word order, roles exchanged"] = True, _pairs(order, "sentence", "swapped")
     probed = load_probe_data().sentences
     for column in probed.kinds:
         _, sentences, changed = probed.pairs(column)
@@ -279,32 +282,34 @@ def guard_tasks(data: Path) -> list[RetrievalTask]:
     return [*tasks, cranfield(data)]
 
 
-def query_scores(encodings: Encodings, task: RetrievalTask, score: str) -> np.ndarray:
-    """Return the main metric of each query, where a score sorts the first hits of a search, (n,)."""
-    found = []
+def query_scores(encodings: Encodings, task: RetrievalTask) -> dict[str, np.ndarray]:
+    """Return the main metric of each query by score, (n,); a score sorts the first hits of a search."""
+    found: dict[str, list[float]] = {score: [] for score in SHOWN}
     packed = encodings.rows(task.corpus)
     width = int(encodings.reranker.block.config["width"])
-    corpus = encodings.reranker.unpacked(packed)
+    vectors = encodings.reranker.unpacked(packed).vectors
     e = _unit(packed[:, :width])
     for query, grades in zip(task.queries, task.relevant, strict=True):
         row = encodings.rows([query])
-        parts = encodings.reranker.unpacked(row)
-        if score in ("block", "reranked"):
-            scores = (parts.vectors @ corpus.vectors.T)[0]
-        else:
-            scores = (_unit(row[:, :width]) @ e.T)[0]
-        own = [i for i, text in enumerate(task.corpus) if text == query] if task.others_only else []
         relevance = np.zeros(len(task.corpus))
         relevance[list(grades)] = list(grades.values())
-        if score not in ("untouched", "block"):
-            first = np.argsort(-scores)[: FIRST + len(own)]
-            texts = [task.corpus[i] for i in first]
-            new = Scores.of(encodings, [query] * len(texts), texts).found[score]
-            scores = scores - 10
-            scores[first] = new
-        metric = measures(np.delete(scores, own), np.delete(relevance, own))[task.main]
-        found.append(metric)
-    return np.array(found)
+        own = [i for i, text in enumerate(task.corpus) if text == query] if task.others_only else []
+        searched = {
+            "untouched": (_unit(row[:, :width]) @ e.T)[0],
+            "block": (encodings.reranker.unpacked(row).vectors @ vectors.T)[0],
+        }
+        for score in SHOWN:
+            if score in searched:
+                scores = searched[score]
+            else:
+                searching = searched["block" if score == "reranked" else "untouched"]
+                first = np.argsort(-searching)[: FIRST + len(own)]
+                texts = [task.corpus[i] for i in first]
+                scores = searching - 10
+                scores[first] = Scores.of(encodings, [query] * len(texts), texts).found[score]
+            metric = measures(np.delete(scores, own), np.delete(relevance, own))[task.main]
+            found[score].append(metric)
+    return {score: np.array(values) for score, values in found.items()}
 
 
 def write_guards(encodings: Encodings, tasks: Sequence[RetrievalTask]) -> None:
@@ -314,13 +319,12 @@ def write_guards(encodings: Encodings, tasks: Sequence[RetrievalTask]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["change, in points", "queries", "untouched", *scores])
         for task in tasks:
-            before = query_scores(encodings, task, "untouched")
-            cells = []
-            for score in scores:
-                change = query_scores(encodings, task, score) - before
-                cells.append(points(change))
+            by_score = query_scores(encodings, task)
+            before = by_score["untouched"]
+            cells = [points(by_score[score] - before) for score in scores]
             name = f"{task.name.removeprefix('guard-')}, {task.main}"
             writer.writerow([name, len(before), f"{100 * before.mean():.1f}", *cells])
+            print(name, len(before), *cells, flush=True)
 
 
 def points(change: np.ndarray) -> str:
@@ -338,6 +342,9 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("model", nargs="?", default="minilm")
     parser.add_argument("--cache", type=Path)
+    parser.add_argument(
+        "--only", choices=("triplets", "caught", "hits", "guards"), help="write one table"
+    )
     options = parser.parse_args()
     triples = triplet_sets(options.data)
     pairs = pair_sets(options.data)
@@ -348,10 +355,15 @@ def main() -> None:
     for task in tasks:
         texts += task.texts()
     encodings.add(texts)
-    write_triplets(encodings, triples)
-    write_caught(encodings, pairs)
-    write_hits(encodings, triples)
-    write_guards(encodings, tasks)
+    written = {
+        "triplets": lambda: write_triplets(encodings, triples),
+        "caught": lambda: write_caught(encodings, pairs),
+        "hits": lambda: write_hits(encodings, triples),
+        "guards": lambda: write_guards(encodings, tasks),
+    }
+    for name, write in written.items():
+        if options.only in (None, name):
+            write()
 
 
 if __name__ == "__main__":
