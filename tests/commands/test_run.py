@@ -484,13 +484,9 @@ def test_a_block_reads_the_english_text_of_a_model_with_other_tokens(tmp_path, k
     options = RunOptions(
         recipe="debias", backbone=str(tmp_path / "other"), out=tmp_path / "learned"
     )
-    german = [
-        "Die Katze schläft nicht auf dem Sofa.",
-        "Der Hund ist mit dem Ball in den Garten gelaufen.",
-    ]
-    for texts, comes in ((SENTENCES.splitlines(), True), (german, False)):
+    for language, comes in (("en", True), ("de", False)):
         backbone = Backbone(options.backbone)
-        recipe = resolve_recipe(options, backbone, ["text"], texts)
+        recipe = resolve_recipe(options, backbone, ["text"], language)
         block = trained_block(backbone, english=comes)
         assert (block is not None, recipe.block.copy_lr == 0) == (comes, comes)
 

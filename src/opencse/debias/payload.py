@@ -214,7 +214,8 @@ def compared(first: Parts, second: Parts, *, paired: bool) -> Compared:
         answers = first.asks != second.asks
     else:
         answers = first.asks[:, None] != second.asks[None, :]
-    return Compared(*cosines, answers)
+    vectors, codes, topics = cosines
+    return Compared(vectors, codes, topics, answers)
 
 
 def _score(pairs: Compared, penalty: Penalty) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -104,7 +104,8 @@ class Reranker:
             penalty: `CACHING` for a semantic cache, which compares a score with a threshold.
         """
         if _is_one_pair(pairs):
-            return self.predict([pairs], batch_size, show_progress_bar, penalty=penalty)[0]
+            one: Any = [pairs]
+            return self.predict(one, batch_size, show_progress_bar, penalty=penalty)[0]
         sides = self._sides(pairs, batch_size, show_progress_bar)
         return payload.score_pairs(*sides, penalty)
 
@@ -120,7 +121,8 @@ class Reranker:
         question: `readings` says so.
         """
         if _is_one_pair(pairs):
-            return self.agreement([pairs], batch_size, show_progress_bar)[0]
+            one: Any = [pairs]
+            return self.agreement(one, batch_size, show_progress_bar)[0]
         return payload.agreement(*self._sides(pairs, batch_size, show_progress_bar))
 
     def readings(
@@ -242,7 +244,7 @@ def _packing(model: SentenceTransformer, block: Any) -> SentenceTransformer:
     head = _Packing(int(block.config["code"]), int(block.config["inner"]))
     packing = SentenceTransformer(
         modules=[*model, head],
-        prompts=model.prompts,
+        prompts=cast(dict[str, str], model.prompts),
         default_prompt_name=model.default_prompt_name,
         device=str(model.device),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from opencse.text.english.lexicon import ACTORS, is_complementary, lexicon_rows, opposites
 from opencse.text.syntax import decapitalise, match_case
@@ -120,6 +120,10 @@ def _is_longer_verb(text: str, end: int) -> bool:
     return bool(re.match(r"\s+(?:up|down|out|off|on|in|away|over|for)\b", text[end:]))
 
 
+def _in_the_same_case(word: str, match: re.Match[str]) -> str:
+    return match_case(word, match[0])
+
+
 def _exchanged(pairs: tuple[tuple[str, str], ...]) -> Callable[[str], list[str]]:
     """Return the rule that puts one expression in the place of the other."""
     replacements = [*pairs, *((second, first) for first, second in pairs)]
@@ -130,14 +134,8 @@ def _exchanged(pairs: tuple[tuple[str, str], ...]) -> Callable[[str], list[str]]
             if re.search(rf"\b{new}\b", text, re.IGNORECASE):
                 continue  # "before or after": both are there
             if len(re.findall(rf"\b{old}\b", text, re.IGNORECASE)) == 1:
-                found.append(
-                    re.sub(
-                        rf"\b{old}\b",
-                        lambda match, new=new: match_case(new, match[0]),
-                        text,
-                        flags=re.IGNORECASE,
-                    )
-                )
+                replace = partial(_in_the_same_case, new)
+                found.append(re.sub(rf"\b{old}\b", replace, text, flags=re.IGNORECASE))
         return found
 
     return rule
