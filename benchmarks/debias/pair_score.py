@@ -11,8 +11,9 @@ form in `opencse.debias.payload` has the highest mean of the development sets am
 near and roles keep what the earlier similarity gave (89 and 64 %), no guard loses more than 0.3
 points, and duplicate questions lose nothing.
 
-Without it, OUT/pair-score.csv gets the results with 95 % intervals (Wilson for shares, bootstrap
-for areas and searches): untouched, by the cosine with the block, reranked, and for a cache.
+Without it, OUT/pair-score-NAME.csv gets the results with 95 % intervals (Wilson for shares, bootstrap
+for areas and searches): untouched, by the cosine with the block, reranked, and for a cache. `--only
+complaints` reports the triplets whose name begins so, which is quick for a large model.
 """
 
 from __future__ import annotations
@@ -321,7 +322,7 @@ def area_with_interval(above: np.ndarray, below: np.ndarray) -> str:
     return f"{area(above, below):.1f} ({low:.1f} to {high:.1f})"
 
 
-def report(stored: Stored, measures: Measures, data: Path) -> Iterator[list[str]]:
+def report(stored: Stored, measures: Measures, data: Path, only: str | None) -> Iterator[list[str]]:
     """Yield the lines of the table."""
     forms = {
         "untouched": untouched,
@@ -345,6 +346,8 @@ def report(stored: Stored, measures: Measures, data: Path) -> Iterator[list[str]
     sets["cache questions, chosen on"] = cache_rows("choose")
     sets["cache questions, not chosen on"] = cache_rows("report")
     sets["constraint searches"] = rows_of(read_triplets(PAIRS / "constraints.tsv"))
+    if only is not None:
+        sets = {name: rows for name, rows in sets.items() if name.startswith(only)}
     stored.add([text for rows in sets.values() for row in rows for text in row])
     for name, rows in sets.items():
         triples = Triples(stored, rows)
@@ -358,6 +361,8 @@ def report(stored: Stored, measures: Measures, data: Path) -> Iterator[list[str]
             str(len(rows)),
             *(share(triples.false_hits(form)) for form in forms.values()),
         ]
+    if only is not None:
+        return
     unseen = quads()["unseen"]
     stored.add([text for row in unseen for text in row])
     both = [Triples(stored, [(a, b, c) for a, b, c, _ in unseen])]
@@ -431,6 +436,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--choose", action="store_true", help="score the forms on development sets")
+    parser.add_argument("--only", metavar="PREFIX", help="report only triplets of this name")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     name = Path(options.model).name
@@ -441,7 +447,7 @@ def main() -> None:
         return
     with (options.out / f"pair-score-{name}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        for line in report(stored, measures, options.data):
+        for line in report(stored, measures, options.data, options.only):
             writer.writerow(line)
             file.flush()
 
