@@ -371,6 +371,7 @@ def report(stored: Stored, measures: Measures, data: Path, only: str | None) -> 
     for form in forms.values():
         cells.append(share(both[0].ordered(form) & both[1].ordered(form)))
     yield ["unseen opposites: nearest of four, %", str(len(unseen)), *cells]
+    yield from _answered(stored, measures, forms)
     yield from _searched(stored, measures, forms)
     yield from _caught(stored, data, forms)
 
