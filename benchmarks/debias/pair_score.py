@@ -376,6 +376,27 @@ def report(stored: Stored, measures: Measures, data: Path, only: str | None) -> 
     yield from _caught(stored, data, forms)
 
 
+def _answered(stored: Stored, measures: Measures, forms: dict[str, Score]) -> Iterator[list[str]]:
+    """Yield how many yes/no questions find both the yes and the no among the first two hits."""
+    rows = table(PAIRS / "answers.tsv")
+    guard = next(task for task in measures.tasks if task.name == "guard-answers")
+    assert isinstance(guard, RetrievalTask)
+    questions = [row["question"] for row in rows]
+    pool = [*(row["yes"] for row in rows), *(row["no"] for row in rows), *guard.corpus]
+    stored.add([*questions, *pool])
+    cosines, answers = stored.cosines(questions, pool, paired=False)
+    for label, kept in (("as it ships", True), ("if agreement counted", False)):
+        cells = []
+        for form in forms.values():
+            scores = form(*cosines)
+            if kept and form is not untouched:
+                scores = np.where(answers, cosines[1], scores)
+            first = np.argsort(-scores, axis=1, kind="stable")[:, :2]
+            found = [{row, row + len(rows)} == set(first[row]) for row in range(len(rows))]
+            cells.append(share(np.array(found)))
+        yield [f"yes/no questions: both answers first, {label}, %", str(len(rows)), *cells]
+
+
 def _searched(stored: Stored, measures: Measures, forms: dict[str, Score]) -> Iterator[list[str]]:
     tasks = [*measures.tasks, duplicates()]
     tasks = [task for task in tasks if isinstance(task, RetrievalTask | NeighbourTask)]
