@@ -43,6 +43,30 @@ def test_results_come_in_the_order_of_the_jobs(processes: int) -> None:
     ]
 
 
+class SeesGpu:
+    """Returns the GPU that its process sees."""
+
+    uses_gpu = True
+
+    def open(self) -> None: ...
+
+    def __call__(self, job: int) -> str | None:
+        time.sleep(0.2)  # so that every process gets a job
+        return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def test_work_for_gpus_gets_one_process_for_each(monkeypatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    results = [seen for _, seen in Local(processes=4).map(SeesGpu(), range(8))]
+    assert set(results) == {"3", "5"}
+
+
+def test_only_usable_cores_count(monkeypatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 7}, raising=False)
+    assert Local().workers == 3
+    assert Local(processes=2).workers == 2
+
+
 def test_errors_and_kills_of_workers_reach_the_caller() -> None:
     with pytest.raises(OpencseError, match="0 cannot be doubled"):
         list(Local(processes=2).map(Double(), [1, 0, 2]))

@@ -13,6 +13,7 @@ files.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import multiprocessing
 import os
@@ -32,7 +33,10 @@ from opencse.foundation.errors import OpencseError, imported
 
 
 class WorkerTask(Protocol):
-    """Work on one job. A task is pickled before it is opened, so it holds paths, not models."""
+    """Work on one job. A task is pickled before it is opened, so it holds paths, not models.
+
+    A task whose attribute `uses_gpu` is true runs in one process for each GPU, if there are any.
+    """
 
     def open(self) -> Any:
         """Load models and files, once in each process."""
@@ -48,8 +52,8 @@ class Local:
     """Processes of this machine.
 
     Attributes:
-        processes: Number of processes; None for one per core. With one, the work is done in this
-            process.
+        processes: Number of processes; None for one per core that this process may use. With one,
+            the work is done in this process. Work for GPUs gets at most one process per GPU.
     """
 
     # Whether workers may be on other machines; if so, jobs are numbers.
@@ -60,7 +64,7 @@ class Local:
     @property
     def workers(self) -> int:
         """Number of jobs that run at the same time."""
-        return max(1, self.processes or os.cpu_count() or 1)
+        return max(1, self.processes or usable_cores())
 
     def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each job with its result, in order; only a few jobs run ahead.
@@ -68,7 +72,9 @@ class Local:
         Raises:
             OpencseError: A worker process was killed, or could not start.
         """
-        if self.workers == 1:
+        gpus = visible_gpus() if getattr(task, "uses_gpu", False) else []
+        workers = min(self.workers, len(gpus)) if gpus else self.workers
+        if workers == 1:
             task.open()
             with one_thread():
                 for job in jobs:
@@ -76,14 +82,17 @@ class Local:
             return
         # Forking is unsafe once a library has started threads.
         context = multiprocessing.get_context("spawn")
+        free = context.SimpleQueue()
+        for gpu in gpus[:workers]:
+            free.put(gpu)
         pool = ProcessPoolExecutor(
-            self.workers, mp_context=context, initializer=_start, initargs=(task,)
+            workers, mp_context=context, initializer=_start, initargs=(task, free if gpus else None)
         )
         try:
             waiting: deque[tuple[Any, Future[Any]]] = deque()
             for job in jobs:
                 waiting.append((job, pool.submit(_run, job)))
-                if len(waiting) > 2 * self.workers:
+                if len(waiting) > 2 * workers:
                     job, result = waiting.popleft()
                     yield job, result.result()
             for job, result in waiting:
@@ -98,12 +107,31 @@ class Local:
             pool.shutdown(cancel_futures=True)
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def visible_gpus() -> list[str]:
+    """Return the identifiers of the NVIDIA GPUs that this process may use, as for `CUDA_VISIBLE_DEVICES`."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return [name.strip() for name in given.split(",") if name.strip()]
+    torch = importlib.import_module("torch")
+    return [str(number) for number in range(torch.cuda.device_count())]
+
+
 # The task of this worker process.
 _TASK: WorkerTask | None = None
 
 
-def _start(task: WorkerTask) -> None:
+def _start(task: WorkerTask, free: Any = None) -> None:
     global _TASK
+    if free is not None:
+        # Before PyTorch looks for GPUs: each process sees one of them, as its first.
+        os.environ["CUDA_VISIBLE_DEVICES"] = free.get()
     # The first job opens the task, because an error in an initializer does not reach the caller.
     _TASK = task
     # On Ctrl-C only the caller reports; the workers just end.
@@ -151,7 +179,8 @@ class Ray:
     Attributes:
         address: Address of a running cluster ("auto", "10.0.0.1:6379", "ray://…"); "" starts Ray on
             this machine.
-        processes: Number of workers, each on one core; None for one per core of the cluster.
+        processes: Number of workers, each on one core; None for one per core of the cluster. Work
+            for GPUs gets a GPU for each worker, if the cluster has any.
     """
 
     remote: ClassVar[bool] = True
@@ -174,6 +203,10 @@ class Ray:
         numbers = [int(job) for job in jobs]
         if not numbers:
             return
+        gpus = 0
+        if getattr(task, "uses_gpu", False):
+            gpus = int(self._started().cluster_resources().get("GPU", 0))
+        workers = min(self.workers, gpus) if gpus else self.workers
         context = ray.data.DataContext.get_current()
         # The caller shows its own progress.
         context.enable_progress_bars = False
@@ -186,9 +219,8 @@ class Ray:
             fn_constructor_args=(task,),
             batch_size=1,
             num_cpus=1,
-            compute=ray.data.ActorPoolStrategy(
-                min_size=1, max_size=min(self.workers, len(numbers))
-            ),
+            num_gpus=1 if gpus else 0,
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(workers, len(numbers))),
         )
         for row in done.iter_rows():
             yield int(row["job"]), int(row["result"])

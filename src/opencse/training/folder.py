@@ -15,6 +15,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import LOCK, make_folder, writable
 from opencse.foundation.reading import read_json
 from opencse.foundation.tables import MADE_FROM, VIEWS_HEADER, parquet_metadata
+from opencse.foundation.workers import usable_cores
 
 # Files and folders that training writes. --overwrite removes these and nothing else. The record goes last: as long as
 # it is there, what a killed command has left is known to be of a run.
@@ -172,6 +173,6 @@ def describe_environment() -> dict[str, Any]:
         if cuda
         else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
-        "cpus": os.cpu_count(),
+        "cpus": usable_cores(),
         "command": sys.argv,
     }

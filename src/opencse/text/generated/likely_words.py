@@ -242,6 +242,7 @@ class Insertion(_LikelyWords):
     """
 
     kind = "insertion"
+    uses_gpu = True
 
 
 class WordSubstitution(_LikelyWords):
@@ -259,6 +260,7 @@ class WordSubstitution(_LikelyWords):
     """
 
     kind = "word_substitution"
+    uses_gpu = True
 
 
 def _most_likely(tokenizer: Any, scores: np.ndarray, original: int, previous: str | None) -> str:
@@ -317,6 +319,7 @@ class Substitution(View):
     """
 
     kind = "substitution"
+    uses_gpu = True
     scores: ClassVar[Mapping[str, str]] = {"overlap": "float", "mer": "float"}
 
     model: str

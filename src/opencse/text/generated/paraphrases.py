@@ -212,6 +212,7 @@ class BackTranslation(ChosenCandidate):
     """
 
     kind = "back_translation"
+    uses_gpu = True
 
     models: tuple[tuple[str, str], ...]
     beams: int = 5

@@ -21,6 +21,7 @@ from opencse.foundation.cache import cache_place, key_hash
 from opencse.foundation.files import replaced
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
+from opencse.foundation.workers import visible_gpus
 from opencse.text.mined.candidate_pools import (
     CandidatePools,
     draw,
@@ -209,10 +210,10 @@ def open_vectors(
         done = len(sentences) - sum(len(vectors.shards[shard]) for shard in missing)
         task = _EmbedShard(vectors, spec, embedder)
         with Phase("embedding", total=len(sentences), unit="sentences", initial=done) as phase:
-            if engine.remote:
+            if engine.remote or len(visible_gpus()) > 1:
                 results = engine.map(task, missing)
             else:
-                # In this process the embedder's own threads use all cores.
+                # In this process the embedder uses the one GPU, or all cores by its own threads.
                 results = ((shard, task(shard)) for shard in missing)
             for _, rows in results:
                 phase.update(rows)
@@ -231,6 +232,8 @@ def find_vectors(sentences: SentenceStore, embedder: Embedder) -> Vectors:
 
 class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
+
+    uses_gpu = True
 
     def __init__(self, vectors: Vectors, spec: MinedView, embedder: Embedder) -> None:
         self._vectors = vectors

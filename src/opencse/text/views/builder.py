@@ -209,6 +209,11 @@ class _PartBuilder:
         count = -(-len(sentences) // part_rows)
         self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
 
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether a view runs a model."""
+        return any(spec.uses_gpu for spec in self.specs.values())
+
     def __getstate__(self) -> dict[str, Any]:
         # Constructors hold models, which each process opens itself.
         return {**self.__dict__, "opened": {}}

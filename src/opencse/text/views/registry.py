@@ -135,6 +135,7 @@ class View:
         kind: Name of the kind in a recipe.
         scores: Columns that are recorded with the text: name to type ("float", "int" or "string").
         unit: Number of rows that are built together, a multiple of `UNIT`.
+        uses_gpu: Whether it runs a neural network for each row.
 
     Attributes:
         of: The column to start from: the corpus's own (`text`), or one built earlier, for example
@@ -144,6 +145,7 @@ class View:
     kind: ClassVar[str]
     scores: ClassVar[Mapping[str, str]] = {}
     unit: ClassVar[int] = UNIT
+    uses_gpu: ClassVar[bool] = False
 
     of: str = "text"
 
