@@ -207,7 +207,7 @@ def test_a_trial_keeps_views_and_losses_and_cuts_sizes() -> None:
     whole = load_recipe("debias")
     short = shortened(whole)
     assert (short.views, short.losses, short.build) == (whole.views, whole.losses, whole.build)
-    assert short.training.max_steps == 20
+    assert short.training.most_steps == 20
     assert (short.corpus.rows, short.corpus.opposites) == (400, 400)
     assert {name: part.rows for name, part in short.corpus.parts.items()} == {
         "opposites": 320,

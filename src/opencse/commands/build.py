@@ -16,7 +16,8 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import progress_shown
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.workers import Local, Ray
-from opencse.recipes import load_recipe
+from opencse.recipes import Recipe, load_recipe
+from opencse.recipes.load import adapt_recipe
 from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
 from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
@@ -39,10 +40,13 @@ def build(options: BuildOptions) -> Path:
     """
     backbone = Backbone(options.backbone)
     selection = {"family": backbone.family, "variant": options.variant}
-    loaded = load_recipe(options.recipe, **selection, overrides=options.overrides)
+    if isinstance(options.recipe, Recipe):
+        loaded = adapt_recipe(options.recipe, **selection, overrides=options.overrides)
+    else:
+        loaded = load_recipe(options.recipe, **selection, overrides=options.overrides)
     if not loaded.build:
         raise OpencseError(
-            f"the recipe {options.recipe} builds no column",
+            f"the recipe {loaded.name} builds no column",
             "It trains on the sentences as they are.",
         )
     specs = chosen_specs(loaded.build, options.only) if options.only else loaded.build

@@ -123,7 +123,11 @@ def takes(
                 check_options(given)
             return function(given)
 
-        call.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
+        # Of the options class, but for what it returns: calling the class returns None in its eyes.
+        signature = inspect.signature(options)
+        returned = inspect.signature(function).return_annotation
+        signature = signature.replace(return_annotation=returned)
+        call.__signature__ = signature  # type: ignore[attr-defined]
         args = "\n".join(f"    {spec.name}: {spec.metadata['help']}" for spec in fields(options))  # type: ignore[arg-type]
         _, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
         call.__doc__ = f"{inspect.getdoc(options)}\n\nArgs:\n{args}\n\n{rest}"

@@ -106,7 +106,7 @@ def _scores(
             "text": texts.pop() if len(texts) == 1 else "mixed",
             "aggregation": "all",
             "similarity": _name_of(similarity, model),
-            "correlation": "spearman",
+            "metrics": sorted({result.main for result in measured.results if result.main}),
             "pooling": pooling_name(model),
             "prompt": embedder.prompt,
             "max_seq_length": _length(model.max_seq_length),

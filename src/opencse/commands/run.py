@@ -63,6 +63,7 @@ from opencse.foundation.page_text import shown
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.recipes import Recipe, load_recipe, shortened
+from opencse.recipes.load import adapt_recipe
 from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
@@ -271,7 +272,15 @@ def add_shipped_block(options: RunOptions) -> RunResult:
             option needs text.
     """
     folder = Path(options.out)
-    recipe = load_recipe(options.recipe, variant=options.variant, overrides=options.settings)
+    if isinstance(options.recipe, Recipe):
+        recipe = adapt_recipe(
+            options.recipe,
+            family=options.recipe.family,
+            variant=options.variant,
+            overrides=options.settings,
+        )
+    else:
+        recipe = load_recipe(options.recipe, variant=options.variant, overrides=options.settings)
     if recipe.block is None:
         raise OpencseError(
             f"the recipe {recipe.name} needs text", f"Give it: opencse run {recipe.name} DOCUMENTS."

@@ -21,7 +21,7 @@ from opencse.foundation.evaluator import NO_EVALUATORS, Evaluators
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
-from opencse.recipes.load import check_columns
+from opencse.recipes.load import adapt_recipe, check_columns
 from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
@@ -148,8 +148,12 @@ def resolve_recipe(
         builds: Whether missing columns are built, so that the models for that must be there.
     """
     if options.recipe_file is None:
-        resolved: Recipe = options.recipe
-        return resolved
+        return adapt_recipe(
+            options.recipe,
+            family=backbone.family,
+            variant=options.variant,
+            overrides=options.settings,
+        )
 
     def has_trained_block() -> bool:
         return trained_block(backbone, english=language in ("en", None)) is not None

@@ -168,7 +168,11 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
     tasks = {}
     averages = {}
     for suite, results in evaluation.results.items():
-        averages[suite] = {"of": _averaged(results), "score": results.average}
+        averages[suite] = {
+            "of": _averaged(results),
+            "metric": results.metric,
+            "score": results.average,
+        }
         for result in results.results:
             values = asdict(result)
             name = values.pop("task")
@@ -210,7 +214,7 @@ def scores_table(evaluations: Sequence[Evaluation]) -> Table:
             published = task.details.get("published")
             if published:
                 notes.append(f"{task.task}, published: {published}")
-        if len(_averaged(results)) > 1:
+        if len(_averaged(results)) > 1 and results.metric is not None:
             averages = [Number(scored.average) for scored in by_model]
             rows.append([f"{suite}, average", *averages])
         caption = _CAPTIONS.get(suite)

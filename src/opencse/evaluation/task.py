@@ -169,8 +169,21 @@ class Results:
     results: tuple[TaskResult, ...]
 
     @property
+    def metric(self) -> str | None:
+        """The main metric that all tasks share; None if they have different ones, or none."""
+        mains = {result.main for result in self.results if result.main is not None}
+        if len(mains) != 1:
+            return None
+        return mains.pop()
+
+    @property
     def average(self) -> float | None:
-        """Mean of the main metrics; None if one of them is undefined, or if no task has one."""
+        """Mean of the main metrics; None if they differ, if one is undefined, or if there is none.
+
+        A correlation and an accuracy have no mean: `metric` names what is averaged.
+        """
+        if self.metric is None:
+            return None
         scores = [result.score for result in self.results if result.main is not None]
         defined = [score for score in scores if score is not None]
         if not scores or len(defined) < len(scores):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, cast
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from torch import Tensor, nn
 
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move
 
 Embeddings = Mapping[str, Tensor]
@@ -88,7 +89,8 @@ class LossOutput:
     """The result of a loss.
 
     Attributes:
-        value: The unweighted loss, a scalar; zero if no row has the needed views.
+        value: The loss, a scalar; zero if no row has the needed views. `Loss.compute` returns it
+            unweighted; calling a loss multiplies it by `Loss.weight`.
         reports: Diagnostics for the log by name, such as an in-batch accuracy (detached scalars).
         teacher_weights: The teacher weights (K,) that the loss used, for losses that reuse them.
     """
@@ -152,10 +154,13 @@ class Loss:
     If a loss has parameters or a memory, they are in its `module`, which is trained, clipped,
     checkpointed and synchronised together with the encoder.
 
+    A loss that draws random numbers draws those of the training step, so that a run can be
+    resumed. In your own loop, pass the number of the step: `loss(anchor, twin, step=step)`.
+
     Attributes:
         kind: Name of the class in recipes.
         name: Name of the loss in logs and `--set`; by default its kind.
-        weight: Factor in the objective.
+        weight: Factor in the objective, and of the value if the loss is called.
     """
 
     kind: ClassVar[str]
@@ -166,6 +171,32 @@ class Loss:
 
     name: str = ""
     weight: float = 1.0
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Check the class, before its fields are read."""
+        # Before the arguments are read: without the decorator, the fields are unknown.
+        cls.check_class()
+        return super().__new__(cls)
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Check that the class of a loss is complete.
+
+        Raises:
+            OpencseError: It has no `kind`, or fields without `@dataclass`.
+        """
+        if not isinstance(getattr(cls, "kind", None), str):
+            raise OpencseError(
+                f"the loss {cls.__name__} has no kind",
+                'Add a line such as `kind = "my_loss"` to the class.',
+            )
+        known = {field.name for field in fields(cls)}
+        for name, hint in vars(cls).get("__annotations__", {}).items():
+            if name not in known and "ClassVar" not in str(hint):
+                raise OpencseError(
+                    f"the loss {cls.__name__} has the setting '{name}', but is no dataclass",
+                    "Write @dataclass(frozen=True, kw_only=True) above the class.",
+                )
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -205,8 +236,9 @@ class Loss:
         *embeddings: Tensor | Embeddings,
         present: Embeddings | None = None,
         context: Context | None = None,
+        step: int | None = None,
     ) -> LossOutput:
-        """Compute the loss of tensors in the order of `views`, in full precision.
+        """Compute the weighted loss of tensors in the order of `views`, in full precision.
 
         A surrounding autocast context has no effect.
 
@@ -214,9 +246,13 @@ class Loss:
             *embeddings: Embeddings (B, d), one tensor for each of `views`, or a mapping by view.
             present: Masks as for `compute`; by default every row has every view.
             context: Further inputs, for losses that read teachers, tokens or modules.
+            step: Number of the training step, from 0. A loss that draws random numbers, such as
+                `DCLRLoss`, draws others at each step; without it, it repeats those of step 0.
 
         Raises:
-            ValueError: There are more or fewer tensors than views.
+            ValueError: There are more or fewer tensors than views, or they have different numbers
+                of rows.
+            OpencseError: The loss does not return a `LossOutput` of tensors.
         """
         if len(embeddings) == 1 and isinstance(embeddings[0], Mapping):
             given: Any = embeddings[0]
@@ -224,8 +260,10 @@ class Loss:
             given = dict(zip(self.views, embeddings, strict=True))
         else:
             raise ValueError(
-                f"{len(embeddings)} tensors, but the views are {', '.join(self.views) or 'none'}"
+                f"loss '{self.name}': {len(embeddings)} tensors, but the views are "
+                f"{', '.join(self.views) or 'none'}"
             )
+        _check_rows(self, given)
         named = {}
         masks = {}
         for view, vectors in given.items():
@@ -237,8 +275,12 @@ class Loss:
             masks[view] = mask.cpu()
         # A loss that reads no embeddings, such as a penalty on weights, needs no device.
         device = next((vectors.device for vectors in named.values()), torch.device("cpu"))
+        inputs = replace(context or Context(), device=device)
+        if step is not None:
+            inputs = replace(inputs, step=step)
         with torch.autocast(device.type, enabled=False):
-            return self.compute(named, masks, replace(context or Context(), device=device))
+            output = checked_output(self, self.compute(named, masks, inputs))
+        return replace(output, value=self.weight * output.value)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """Compute the loss of embeddings by view; this is the method that a loss implements.
@@ -259,6 +301,52 @@ class Loss:
         """Return a loss of zero with zero gradients, for a batch without the needed views."""
         sums = [embeddings[view].sum() for view in self.views]
         return LossOutput(torch.stack(sums).sum() * 0)
+
+
+def _check_rows(loss: Loss, embeddings: Mapping[str, Tensor]) -> None:
+    """Check that all views have equally many rows.
+
+    Raises:
+        ValueError: They have not.
+    """
+    counts = {view: len(vectors) for view, vectors in embeddings.items()}
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"{view} {count}" for view, count in counts.items())
+        raise ValueError(
+            f"loss '{loss.name}': the views have different numbers of rows ({listed}). Give each view "
+            "one row per sentence; if a row lacks a view, give zeros, and its mask in `present`."
+        )
+
+
+def checked_output(loss: Loss, output: Any) -> LossOutput:
+    """Return what a loss computed, if it is a `LossOutput` of tensors.
+
+    Raises:
+        OpencseError: It is something else; the message names the loss and the fix.
+    """
+    if not isinstance(output, LossOutput):
+        raise OpencseError(
+            f"loss '{loss.name}': compute returned {_described(output)}",
+            "Return LossOutput(value).",
+        )
+    if not isinstance(output.value, Tensor) or output.value.numel() != 1:
+        raise OpencseError(
+            f"loss '{loss.name}': the value is {_described(output.value)}, not a scalar tensor",
+            "Average over the rows, such as losses.mean().",
+        )
+    for key, report in output.reports.items():
+        if not isinstance(report, Tensor):
+            raise OpencseError(
+                f"loss '{loss.name}': the report '{key}' is {_described(report)}, not a tensor",
+                "Report the tensor itself, such as accuracy.detach() instead of accuracy.item().",
+            )
+    return output
+
+
+def _described(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    return f"of the type {type(value).__name__}"
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -283,15 +371,15 @@ class Objective:
     def __call__(
         self,
         embeddings: Embeddings,
-        present: Embeddings,
-        context: Context,
+        present: Embeddings | None = None,
+        context: Context | None = None,
         truncated: Mapping[int, Embeddings] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Compute the objective.
 
         Args:
             embeddings: As for `Loss.compute`.
-            present: As for `Loss.compute`.
+            present: As for `Loss.compute`; by default every row has every view.
             context: As for `Loss.compute`.
             truncated: Embeddings by number of dimensions, the largest first. A loss that compares
                 embeddings is then its sum over these (Matryoshka representation learning, Kusupati
@@ -301,6 +389,14 @@ class Objective:
             The weighted sum, the unweighted value of each loss by name, and what the losses report,
             as `loss/report`.
         """
+        if context is None:
+            device = next((v.device for v in embeddings.values()), torch.device("cpu"))
+            context = Context(device=device)
+        if present is None:
+            present = {
+                view: torch.ones(len(vectors), dtype=torch.bool)
+                for view, vectors in embeddings.items()
+            }
         outputs: dict[str, LossOutput] = {}
         for loss in self.losses:
             weights = None
@@ -310,7 +406,8 @@ class Objective:
             if truncated and loss.compares_embeddings:
                 outputs[loss.name] = _at_each_dimension(loss, truncated, present, given)
             else:
-                outputs[loss.name] = loss.compute(embeddings, present, given)
+                output = loss.compute(embeddings, present, given)
+                outputs[loss.name] = checked_output(loss, output)
         values = {name: output.value for name, output in outputs.items()}
         total = torch.stack([loss.weight * values[loss.name] for loss in self.losses]).sum()
         reports = {}
@@ -328,7 +425,7 @@ def _at_each_dimension(
     for embeddings in truncated.values():
         if outputs:
             context = replace(context, teacher_weights=outputs[0].teacher_weights)
-        outputs.append(loss.compute(embeddings, present, context))
+        outputs.append(checked_output(loss, loss.compute(embeddings, present, context)))
     total = torch.stack([output.value for output in outputs]).sum()
     reports = dict(outputs[0].reports)
     for size, output in zip(truncated, outputs, strict=True):

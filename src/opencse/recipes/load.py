@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.progress import note
 from opencse.foundation.reading import as_items, read_text
 from opencse.foundation.toml_tables import (
     TomlTable,
@@ -72,9 +73,114 @@ def load_recipe(
         OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an
             impossible value.
     """
-    return RecipeFile.read(name).resolve(
-        family=family, variant=variant, having=having, overrides=overrides
+    file = RecipeFile.read(name)
+    recipe = file.resolve(family=family, variant=variant, having=having, overrides=overrides)
+    origin = RecipeOrigin(file, variant, tuple(having), copy.deepcopy(overrides))
+    # No field of the recipe: two recipes with the same settings are equal, and a recipe that was
+    # changed with `dataclasses.replace` loses it.
+    object.__setattr__(recipe, "_origin", origin)
+    return recipe
+
+
+@dataclass(frozen=True)
+class RecipeOrigin:
+    """How a `Recipe` was loaded, so that it can be loaded again for a family of backbones.
+
+    Attributes:
+        file: Its file.
+        variant: As for `load_recipe`.
+        having: As for `load_recipe`.
+        overrides: As for `load_recipe`.
+    """
+
+    file: RecipeFile
+    variant: str
+    having: tuple[str, ...]
+    overrides: Sequence[str] | Mapping[str, Any]
+
+
+def adapt_recipe(
+    recipe: Recipe,
+    *,
+    family: str,
+    variant: str = "sound",
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+) -> Recipe:
+    """Return a recipe object with the settings of a backbone's family and with overrides.
+
+    A recipe that `load_recipe` made without a family gets the published settings of this family, as
+    if it had been given by its name.
+
+    Args:
+        recipe: The recipe.
+        family: The backbone's family.
+        variant: The variant that the user asked for; `sound`, the default, accepts both.
+        overrides: As for `load_recipe`.
+
+    Raises:
+        OpencseError: The recipe has another variant or the settings of another family, or an
+            override is wrong.
+    """
+    if variant == "faithful" and recipe.variant != "faithful":
+        raise OpencseError(
+            f"the recipe object {recipe.name} is the variant 'sound', but variant='faithful' was given",
+            f'Load it with opencse.load_recipe("{recipe.name}", variant="faithful").',
+        )
+    if family not in ("other", recipe.family):
+        recipe = _with_family(recipe, family)
+    if not overrides:
+        return recipe
+    return override_recipe(recipe, overrides)
+
+
+def _with_family(recipe: Recipe, family: str) -> Recipe:
+    """Return a recipe with the settings of a family that is not its own.
+
+    Raises:
+        OpencseError: It has the settings of another family already.
+    """
+    fix = f'Load it with opencse.load_recipe("{recipe.name}", family="{family}").'
+    if recipe.family != "other":
+        raise OpencseError(
+            f"the recipe object {recipe.name} has the settings for {recipe.family}, but the backbone is of "
+            f"the family {family}",
+            fix,
+        )
+    origin: RecipeOrigin | None = getattr(recipe, "_origin", None)
+    if origin is None:
+        # Changed in Python: which of its settings are meant cannot be known.
+        note(
+            f"the recipe object {recipe.name} is used without the published settings for {family}. {fix}"
+        )
+        return recipe
+    return origin.file.resolve(
+        family=family, variant=origin.variant, having=origin.having, overrides=origin.overrides
     )
+
+
+def override_recipe(recipe: Recipe, overrides: Sequence[str] | Mapping[str, Any]) -> Recipe:
+    """Return a resolved recipe with some values overridden; `overrides` is as for `load_recipe`.
+
+    Raises:
+        OpencseError: A key is unknown or a value is impossible.
+    """
+    table = encode(recipe)
+    known = {key: table.pop(key) for key in ("name", "variant", "family")}
+    table = _overridden(table, overrides)
+    return _decode_recipe(table, recipe.name, known)
+
+
+def _overridden(table: TomlTable, overrides: Sequence[str] | Mapping[str, Any]) -> TomlTable:
+    """Return the table of a recipe with the user's overrides merged into it."""
+    if isinstance(overrides, Mapping):
+        pairs = list(overrides.items())
+    else:
+        pairs = [parse_override(text) for text in as_items(overrides)]
+    for key, value in pairs:
+        override = nested_table(key, value)
+        refuse_former_names(override, f"--set {key}")
+        table = merge_tables(table, override, f"--set {key}")
+    return table
 
 
 @dataclass(frozen=True)
@@ -140,14 +246,7 @@ class RecipeFile:
                 )
             table = merge_tables(table, extras[extra], f"{label}: with.{extra}")
         table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
-        pairs = (
-            overrides.items()
-            if isinstance(overrides, Mapping)
-            else map(parse_override, as_items(overrides))
-        )
-        for key, value in pairs:
-            refuse_former_names(nested_table(key, value), f"--set {key}")
-            table = merge_tables(table, nested_table(key, value), f"--set {key}")
+        table = _overridden(table, overrides)
         if variant == "faithful":
             # It says how the default differs from this variant.
             table.pop("differs", None)
@@ -350,7 +449,10 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     for key, value in fields.items():
         if isinstance(value, Mapping) and "kind" in value:  # one view as the source of another
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
-    return decode(kinds[kind], fields, where)
+    found = kinds[kind]
+    if hasattr(found, "check_class"):
+        found.check_class()
+    return decode(found, fields, where)
 
 
 STEPS = 20

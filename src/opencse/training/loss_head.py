@@ -171,8 +171,14 @@ def loss_modules(
             problem = getattr(error, "problem", str(error))
             remedy = getattr(error, "remedy", "")
             raise OpencseError(f"loss '{loss.name}': {problem}", remedy) from error
-        if module is not None:
-            modules[loss.name] = module
+        if module is None:
+            continue
+        if not isinstance(module, LossModule):
+            raise OpencseError(
+                f"loss '{loss.name}': its module is a {type(module).__name__}, not a LossModule",
+                "Derive it from opencse.losses.LossModule instead of torch.nn.Module.",
+            )
+        modules[loss.name] = module
     return modules
 
 

@@ -19,6 +19,7 @@ from opencse.encoder.names import family_of
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Objective
 from opencse.recipes import Recipe, load_recipe
+from opencse.recipes.load import adapt_recipe
 from opencse.recipes.schema import Teacher
 from opencse.training.batches import NO_CUTOFF, Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
@@ -54,8 +55,7 @@ def sentence_transformers_loss(
     ```
 
     Args:
-        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are
-            ignored).
+        recipe: A name, a TOML file, or a `Recipe`.
         model: The encoder to train; its own pooling is kept.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
@@ -65,9 +65,11 @@ def sentence_transformers_loss(
     Raises:
         OpencseError: The recipe is invalid, or needs something that the trainer does not have.
     """
-    if not isinstance(recipe, Recipe):
-        transformer: Any = model[0]
-        family = family_of(transformer.auto_model.config.to_dict())
+    transformer: Any = model[0]
+    family = family_of(transformer.auto_model.config.to_dict())
+    if isinstance(recipe, Recipe):
+        recipe = adapt_recipe(recipe, family=family, variant=variant, overrides=overrides)
+    else:
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
     return RecipeLoss(recipe, model, backbone)
 
