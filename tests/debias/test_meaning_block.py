@@ -205,7 +205,7 @@ def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
     model = SentenceTransformer(
         modules=modules, prompts={"text": "this is "}, default_prompt_name="text", device="cpu"
     )
-    model.eval().append(MeaningBlock.beside(model, **SIZES).eval())
+    model.eval().append(MeaningBlock.beside(model, **SIZES).round_to_half().eval())
     assert model.get_embedding_dimension() == 24
     old = SentenceTransformer(
         modules=modules, prompts={"text": "this is "}, default_prompt_name="text", device="cpu"
@@ -236,10 +236,10 @@ def test_beside_another_model_its_own_comes_along_and_reads(model, tmp_path, tin
     append_block(other, block)
     v = np.concatenate([e, z], axis=1) / np.sqrt(1 + 0.4**2)
     assert other.get_embedding_dimension() == 48 + 32
-    np.testing.assert_allclose(other.encode(TEXTS), v, atol=1e-6)
+    np.testing.assert_allclose(other.encode(TEXTS), v, atol=1e-4)
     if tiny is tiny_roberta:
         np.testing.assert_allclose(
-            other.encode(TEXTS, prompt_name="query")[:, 48:], v[:, 48:], atol=1e-6
+            other.encode(TEXTS, prompt_name="query")[:, 48:], v[:, 48:], atol=1e-4
         )
     np.testing.assert_allclose(
         rescale(v, 0.4, 0.7, 48), np.concatenate([e, z * 1.75], 1) / np.sqrt(1.49), atol=1e-6
@@ -302,6 +302,7 @@ def test_tokens_are_the_same_if_the_words_are_whatever_their_numbers(tmp_path):
 
 
 def test_the_code_in_a_folder_is_not_run(model, tmp_path):
+    model[-1].round_to_half()
     save_encoder(model, tmp_path / "saved")
     (tmp_path / "saved" / "meaning_block.py").write_text("raise SystemExit('foreign code ran')")
     load_encoder(tmp_path / "saved", device="cpu")

@@ -37,7 +37,7 @@ def model(tmp_path):
 def test_its_parts_are_those_of_the_block(model):
     parts = opencse.Reranker(model).parts(TEXTS)
     stacked = torch.stack(
-        [output["meaning_parts"] for output in model.encode(TEXTS, output_value=None)]
+        [output["training_embedding"] for output in model.encode(TEXTS, output_value=None)]
     )
     code, topic = model[-1].code_and_topic(stacked)
     np.testing.assert_allclose(parts.vectors, model.encode(TEXTS), atol=1e-6)
@@ -89,8 +89,8 @@ def test_next_to_another_model(tmp_path, tiny):
     cut = find(other.tokenizer, own.tokenizer)
     append_block(other.eval(), block.beside_another(own[0].auto_model, 48, cut))
     theirs, ours = opencse.Reranker(other).parts(TEXTS), opencse.Reranker(own).parts(TEXTS)
-    np.testing.assert_allclose(theirs.code, ours.code, atol=1e-5)
-    np.testing.assert_allclose(theirs.topic, ours.topic, atol=1e-5)
+    np.testing.assert_allclose(theirs.code, ours.code, atol=1e-4)
+    np.testing.assert_allclose(theirs.topic, ours.topic, atol=1e-4)
     np.testing.assert_allclose(theirs.vectors, other.encode(TEXTS), atol=1e-6)
 
 

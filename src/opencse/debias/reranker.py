@@ -223,7 +223,9 @@ class _Packing(nn.Module):
         self.sizes = (code, inner)
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        _, _, code, topic = features["training_embedding"].chunk(4, dim=-1)
+        # A block that was loaded by the code in an older folder has the former name.
+        name = "training_embedding" if "training_embedding" in features else "meaning_parts"
+        _, _, code, topic = features[name].chunk(4, dim=-1)
         code_size, topic_size = self.sizes
         packed = [features["sentence_embedding"], code[:, :code_size], topic[:, :topic_size]]
         return {**features, "sentence_embedding": torch.cat(packed, dim=-1)}

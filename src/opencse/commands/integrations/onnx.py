@@ -209,7 +209,7 @@ class _Graph(nn.Module):
         vectors = features["sentence_embedding"][:, : self.dimension]
         if self.block is None:
             return vectors
-        return vectors, *self.block.code_and_topic(features["meaning_parts"])
+        return vectors, *self.block.code_and_topic(features["training_embedding"])
 
 
 def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
