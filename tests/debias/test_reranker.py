@@ -89,9 +89,9 @@ def test_next_to_another_model(tmp_path, tiny):
     cut = find(other.tokenizer, own.tokenizer)
     append_block(other.eval(), block.beside_another(own[0].auto_model, 48, cut))
     theirs, ours = opencse.Reranker(other).parts(TEXTS), opencse.Reranker(own).parts(TEXTS)
-    np.testing.assert_allclose(theirs.code, ours.code, atol=1e-4)
-    np.testing.assert_allclose(theirs.topic, ours.topic, atol=1e-4)
-    np.testing.assert_allclose(theirs.vectors, other.encode(TEXTS), atol=1e-6)
+    np.testing.assert_allclose(theirs.code, ours.code, atol=5e-3)
+    np.testing.assert_allclose(theirs.topic, ours.topic, atol=5e-3)
+    np.testing.assert_allclose(theirs.vectors, other.encode(TEXTS), atol=1e-5)
 
 
 def test_a_saved_model_with_its_prompt_and_projection_by_any_way_of_loading(model, tmp_path):
