@@ -44,7 +44,7 @@ UNTRAINED = (DENIED, "other action")
 KINDS = (*CONTRADICTIONS, DENIED, *QUESTIONS)
 """All kinds of contradictions, in the order of a report."""
 
-REWORDING_KINDS = (*REWORDINGS, "asked otherwise", "within a sentence")
+REWORDING_KINDS = (*REWORDINGS, "asked otherwise", "in keywords")
 """All kinds of rewordings, in the order of a report."""
 
 _SPECS = CONTRADICTIONS | REWORDINGS

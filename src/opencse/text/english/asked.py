@@ -25,6 +25,13 @@ _BEFORE_A_VERB = r"(?:\b(?:i|we|you|they|one|to|please|guests|users|members|cust
 """Words before a verb in its base form: "How do I …", "Where can guests …", "Is there a way to …"."""
 
 
+_SPARED = frozenset(
+    "how what which do does did i we you can could may should would to a an the my our your it is are there "
+    "was were be been please any some one me".split()
+)
+"""Words that people leave out in a search box; none of them decides what is asked."""
+
+
 def is_question(text: str) -> bool:
     """Return whether a text is a question of plain words."""
     return bool(_PROSE.fullmatch(text) and _QUESTION.match(text))
@@ -50,17 +57,17 @@ def opposite_questions(text: str, rng: random.Random) -> dict[str, str]:
 
 
 def question_rewordings(text: str) -> dict[str, str]:
-    """Return the same question in another form, by kind: `asked otherwise`, or `within a sentence`."""
+    """Return the same question in another form, by kind: `asked otherwise`, or `in keywords`."""
     found: dict[str, str] = {}
     for pattern, form in _FORMS:
         match = pattern.fullmatch(text)
         if match is not None:
             found["asked otherwise"] = form.format(**match.groupdict())
             break
-    if re.match(rf"(?:{_WH})\s+(?:to\s|many\s|much\s)", text, re.IGNORECASE):
-        return found
-    if text.endswith("?") and text[:1].isalpha():
-        found["within a sentence"] = f"Quick question for you: {decapitalise(text)}"
+    words = text.rstrip("?").split()
+    kept = [word for word in words if word.lower() not in _SPARED]
+    if text.endswith("?") and 2 <= len(kept) < len(words):
+        found["in keywords"] = " ".join(kept)
     return found
 
 
