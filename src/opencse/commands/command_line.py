@@ -29,6 +29,7 @@ from typing import (
 import typer
 
 from opencse.commands import checks
+from opencse.foundation.plugins import import_plugin
 from opencse.foundation.progress import LOG, Notify, note, set_quiet
 from opencse.foundation.reading import as_items
 
@@ -199,6 +200,19 @@ class CommonOptions:
     verbose: bool = option("Print details that help to find a mistake.", default=False)
 
 
+@options_class
+class PluginOptions:
+    """Code from outside the package."""
+
+    imports: Sequence[str] = option(
+        "Import a module first that registers losses, views, tasks, callbacks or recipes: its name, or a .py file. "
+        "Repeatable.",
+        default=(),
+        flags=("--import",),
+        metavar="MODULE",
+    )
+
+
 def add_command(
     app: typer.Typer,
     name: str,
@@ -206,6 +220,7 @@ def add_command(
     described: type[CommandOptions] | None = None,
     module: str = "",
     common: bool = True,
+    plugins: bool = False,
 ) -> None:
     """Add a command to an app; its module is imported when it is called, after the check of its options.
 
@@ -217,10 +232,19 @@ def add_command(
         described: The dataclass whose docstring is its help page, if that is another.
         module: The module, if it has another name.
         common: Whether it has the options for device and verbosity.
+        plugins: Whether it reads recipes or tasks, and so has --import.
     """
+    kinds: list[type] = [options]
+    if plugins:
+        kinds.append(PluginOptions)
+    if common:
+        kinds.append(CommonOptions)
 
     def call(**values: Any) -> None:
         shared = {spec.name: values.pop(spec.name) for spec in fields(CommonOptions) if common}
+        # First, because the checks of the options look up what a module registers.
+        for plugin in values.pop("imports", None) or ():
+            import_plugin(plugin)
         notes = {spec.name: note for spec in fields(options) if spec.name == "notify"}
         filled = options(**values, **notes)
         if not options.several_processes:
@@ -229,7 +253,6 @@ def add_command(
         _begin(CommonOptions(**shared))
         importlib.import_module(f"opencse.commands.{module or name}").command(filled)
 
-    kinds = (options, CommonOptions) if common else (options,)
     parameters = [
         _parameter(spec, kind)
         for kind in kinds

@@ -20,7 +20,7 @@ from opencse.encoder.embedder import Embedder, own_similarity
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import read_pairs
 from opencse.evaluation.labelled import LabelledSet
-from opencse.evaluation.suites import Evaluation, as_json, load_suites, scores_table
+from opencse.evaluation.suites import OWN, Evaluation, as_json, load_suites, scores_table
 from opencse.evaluation.task import (
     Encode,
     Results,
@@ -75,12 +75,39 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     if options.pairs:
         return {"pairs": [read_pairs(path) for path in options.pairs]}
-    listed = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
-    names = [name.strip() for name in listed if name.strip()]
+    names, objects = named_and_given(options.tasks)
     of_mteb = [name for name in names if name.startswith(OF_MTEB)]
     ours = [name for name in names if not name.startswith(OF_MTEB)]
     suites = load_suites(ours, options.data, text=options.text)
-    return suites | (load_mteb(of_mteb, options.data) if of_mteb else {})
+    if of_mteb:
+        suites |= load_mteb(of_mteb, options.data)
+    if objects:
+        suites[OWN] = [*suites.get(OWN, []), *objects]
+    return suites
+
+
+def named_and_given(tasks: Any) -> tuple[list[str], list[Task]]:
+    """Return the names among some tasks, and the task objects.
+
+    Args:
+        tasks: Names separated by commas, one task, or a sequence of names and tasks.
+    """
+    if isinstance(tasks, str):
+        listed: list[Any] = tasks.split(",")
+    elif isinstance(tasks, Sequence):
+        listed = list(tasks)
+    else:
+        listed = [tasks]
+    names = [item.strip() for item in listed if isinstance(item, str) and item.strip()]
+    given = [item for item in listed if not isinstance(item, str)]
+    for task in given:
+        lacking = [part for part in ("name", "texts", "score") if not hasattr(task, part)]
+        if lacking:
+            raise OpencseError(
+                f"the task {type(task).__name__} has no {' and no '.join(lacking)}",
+                "A task has a name, texts() and score(embeddings): opencse.evaluation.task.Task.",
+            )
+    return names, given
 
 
 def _scores(
@@ -95,7 +122,7 @@ def _scores(
     evaluations = []
     for name, encode, similarity in _ways(source, model, embedder, tasks):
         measured = evaluate_tasks(encode, tasks, similarity)
-        texts = {str(result.details["text"]) for result in measured.results}
+        texts = {str(result.details.get("text", "own")) for result in measured.results}
         results = {
             suite: Results(results=tuple(measured[one.name] for one in own))
             for suite, own in suites.items()

@@ -43,21 +43,21 @@ app = typer.Typer(
     help="Sentence embeddings that follow meaning instead of wording, learned without labels.",
     epilog="Start with: `opencse run debias --backbone minilm -o out/`",
 )
-add_command(app, "run", options.RunOptions)
-add_command(app, "train", options.TrainCommand, options.TrainOptions)
-add_command(app, "build", options.BuildCommand, options.BuildOptions)
-add_command(app, "evaluate", options.EvaluateCommand, options.EvaluateOptions)
+add_command(app, "run", options.RunOptions, plugins=True)
+add_command(app, "train", options.TrainCommand, options.TrainOptions, plugins=True)
+add_command(app, "build", options.BuildCommand, options.BuildOptions, plugins=True)
+add_command(app, "evaluate", options.EvaluateCommand, options.EvaluateOptions, plugins=True)
 add_command(app, "probe", options.ProbeOptions)
 add_command(app, "check", options.CheckOptions)
 add_command(app, "compare", options.CompareCommand, options.CompareOptions)
-add_command(app, "reproduce", options.ReproduceOptions)
+add_command(app, "reproduce", options.ReproduceOptions, plugins=True)
 add_command(app, "export", options.ExportOptions, module="integrations.onnx")
 add_command(app, "cache", options.CacheOptions)
 recipes = typer.Typer(
     invoke_without_command=True,
     help="List the recipes that come with opencse, or show one (`recipes show NAME`).",
 )
-add_command(recipes, "show", options.ShowOptions, module="recipes", common=False)
+add_command(recipes, "show", options.ShowOptions, module="recipes", common=False, plugins=True)
 app.add_typer(recipes, name="recipes")
 
 

@@ -114,9 +114,13 @@ class TrainOptions(RecipeOptions):
         "Experiment trackers, separated by commas: tensorboard, wandb, mlflow, …; offline, in OUT/tracking.",
         default=None,
     )
-    callbacks: Sequence[Any] = python_only(
-        "Called around the training steps: objects of `opencse.training.callbacks.TrainingCallback`.",
+    callbacks: Sequence[Any] = option(
+        "A callback of your own by the name that a plug-in gave it; repeatable. In Python also an object of "
+        "`opencse.training.callbacks.TrainingCallback`.",
         default=(),
+        flags=("--callback",),
+        shown=list[str],
+        metavar="NAME",
     )
     resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
     overwrite: bool = option("Replace the run in the output folder.", default=False)
@@ -194,6 +198,12 @@ class RunOptions(TrainOptions):
         default=None,
         check=checks.file,
         metavar="TABLE",
+    )
+    tasks: Any = option(
+        "Tasks of your own to evaluate on before and after, by the names that a plug-in gave them, separated by commas. "
+        "In Python also task objects.",
+        default="",
+        shown=str,
     )
     quick: bool = option("Run a short trial of a few steps on a few sentences.", default=False)
     minutes: float | None = option(
@@ -285,10 +295,11 @@ class EvaluateOptions(CommandOptions):
     """
 
     model: Any = option(_MODEL, check=checks.model, kw_only=False)
-    tasks: str | Sequence[str] = option(
+    tasks: str | Sequence[Any] = option(
         "Suites and tasks, separated by commas: sts, transfer, classification, retrieval, geometry; "
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; your own folder below --data; "
-        "mteb:NAME, a task or benchmark of mteb, such as mteb:NevIR; or nanobeir.",
+        "mteb:NAME, a task or benchmark of mteb, such as mteb:NevIR; nanobeir; or a task that a plug-in brings. In Python "
+        "also task objects.",
         default="sts",
         shown=str,
     )

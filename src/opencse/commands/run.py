@@ -17,6 +17,7 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.compare import EMBED_AGAIN
+from opencse.commands.evaluate import named_and_given
 from opencse.commands.options import RunOptions
 from opencse.commands.reports.examples import (
     Example,
@@ -54,12 +55,14 @@ from opencse.evaluation import STS_TASKS, TaskResult
 from opencse.evaluation.evaluators import TaskEvaluator
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.sts import development_sets
-from opencse.evaluation.task import Results
+from opencse.evaluation.suites import OWN, TASKS
+from opencse.evaluation.task import Results, Task
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.files import locked, write_json, write_text
 from opencse.foundation.numbers import check_minutes, few_sentences
 from opencse.foundation.page_text import shown
+from opencse.foundation.plugins import ways_to_add
 from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.recipes import Recipe, load_recipe, shortened
@@ -118,6 +121,7 @@ def run(options: RunOptions) -> RunResult:
         source = open_source(options)
         # All data is read before any training, so that a mistake in a path costs nothing.
         probe_data = load_probe_data(data=options.data, pairs=_given(options.pairs))
+        probe_data = replace(probe_data, tasks=own_tasks(options.tasks))
         evaluators = read_validation(source.recipe, options)
         callbacks = recipe_callbacks(source.recipe, source.corpus, source.likely, options)
         control = replace(control, callbacks=callbacks)
@@ -253,6 +257,20 @@ def make_rows(source: Source, miners: Mapping[str, Path], options: RunOptions) -
         keep=options.resume or not options.overwrite,
     )
     return prepare_rows(source.recipe, source.corpus, Path(options.out), sources, options.notify)
+
+
+def own_tasks(tasks: Any) -> list[Task]:
+    """Return the user's tasks: objects, or registered ones by name."""
+    names, given = named_and_given(tasks)
+    loaded: list[Task] = []
+    for name in names:
+        if name not in TASKS:
+            raise OpencseError(
+                f"there is no task {name!r} of your own",
+                f"{ways_to_add(TASKS.group)} For other tasks, run `opencse evaluate`.",
+            )
+        loaded.append(TASKS[name]())
+    return [*loaded, *given]
 
 
 def _given(path: str | Path | None) -> list[str | Path]:
@@ -393,7 +411,7 @@ class RunResult(JupyterMixin):
 
     @property
     def before(self) -> dict[str, Results]:
-        """Scores of the untouched backbone by suite (`sts`, `pairs`)."""
+        """Scores of the untouched backbone by suite (`sts`, `pairs`, and `tasks` for your own)."""
         return _suites(self.untouched)
 
     @property
@@ -412,7 +430,7 @@ def _plain(suites: Mapping[str, Results]) -> dict[str, Any]:
     plain = {}
     for name, part in suites.items():
         tasks = [asdict(task) for task in part.results]
-        plain[name] = {"tasks": tasks, "average": part.average}
+        plain[name] = {"tasks": tasks, "metric": part.metric, "average": part.average}
     return plain
 
 
@@ -421,6 +439,8 @@ def _suites(scores: ProbeScores) -> dict[str, Results]:
     suites: dict[str, list[TaskResult]] = {}
     for task in scores.sts:
         suites.setdefault("sts" if task.task in STS_TASKS else "pairs", []).append(task)
+    if scores.tasks:
+        suites[OWN] = list(scores.tasks)
     return {name: Results(results=tuple(tasks)) for name, tasks in suites.items()}
 
 
@@ -588,5 +608,9 @@ def card_table(models: Mapping[str, ProbeScores]) -> str:
     for i, task in enumerate(first.sts):
         scores = [probed.sts[i].score for probed in models.values()]
         rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
+    for i, task in enumerate(first.tasks):
+        for metric in task.metrics:
+            values = [probed.tasks[i].metrics[metric] for probed in models.values()]
+            rows.append([f"{task.task}, {metric}", *(Number(value) for value in values)])
     rows += headline_rows(models)
     return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()

@@ -19,6 +19,7 @@ from opencse.evaluation.sts import development_sets
 from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.evaluator import NO_EVALUATORS, Evaluators
 from opencse.foundation.numbers import few_sentences
+from opencse.foundation.plugins import CALLBACKS, ways_to_add
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
 from opencse.recipes.load import adapt_recipe, check_columns
@@ -245,11 +246,25 @@ def recipe_callbacks(
 
 def user_callbacks(options: TrainOptions) -> list[TrainingCallback]:
     """Return the trackers and the callbacks that the user asks for."""
-    callbacks = list(options.callbacks)
+    callbacks = []
+    for callback in options.callbacks:
+        callbacks.append(named_callback(callback) if isinstance(callback, str) else callback)
     if options.track is not None:
         names = [name.strip() for name in options.track.split(",")]
         callbacks.append(Tracking(names))
     return callbacks
+
+
+def named_callback(name: str) -> TrainingCallback:
+    """Return a registered callback.
+
+    Raises:
+        OpencseError: There is none of this name.
+    """
+    if name not in CALLBACKS:
+        raise OpencseError(f"there is no callback {name!r}", ways_to_add(CALLBACKS.group))
+    callback: TrainingCallback = CALLBACKS[name]()
+    return callback
 
 
 def training_line(run: TrainingRun) -> str:

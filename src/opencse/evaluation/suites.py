@@ -25,6 +25,8 @@ from opencse.evaluation.written_sets import (
     load_guard,
 )
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.lazy import Kinds
+from opencse.foundation.plugins import ways_to_add
 from opencse.foundation.result_table import Cell, Number, Table
 
 SUITES: Mapping[str, tuple[str, ...]] = {
@@ -37,6 +39,12 @@ SUITES: Mapping[str, tuple[str, ...]] = {
     "guard": GUARD_TASKS,
 }
 """Suites and their tasks."""
+
+TASKS = Kinds({}, "opencse.tasks")
+"""Tasks from outside the package by name: a class, or a function without arguments that returns a task."""
+
+OWN = "tasks"
+"""The suite of tasks from outside the package."""
 
 _MAIN_ALONE = ("sts", "pairs", "transfer", "classification")
 """Suites for which a table shows the main metrics only."""
@@ -91,6 +99,8 @@ def load_suites(
 def _load(
     suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant
 ) -> list[Task]:
+    if suite == OWN:
+        return [TASKS[name]() for name in names]
     if suite == "development":
         return [task for task in load_development() if task.name in names]
     if suite == "guard":
@@ -124,6 +134,8 @@ def _suite_of(name: str, source: str | Path | None) -> str:
     for suite, tasks in SUITES.items():
         if name in tasks:
             return suite
+    if name in TASKS:
+        return OWN
     folder = None if source is None else find_folder(source, name)
     if folder is not None:
         files = {path.name.removesuffix(".gz") for path in folder.iterdir()}
@@ -139,7 +151,7 @@ def _suite_of(name: str, source: str | Path | None) -> str:
     raise OpencseError(
         f"there is no task {name!r}, and no such folder in "
         f"{source or 'the data (there is no --data)'}",
-        f"Known: {', '.join(choices)}.",
+        f"Known: {', '.join([*choices, *TASKS])}. {ways_to_add(TASKS.group)}",
     )
 
 

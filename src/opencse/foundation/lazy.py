@@ -6,8 +6,11 @@ import ast
 import importlib
 import sys
 from collections import UserDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
 from typing import Any
+
+from opencse.foundation.errors import OpencseError
 
 
 def public_names(module: str) -> Callable[[str], Any]:
@@ -65,13 +68,68 @@ def names_of_classes(module: str, places: Mapping[str, str]) -> Callable[[str], 
 
 
 class Kinds(UserDict[str, Any]):
-    """Classes by their name in a recipe; a `module:Class` string is imported on first look-up."""
+    """Classes by their name in a recipe; a `module:Class` string is imported on first look-up.
+
+    Code from outside the package adds its own: `LOSSES["my_loss"] = MyLoss`, or an installed package
+    names them in its entry points, which are read when they are first needed.
+
+    Args:
+        classes: The classes, or `module:Class` strings, by name.
+        group: The group of entry points; empty for none.
+    """
+
+    def __init__(self, classes: Mapping[str, Any], group: str = "") -> None:
+        super().__init__(classes)
+        self.group = group
+        self._own = set(classes)
+        self._read_entry_points = not group
 
     def __getitem__(self, kind: str) -> Any:
-        """Return a class; KeyError if there is none."""
+        """Return a class; KeyError if there is none.
+
+        Raises:
+            OpencseError: A plug-in cannot be imported.
+        """
+        if kind not in self.data:
+            self._add_plugins()
         entry = self.data[kind]
         if isinstance(entry, str):
-            module, _, name = entry.partition(":")
-            entry = getattr(importlib.import_module(module), name)
+            entry = self._imported(kind, entry)
             self.data[kind] = entry
         return entry
+
+    def __contains__(self, kind: object) -> bool:
+        """Return whether there is such a kind."""
+        if kind not in self.data:
+            self._add_plugins()
+        return kind in self.data
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all kinds."""
+        self._add_plugins()
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        """Return the number of kinds."""
+        self._add_plugins()
+        return len(self.data)
+
+    def _add_plugins(self) -> None:
+        """Add what installed packages name; nothing is imported, and no kind is replaced."""
+        if self._read_entry_points:
+            return
+        self._read_entry_points = True
+        for entry in entry_points(group=self.group):
+            self.data.setdefault(entry.name, entry.value)
+
+    def _imported(self, kind: str, place: str) -> Any:
+        module, _, name = place.partition(":")
+        try:
+            return getattr(importlib.import_module(module), name)
+        except (Exception, SystemExit) as error:
+            if kind in self._own:
+                raise
+            raise OpencseError(
+                f"the plug-in {kind} ({place}) cannot be imported ({type(error).__name__}: {error})",
+                "Update the package that brings it, or uninstall it.",
+            ) from error

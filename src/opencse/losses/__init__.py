@@ -69,7 +69,8 @@ LOSSES: MutableMapping[str, type[Loss]] = Kinds(
         "ranking_consistency": "opencse.losses.distillation:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",
         "list_mle": "opencse.losses.distillation:ListMLELoss",
-    }
+    },
+    "opencse.losses",
 )
 """Loss classes by `kind`, their name in recipes."""
 

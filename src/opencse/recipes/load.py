@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.plugins import RECIPES, ways_to_add
 from opencse.foundation.progress import note
 from opencse.foundation.reading import as_items, read_text
 from opencse.foundation.toml_tables import (
@@ -406,7 +407,13 @@ def _read(name: str | Path) -> tuple[TomlTable, str]:
             )
         return parse_toml(read_text(path), str(path)), str(path)
     if str(name) not in recipe_names():
-        raise unknown_name_error("recipe", str(name), recipe_names())
+        if str(name) not in RECIPES:
+            known = [*recipe_names(), *RECIPES]
+            unknown = unknown_name_error("recipe", str(name), known)
+            own = ways_to_add(RECIPES.group)
+            raise OpencseError(unknown.problem, f"{unknown.remedy} {own}")
+        file = Path(RECIPES[str(name)])
+        return parse_toml(read_text(file), str(file)), str(file)
     label = f"{name}.toml"
     return parse_toml((_SHIPPED / label).read_text(encoding="utf-8"), label), label
 
@@ -433,7 +440,9 @@ def _check_kind(kinds: Mapping[str, type], table: object, where: str) -> None:
     if not isinstance(table, Mapping) or not isinstance(kind := table.get("kind"), str):
         return
     if kind not in kinds:
-        raise unknown_name_error("kind", kind, kinds, where)
+        unknown = unknown_name_error("kind", kind, kinds, where)
+        own = ways_to_add(getattr(kinds, "group", ""))
+        raise OpencseError(unknown.problem, f"{unknown.remedy} {own}")
     for key, value in table.items():
         _check_kind(kinds, value, f"{where}.{key}")
 

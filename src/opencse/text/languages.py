@@ -24,7 +24,7 @@ from opencse.text.english.limits import BECAUSE, DATED_EVENT, ONLY, POSSIBLE, PR
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
 from opencse.text.english.parse import GrammarView
 from opencse.text.syntax import BUNDLED, Token
-from opencse.text.views.registry import VIEWS, OpenedView, View, ViewText
+from opencse.text.views.registry import SHIPPED_KINDS, VIEWS, OpenedView, View, ViewText
 
 ENOUGH_TEXTS = 500
 """Number of a corpus's sentences from which its language is recognized."""
@@ -74,6 +74,9 @@ class LanguagePack:
         """
         if not isinstance(spec, GrammarView):
             return spec
+        if spec.kind not in SHIPPED_KINDS:
+            # A view from outside the package has rules of its own.
+            return spec
         rule = self.rules.get(spec.kind)
         if rule is None:
             return NoRule(of=spec.of, parts=spec.parts)
@@ -119,7 +122,7 @@ class NoRule(View):
 ENGLISH = LanguagePack(
     code="en",
     name="English",
-    rules={kind: spec for kind, spec in VIEWS.items() if issubclass(spec, GrammarView)},
+    rules={kind: VIEWS[kind] for kind in SHIPPED_KINDS if issubclass(VIEWS[kind], GrammarView)},
     syntax=BUNDLED,
     prose=PROSE,
     leaves_open={"negation": (SOME,), "antonym_swap": (SOME, POSSIBLE), "number_swap": (POSSIBLE,)},

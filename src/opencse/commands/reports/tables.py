@@ -115,6 +115,15 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
     )
 
 
+def _tasks(labels: list[str], parts: list[Any]) -> Table:
+    rows: list[TableRow] = []
+    for same in zip(*parts, strict=True):
+        for metric in same[0].metrics:
+            values = [Number(result.metrics[metric]) for result in same]
+            rows.append((shown(f"{same[0].task}, {metric}", 60), same[0].rows, *values))
+    return Table(("task", "rows", *labels), rows, "Your own tasks")
+
+
 def _splits(labels: list[str], parts: list[Any]) -> Table:
     rows: list[TableRow] = []
     for same in zip(*parts, strict=True):
@@ -180,6 +189,7 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
 
 _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "sts": _sts,
+    "tasks": _tasks,
     "splits": _splits,
     "transformations": _transformations,
     "retrieval": _retrieval,

@@ -33,7 +33,7 @@ from opencse.evaluation.probes.probes import (
     split_results,
     transformation_cosines,
 )
-from opencse.evaluation.task import HasTexts, Similarity
+from opencse.evaluation.task import HasTexts, Similarity, Task
 from opencse.evaluation.written_sets import TripletSet, load_development, read_triplets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS, as_items
@@ -50,6 +50,7 @@ class ProbeData:
         pairs: The user's scored pairs, which are split if there are no such sets.
         sentences: Sentences with transformations.
         triplets: Sets of triplets: a text, its paraphrase and its contradiction.
+        tasks: The user's own tasks.
         notes: Remarks on the data for the reader of a report.
     """
 
@@ -58,6 +59,7 @@ class ProbeData:
     pairs: Sequence[ScoredPairs] = ()
     sentences: ProbeSentences | None = None
     triplets: Sequence[TripletSet] = ()
+    tasks: Sequence[Task] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -119,6 +121,7 @@ class ProbeScores:
         retrieval: Retrieval among paraphrases and negations.
         triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the
             negated antonyms.
+        tasks: Results of the user's own tasks.
         settings: What the scores depend on: weights hash, pooling, …; empty if it was not asked
             for.
     """
@@ -128,6 +131,7 @@ class ProbeScores:
     transformations: Transformations | None = None
     retrieval: Retrieval | None = None
     triplets: tuple[TripletResult, ...] = ()
+    tasks: tuple[TaskResult, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -146,13 +150,13 @@ def run_probes(
         OpencseError: There is nothing to measure, or two sets have one name.
     """
     scored = [*data.sts, *data.pairs]
-    names = Counter(pairs.name for pairs in scored)
+    names = Counter(task.name for task in [*scored, *data.tasks])
     for name, count in names.items():
         if count > 1:
             raise OpencseError(
-                f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name."
+                f"two tasks are named {name!r}", "Rename one: results are keyed by name."
             )
-    sources: list[HasTexts] = [*scored, *data.split_sets, *data.triplets]
+    sources: list[HasTexts] = [*scored, *data.split_sets, *data.triplets, *data.tasks]
     if data.sentences is not None:
         sources.append(data.sentences)
     texts = distinct_texts(sources)
@@ -179,6 +183,7 @@ def run_probes(
         triplets.append(_triplet_result(triplet_set, nearer))
     return ProbeScores(
         sts=tuple(pairs.score(embeddings) for pairs in scored),
+        tasks=tuple(task.score(embeddings) for task in data.tasks),
         splits=splits,
         transformations=transformations,
         retrieval=retrieval,

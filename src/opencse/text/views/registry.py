@@ -62,7 +62,10 @@ _CLASSES = {
     "hard_negatives": "opencse.text.mined.vectors:HardNegatives",
 }
 
-VIEWS: MutableMapping[str, type[View]] = Kinds(_CLASSES)
+SHIPPED_KINDS = frozenset(_CLASSES)
+"""The kinds that come with the package, without those of plug-ins."""
+
+VIEWS: MutableMapping[str, type[View]] = Kinds(_CLASSES, "opencse.views")
 """The class of each kind of view, by its name in a recipe."""
 
 _PLACES = {**_CLASSES, "build_views": "opencse.text.views.builder:build_views"}
