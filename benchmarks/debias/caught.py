@@ -353,7 +353,8 @@ def main() -> None:
     texts += [text for _, some in pairs.values() for pair in some for text in pair]
     tasks = guard_tasks(options.data)
     for task in tasks:
-        texts += task.texts()
+        # As plain strings: a task's texts know whether they are queries or documents.
+        texts += [str(text) for text in task.texts()]
     encodings.add(texts)
     written = {
         "triplets": lambda: write_triplets(encodings, triples),
