@@ -13,7 +13,9 @@ import torch
 from opencse import Reranker
 from opencse.debias.payload import score
 from opencse.encoder import load_encoder
+from opencse.losses import LOSSES, Context, InfoNCELoss
 from opencse.text.corpus import Corpus, demo_path
+from opencse.text.views.registry import VIEWS
 
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
@@ -52,6 +54,30 @@ def test_is_short_and_says_how_to_run_it(example):
     assert f"python examples/{example.relative_to(FOLDER)}" in (
         ast.get_docstring(ast.parse(text)) or ""
     )
+
+
+def test_a_view_of_ones_own_gives_text_or_null(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES[0].parent)
+    from text_view import FirstWords
+
+    texts = FirstWords(share=0.5).preview("A cat sits on the mat.", "Too short.")
+    assert texts == ["A cat sits", None]
+    assert VIEWS.data.pop("first_words") is FirstWords
+
+
+def test_a_loss_learns_its_temperature(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES[0].parent)
+    from loss_with_parameters import LearnedTemperatureLoss, Temperature
+
+    module = Temperature(0.1)
+    context = Context(modules={"learned_temperature": module})
+    anchor = torch.eye(4)
+    output = LearnedTemperatureLoss()(anchor, anchor, context=context)
+    output.value.backward()
+    assert module.log.grad > 0
+    fixed = InfoNCELoss(temperature=0.1)(anchor, anchor)
+    assert torch.allclose(output.value, fixed.value)
+    assert LOSSES.data.pop("learned_temperature") is LearnedTemperatureLoss
 
 
 SEARCH = Path(__file__).parent.parent / "examples" / "search"
