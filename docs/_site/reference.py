@@ -135,7 +135,7 @@ def recipe_page(name: str) -> str:
     """Return the page of a recipe: what it says of itself, its file, and its settings for BERT-base in full."""
     recipe = load_recipe(name)
     source = (SOURCES / "recipes" / "systems" / f"{name}.toml").read_text(encoding="utf-8")
-    told = {"Paper:": recipe.paper, "Default against published:": recipe.differs}
+    told = {"Paper:": recipe.paper, "Differences from the published system:": recipe.differs}
     facts = [f"**{label}** {value}\n" for label, value in told.items() if value]
     families = ", ".join(f"`{each}`" for each in sorted(recipe_families(source)))
     return (
