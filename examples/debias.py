@@ -1,7 +1,7 @@
 """Debias all-MiniLM-L6-v2 on the sample sentences: python examples/debias.py [OUT] [STEPS]
 
-The sample only shows that it works. Text of your own, 100,000 sentences or more, is what teaches
-the model.
+It prints two cosines before and after: the negation should end up closer to the antonym than to
+the sentence. For a real model, use your own text, 100,000 sentences or more.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""HiNCE with hard negatives of your own: python examples/hard_negatives.py [OUT] [STEPS]
+"""HiNCE with your own hard negatives: python examples/hard_negatives.py [OUT] [STEPS]
 
 The corpus has two columns: each sentence, and one that is close in wording and means something
-else. Here the negation rules write it; a file with a column `negative` serves as well.
+else. Here the negation rules write it; you can also use a file with a column `negative`.
 """
 
 import sys

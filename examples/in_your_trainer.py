@@ -1,4 +1,4 @@
-"""A recipe as the loss of sentence-transformers' trainer: python examples/in_your_trainer.py [OUT] [STEPS]"""
+"""Use a recipe as the loss in sentence-transformers' trainer: python examples/in_your_trainer.py [OUT] [STEPS]"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A loss that learns its temperature: python examples/loss_with_parameters.py [OUT] [STEPS]"""
+"""Train a loss that learns its temperature: python examples/loss_with_parameters.py [OUT] [STEPS]"""
 
 import math
 import sys

@@ -1,7 +1,7 @@
 """SimCSE with negatives mined from the corpus: python examples/mined_negatives.py [OUT] [STEPS]
 
 The recipe extends a packaged one. Its negatives are drawn before training, from sentences that
-are neither too near nor too far.
+are neither too similar nor too different.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""ESimCSE, repeated words and a queue of negatives: python examples/momentum_queue.py [OUT] [STEPS]
+"""ESimCSE: repeated words and a queue of negatives: python examples/momentum_queue.py [OUT] [STEPS]
 
-Words of the positive are repeated, so that equal length no longer gives it away.
+Some words of the positive are repeated, so its length does not reveal it.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""SNCSE, a margin between paraphrase and negation: python examples/negation_margin.py [OUT] [STEPS]
+"""SNCSE: a margin between paraphrase and negation: python examples/negation_margin.py [OUT] [STEPS]
 
 The grammar rules build a negation of each sentence; the loss keeps it less similar than the
 positive, by a margin.

@@ -1,4 +1,4 @@
-"""A loss and a recipe of your own: python examples/new_loss.py [OUT] [STEPS]"""
+"""Add your own loss and recipe: python examples/new_loss.py [OUT] [STEPS]"""
 
 import sys
 from dataclasses import dataclass

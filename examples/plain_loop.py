@@ -1,4 +1,4 @@
-"""SimCSE in a training loop of your own, in a second: python examples/plain_loop.py [OUT] [STEPS]"""
+"""SimCSE in a plain training loop, in a second: python examples/plain_loop.py [OUT] [STEPS]"""
 
 import sys
 from pathlib import Path

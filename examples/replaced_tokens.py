@@ -1,4 +1,4 @@
-"""DiffCSE, replaced-token detection given the sentence vector: python examples/replaced_tokens.py [OUT] [STEPS]
+"""DiffCSE: find replaced tokens with the sentence vector: python examples/replaced_tokens.py [OUT] [STEPS]
 
 A masked language model replaces some tokens, and a discriminator that reads the sentence vector
 finds them.

@@ -1,7 +1,7 @@
 """SimCSE on the sample sentences: python examples/simcse.py [OUT] [STEPS]
 
 Two dropout masks of one sentence are a positive pair; the other sentences of the batch are its
-negatives. The sample is small and the model is good already: expect a run, not a gain.
+negatives. The sample is small and the model is already good, so expect a run, not a gain.
 """
 
 import sys

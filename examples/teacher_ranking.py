@@ -1,4 +1,4 @@
-"""RankCSE, ranking the batch as a teacher does: python examples/teacher_ranking.py [OUT] [STEPS]
+"""RankCSE: rank the batch like a teacher: python examples/teacher_ranking.py [OUT] [STEPS]
 
 The teacher's vectors are computed once, before training. Any sentence-transformers model can be the
 teacher.

@@ -1,4 +1,4 @@
-"""PromptBERT, the vector at the mask of a template: python examples/templates.py [OUT] [STEPS]
+"""PromptBERT: the vector at the mask of a template: python examples/templates.py [OUT] [STEPS]
 
 It needs a masked language model, such as the small one in the package.
 """

@@ -1,4 +1,4 @@
-"""A text view of your own as a positive: python examples/text_view.py [OUT] [STEPS]"""
+"""Use your own text view as a positive: python examples/text_view.py [OUT] [STEPS]"""
 
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Search with FAISS: python examples/search/faiss_index.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
-line. The first hundred hits are reranked from what was stored next to their vectors: no text is
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. TEXTS is a file with one text per line.
+The first hundred hits are reranked from what was stored next to their vectors: no text is
 encoded again.
 """
 

@@ -1,7 +1,7 @@
 """Search with Haystack: python examples/search/haystack_store.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
-line. Haystack's telemetry is switched off here.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. TEXTS is a file with one text per line.
+Haystack's telemetry is switched off here.
 """
 
 import os

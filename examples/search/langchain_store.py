@@ -1,7 +1,7 @@
 """Search with LangChain: python examples/search/langchain_store.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
-line. `HuggingFaceEmbeddings` of the package langchain-huggingface takes the same folder, if you
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. TEXTS is a file with one text per line.
+`HuggingFaceEmbeddings` of the package langchain-huggingface takes the same folder, if you
 have that package. `PairScore` is what `CrossEncoderReranker` takes as its model.
 """
 

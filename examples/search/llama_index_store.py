@@ -1,7 +1,7 @@
 """Search with LlamaIndex: python examples/search/llama_index_store.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
-line. `HuggingFaceEmbedding` of the package llama-index-embeddings-huggingface takes the same
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. TEXTS is a file with one text per line.
+`HuggingFaceEmbedding` of the package llama-index-embeddings-huggingface takes the same
 folder, if you have that package.
 """
 

@@ -1,7 +1,7 @@
 """Search with Qdrant inside this process: python examples/search/qdrant_embedded.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each
-line. The first hundred hits are reranked from their payloads. Replace ":memory:" by
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. TEXTS is a file with one text per line.
+The first hundred hits are reranked from their payloads. Replace ":memory:" by
 `path="folder"` to keep the index, or by `url="http://localhost:6333"` for a server.
 """
 
