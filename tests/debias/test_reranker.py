@@ -1,5 +1,6 @@
 """`opencse.Reranker`: its methods, next to any model, and what it solves with the block that ships."""
 
+import csv
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -197,6 +198,17 @@ def test_the_block_that_ships_solves_searches_with_a_constraint(shipped):
         assert hits[0]["corpus_id"] == 1, query
     readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
     assert all(text in readme.replace("**", "") for text in CONSTRAINTS[0])
+
+
+def test_the_picture_of_the_readme_shows_what_the_reranker_gives(shipped):
+    table = Path(__file__).parents[2] / "benchmarks" / "results" / "readme-search.csv"
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    query = "hotel without a pool"
+    scores = shipped.predict([(query, row[query]) for row in rows])
+    np.testing.assert_allclose(scores, [float(row["reranked"]) for row in rows], atol=0.02)
+    best = rows[int(np.argmax(scores))]
+    assert best[query] == "There is no swimming pool at this hotel."
 
 
 def test_the_block_that_ships_tells_the_questions_of_a_cache_apart(shipped):
