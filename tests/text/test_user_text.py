@@ -90,7 +90,7 @@ def test_queries_in_memory() -> None:
     assert collect_queries([None, "a", "b", "a"]) == ["a", "b"]
 
 
-@pytest.mark.parametrize("given", [[1, 2], {"query": ["a"]}, 3, [" "]])
+@pytest.mark.parametrize("given", [[1, 2], {"query": [1]}, 3, [" "]])
 def test_things_that_are_no_queries_are_refused(given) -> None:
     with pytest.raises(OpencseError):
         collect_queries(given)
@@ -100,11 +100,11 @@ def test_things_that_are_no_queries_are_refused(given) -> None:
     "given",
     [
         7,
-        {"text": TEXTS},
+        {"text": [1, 2]},
         ["a", 3],
-        pd.DataFrame({"text": TEXTS}),
-        datasets.Dataset.from_dict({"text": TEXTS}),
-        pa.table({"text": TEXTS}),
+        [{"text": "a"}, 3],
+        pd.DataFrame({"text": []}),
+        datasets.DatasetDict({"a": datasets.Dataset.from_dict({"text": TEXTS})} | {"b": None}),
         ["\ud800"],
     ],
 )

@@ -23,7 +23,7 @@ def text(given: Any) -> None:
     from opencse.foundation.reading import existing_path
     from opencse.text.corpus import demo_path
 
-    if isinstance(given, str | Path):
+    if isinstance(given, str | Path) and not str(given).startswith("hub:"):
         existing_path(demo_path(given, "sentences.txt"))
 
 
@@ -121,6 +121,9 @@ def columns_of_training(recipe: str, needed: Sequence[str], corpus: Any) -> None
     from opencse.text.corpus import Corpus, demo_path
     from opencse.text.documents import Documents
 
+    if _is_dataset(corpus):
+        # Its columns are known when it is opened.
+        return
     present = ["text"]
     if isinstance(corpus, str | Path):
         place = demo_path(corpus, "sentences.txt")
@@ -134,6 +137,13 @@ def columns_of_training(recipe: str, needed: Sequence[str], corpus: Any) -> None
     check_columns(recipe, needed, present, name)
 
 
+def _is_dataset(corpus: Any) -> bool:
+    """Return whether a corpus is a table in memory or a data set, which may have any columns."""
+    from opencse.text.memory_tables import is_named_dataset, is_table
+
+    return is_named_dataset(corpus) or is_table(corpus)
+
+
 def translation(recipe: RecipeFile, settings: Sequence[str], corpus: Any) -> None:
     """Check that translation models are here if a recipe makes paraphrases of plain text with them.
 
@@ -145,6 +155,8 @@ def translation(recipe: RecipeFile, settings: Sequence[str], corpus: Any) -> Non
     from opencse.text.corpus import demo_path
     from opencse.text.generated.paraphrases import BackTranslation
 
+    if _is_dataset(corpus):
+        return
     if isinstance(corpus, str | Path):
         place = demo_path(corpus, "sentences.txt")
         # A table may have a column of paraphrases.

@@ -34,7 +34,8 @@ SET = ("--set",)
 _CORPUS = (
     "Your text: .txt (one sentence per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
     "files; documents in Markdown, HTML, PDF or DOCX, or a folder of these; or `demo`, sentences that come with "
-    "opencse. In Python also a list of strings."
+    "opencse; or a data set: the folder that `save_to_disk` wrote, or hub:owner/name. In Python also strings, dicts, a data "
+    "frame, a Dataset or an Arrow table."
 )
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
 DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream."
@@ -405,7 +406,8 @@ class CheckOptions(CommandOptions):
     model: Any = option(_MODEL, check=checks.model, kw_only=False)
     texts: Any = option(
         "Your documents: Markdown, HTML, PDF, DOCX, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; or "
-        "`demo`. In Python also a list of strings.",
+        "`demo`; or a data set: the folder that `save_to_disk` wrote, or hub:owner/name. In Python also strings, dicts, a "
+        "data frame, a Dataset or an Arrow table.",
         default="demo",
         flags=("--texts",),
         check=checks.text,

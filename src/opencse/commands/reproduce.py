@@ -20,7 +20,8 @@ from opencse.papers.entries import Entry, entry_names, load_entry
 from opencse.papers.reproduction import reproduce_entry, reproduce_splits
 from opencse.papers.runs import MeasuredModel, Reproduction, Start, Training
 from opencse.papers.table import ReproducedTable
-from opencse.text.corpus import Corpus, demo_path
+from opencse.text.corpus import Corpus
+from opencse.text.user_text import text_file
 from opencse.training.run_groups import parse_seeds
 
 FULL = {
@@ -115,7 +116,7 @@ def shared_settings(entry: Entry, options: ReproduceOptions) -> Reproduction:
         overrides=overrides,
         variant=options.variant or ("faithful" if full else "sound"),
         seeds=chosen_seeds(entry, options),
-        corpus=Corpus(demo_path(options.corpus, "sentences.txt")),
+        corpus=Corpus(text_file(options.corpus)),
         triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
         paraphrases=None if options.paraphrases is None else Path(options.paraphrases),
         data=options.data,

@@ -119,8 +119,7 @@ def adapt_recipe(
         overrides: As for `load_recipe`.
 
     Raises:
-        OpencseError: The recipe has another variant or the settings of another family, or an
-            override is wrong.
+        OpencseError: The recipe has another variant, or an override is wrong.
     """
     if variant == "faithful" and recipe.variant != "faithful":
         raise OpencseError(
@@ -135,18 +134,17 @@ def adapt_recipe(
 
 
 def _with_family(recipe: Recipe, family: str) -> Recipe:
-    """Return a recipe with the settings of a family that is not its own.
+    """Return a recipe with the settings of a family, unless the user chose those of another.
 
-    Raises:
-        OpencseError: It has the settings of another family already.
+    A note says so: such a choice is allowed, but should not go unseen.
     """
     fix = f'Load it with opencse.load_recipe("{recipe.name}", family="{family}").'
     if recipe.family != "other":
-        raise OpencseError(
-            f"the recipe object {recipe.name} has the settings for {recipe.family}, but the backbone is of "
-            f"the family {family}",
-            fix,
+        note(
+            f"the recipe object {recipe.name} keeps its settings for {recipe.family}, but the backbone is of "
+            f"the family {family}. {fix}"
         )
+        return recipe
     origin: RecipeOrigin | None = getattr(recipe, "_origin", None)
     if origin is None:
         # Changed in Python: which of its settings are meant cannot be known.

@@ -29,6 +29,7 @@ from opencse.text.corpus import (
 )
 from opencse.text.document_readers import READERS
 from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
+from opencse.text.memory_tables import is_named_dataset, is_table, parquet_of
 
 _QUERIES = 200
 _VERSION = 7
@@ -42,8 +43,9 @@ class UserText:
     """A user's text, which opens as a corpus with a column `text` and one sentence per row.
 
     Args:
-        given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, or a list
-            of strings.
+        given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, a list of
+            strings or of dicts, a data frame of pandas or polars, an Arrow table, a data set of the
+            library datasets or the folder that its `save_to_disk` wrote, or `hub:owner/name`.
         column: The column that holds the text; by default the likeliest by its name.
 
     Attributes:
@@ -52,7 +54,7 @@ class UserText:
 
     def __init__(self, given: Any, column: str | None = None) -> None:
         self._name = _name(given)
-        self._documents = Documents(_text_file(given))
+        self._documents = Documents(text_file(given))
         self._column = column
         self._table: Corpus | None = None
         self.columns: tuple[str, ...] = ("text",)
@@ -131,7 +133,7 @@ def collect_passages(
     Raises:
         OpencseError: The text cannot be read, is empty, or is in an unknown column.
     """
-    passages = list(Documents(_text_file(given)).passages(column=column, words=words))
+    passages = list(Documents(text_file(given)).passages(column=column, words=words))
     if not passages:
         raise OpencseError(f"{_name(given)}: no text", "Give documents with at least one sentence.")
     return passages
@@ -141,19 +143,19 @@ def collect_queries(given: Any) -> list[str]:
     """Return at most 200 distinct queries, evenly spaced over all.
 
     Args:
-        given: A list of queries, or a file: one per line, a column `query`, `queries`, `question`
+        given: A list of queries, a table in memory, or a file: one per line, a column `query`, `queries`, `question`
             or `search`, or a document, each sentence of which is a query.
 
     Raises:
         OpencseError: The file cannot be read, or there is no query.
     """
     texts: Iterable[str]
-    if isinstance(given, str | Path):
-        documents = Documents(given)
+    if isinstance(given, str | Path) or is_table(given):
+        documents = Documents(text_file(given))
         if documents.path.is_file() and file_extension(documents.path) in READERS:
             texts = [text for passage in documents.passages() for text in passage.sentences]
         else:
-            file = Corpus(given)
+            file = Corpus(documents.path)
             texts = file.texts(query_column(file.columns, file.path))
     else:
         texts = _strings(given)
@@ -307,7 +309,7 @@ def _strings(given: Any) -> list[str]:
     Raises:
         OpencseError: The object is no sequence of strings.
     """
-    remedy = "Give a path or strings; of a table, give its column of text."
+    remedy = "Give a path, strings, rows as dicts, or a data frame."
     if isinstance(given, Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
         raise OpencseError(f"texts of the type {type(given).__name__} cannot be read", remedy)
     texts = [text for text in given if text is not None]
@@ -319,8 +321,10 @@ def _strings(given: Any) -> list[str]:
     return texts
 
 
-def _text_file(given: Any) -> Path:
-    """Return the path of a user's text: strings in memory are written to the cache."""
+def text_file(given: Any) -> Path:
+    """Return the path of a user's text; what is in memory, or in a data set, is written to the cache."""
+    if is_named_dataset(given) or is_table(given):
+        return parquet_of(given)
     if isinstance(given, str | Path):
         return demo_path(given, "sentences.txt")
     texts = _strings(given)
