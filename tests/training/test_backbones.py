@@ -17,8 +17,10 @@ from tokenizers import processors
 from torch import nn
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
+import opencse
 from opencse.commands.main import main
 from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.dropout import checkpoint_contexts, dropout_rate
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import add_lora, keep_inputs_only
@@ -26,6 +28,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe, recipe_names
 from opencse.training import loop
 from opencse.training.network import encode
+from opencse.training.trained_model import load_start
 from tests.recipes.test_every_recipe import _prepare
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import FakeDev, crash_at, metrics, run, weights, write_corpus
@@ -179,6 +182,25 @@ def test_an_instruction_is_read_in_training_too(tmp_path) -> None:
     model = load_encoder(folder)
     np.testing.assert_allclose(seen["vectors"], model.encode(texts, prompt_name="query"), atol=1e-5)
     assert not np.allclose(seen["vectors"], model.encode(texts), atol=1e-2)
+
+
+def test_a_plain_modernbert_is_told_both_settings_at_once(tmp_path) -> None:
+    start = backbone(
+        tmp_path, "modernbert", attention_dropout=0.0, mlp_dropout=0.0, embedding_dropout=0.0
+    )
+    corpus = write_corpus(tmp_path, 24)
+    with pytest.raises(OpencseError, match=r"no pooling, and its dropout is 0\. Set both") as told:
+        opencse.train(
+            "simcse",
+            corpus,
+            backbone=start,
+            out=tmp_path / "refused",
+            overrides=["encoder.pooling=backbone"],
+        )
+    settings = re.findall(r"--set (\S+?)[.]?(?: |$)", told.value.remedy)
+    assert len(settings) == 2
+    recipe = load_recipe("simcse", overrides=settings)
+    assert load_start(recipe, Backbone(start))
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "backbones.md"

@@ -78,6 +78,7 @@ from opencse.training.folder import check_folder
 from opencse.training.model_card import hub_score
 from opencse.training.session import RunControl
 from opencse.training.train import TrainingRun
+from opencse.training.trained_model import load_start
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
 _SECTION = "## Before and after"
@@ -218,7 +219,7 @@ def open_source(options: RunOptions) -> Source:
     few = few_sentences(corpus.texts()) if paraphrases is None else []
     backbone = backbone.with_seed(recipe.training.seed)
     # A model that cannot be used is refused before any text is built.
-    backbone.encoder(**recipe.pooling)
+    load_start(recipe, backbone)
     return Source(
         corpus=corpus,
         recipe=recipe,

@@ -19,6 +19,7 @@ from opencse.encoder.loading import (
     keep_inputs_only,
     replace_modules,
 )
+from opencse.encoder.model_folder import has_pooling
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import (
     TemplateDenoising,
@@ -96,7 +97,7 @@ class TrainedModel:
     def _build_encoder(self, callbacks: Sequence[TrainingCallback]) -> None:
         recipe = self._recipe
         settings = recipe.encoder
-        self.encoder = self._backbone.encoder(**recipe.pooling, dropout=settings.dropout)
+        self.encoder = load_start(recipe, self._backbone)
         transformer: Any = self.encoder[0]
         self._adapter: Any = None
         if settings.lora is not None:
@@ -210,6 +211,32 @@ class TrainedModel:
             device,
         )
         return LossHead(projector, Objective(recipe.losses), built, recipe.dimensions_within(width))
+
+
+def load_start(recipe: Recipe, backbone: Backbone) -> SentenceTransformer:
+    """Load the encoder that a run begins with.
+
+    Raises:
+        OpencseError: The backbone cannot be used. If it lacks a pooling as well as dropout, as
+            ModernBERT does, one message has both settings.
+    """
+    settings = recipe.encoder
+    try:
+        return backbone.encoder(**recipe.pooling, dropout=settings.dropout)
+    except OpencseError as error:
+        adapter = 0.0 if settings.lora is None else settings.lora.dropout
+        if settings.pooling != "backbone" or has_pooling(backbone.source) or adapter > 0:
+            raise
+        lacks_pooling = error
+    encoder = backbone.encoder(pooling="mean", dropout=settings.dropout)
+    try:
+        check_dropout(recipe.used_views, encoder, backbone)
+    except OpencseError as error:
+        raise OpencseError(
+            f"{lacks_pooling.problem}, and its dropout is 0",
+            "Set both: --set encoder.pooling=mean --set encoder.dropout=0.1.",
+        ) from error
+    raise lacks_pooling
 
 
 def check_dropout(
