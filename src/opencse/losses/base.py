@@ -28,14 +28,18 @@ class Processes:
         own_rows: Function from a tensor (B, ...) over the global batch to the part of this process;
             its backward pass gathers the gradients of all parts, so that each process has the
             complete gradient.
+        all_rows: Function that returns a tensor (B, ...) over the global batch as it is, for losses
+            that compare their own rows with all rows; its backward pass adds the gradients of all
+            processes.
         gather: Function from the part of this process (b, ...) to the global tensor, without a
             gradient.
         gather_trained: The same with a gradient, for vectors of a loss's own network.
-        mean: Function from sum and count of this process (scalars) to the mean over all processes,
-            with its gradient; 0 if the count is 0.
+        mean: Function from sum and count of this process (scalars, or vectors of several) to the
+            mean over all processes, with its gradient; 0 if the count is 0.
     """
 
     own_rows: Callable[[Tensor], Tensor] = lambda rows: rows
+    all_rows: Callable[[Tensor], Tensor] = lambda rows: rows
     gather: Callable[[Tensor], Tensor] = lambda rows: rows.detach()
     gather_trained: Callable[[Tensor], Tensor] = lambda rows: rows
     mean: Callable[[Tensor, Tensor], Tensor] = lambda total, count: total / count.clamp(min=1)
@@ -431,6 +435,20 @@ def _at_each_dimension(
     for size, output in zip(truncated, outputs, strict=True):
         reports[f"loss_{size}"] = output.value.detach()
     return replace(outputs[0], value=total, reports=reports)
+
+
+def mean_reports(sums: Mapping[str, tuple[Tensor, int]], context: Context) -> dict[str, Tensor]:
+    """Return means over all processes from the sums and counts of this process, by name.
+
+    Args:
+        sums: Scalars of one type, each with the number that it is divided by.
+        context: As given to the loss.
+    """
+    totals = torch.stack([total for total, _ in sums.values()])
+    counts = torch.tensor([float(count) for _, count in sums.values()], dtype=totals.dtype)
+    # All at once, because each mean is a message between the processes.
+    means = context.processes.mean(totals, move(counts, totals.device))
+    return dict(zip(sums, means.unbind(), strict=True))
 
 
 class Frozen(nn.Module):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, Loss, LossOutput
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput, mean_reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,17 +67,21 @@ class InfoNCELoss(Loss):
         check_range(self, "(0, inf)", "temperature", "negative_temperature")
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; needs O(B² d) time and O(B²) memory."""
+        """See the class; needs O(b B d) time and O(b B) memory for the b anchors of this process."""
         rows = context.rows(present, self.anchor, self.positive)
         if not len(rows):
             return self.zero(embeddings)
         unit = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
-        anchors = unit[self.anchor]
-        cosines = anchors @ unit[self.positive].T
-        hard = {view: anchors @ unit[view].T for view in self.negatives}
-        reports = self.reports(cosines, hard, present, rows, context)
-        shared = self.shared_negatives(anchors[rows], context)
-        in_batch, shift = self.adjusted(cosines, present, context)
+        processes = context.processes
+        shared = self.shared_negatives(unit[self.anchor][rows], context)
+
+        # Anchors of this process against the candidates of all.
+        anchors = processes.own_rows(unit[self.anchor])
+        cosines = anchors @ processes.all_rows(unit[self.positive]).T
+        hard = {view: anchors @ processes.all_rows(unit[view]).T for view in self.negatives}
+        own = own_anchors(self, present, context)
+        reports = self.reports(cosines, hard, present, own, context)
+        in_batch, shift = self.adjusted(cosines, own.first, present, context)
 
         # One block of logits for each kind of candidate; a missing candidate has the logit -∞.
         exists = move(present[self.positive], context.device)
@@ -89,8 +93,10 @@ class InfoNCELoss(Loss):
             allowed = move(present[view], context.device).expand_as(cosine)
             logits = (cosine + shift) / temperature
             blocks.append(logits.masked_fill(~allowed, -math.inf))
-        # The positives are on the diagonal of the first block.
-        loss = F.cross_entropy(torch.cat(blocks, dim=1)[rows], rows)
+        # The positive of row i is in column own.first + i of the first block.
+        logits = torch.cat(blocks, dim=1)[own.rows]
+        total = F.cross_entropy(logits, own.positives, reduction="sum")
+        loss = processes.mean(total, total.new_full((), float(len(own.rows))))
         return LossOutput(loss, reports)
 
     def _temperatures_of_negatives(self, count: int) -> tuple[float, ...]:
@@ -101,12 +107,19 @@ class InfoNCELoss(Loss):
         return (temperature,) * count
 
     def adjusted(
-        self, cosines: Tensor, present: Embeddings, context: Context
+        self, cosines: Tensor, first: int, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor | float]:
-        """Return the cosines (B, B) of anchors and in-batch candidates for the softmax.
+        """Return the cosines (b, B) of anchors and in-batch candidates for the softmax.
+
+        Args:
+            cosines: Of the b anchors of this process and the B candidates of all processes.
+            first: Number of the first of these anchors in the batch: the positive of the anchor in
+                row i is in column first + i. With one process it is 0.
+            present: The masks given to the loss.
+            context: As given to the loss.
 
         Returns:
-            The cosines, and what is added to those of hard negatives, which broadcasts to (B, B).
+            The cosines, and what is added to those of hard negatives, which broadcasts to (b, B).
         """
         return cosines, 0.0
 
@@ -120,30 +133,65 @@ class InfoNCELoss(Loss):
         cosines: Tensor,
         hard: dict[str, Tensor],
         present: Embeddings,
-        rows: Tensor,
+        own: OwnAnchors,
         context: Context,
     ) -> dict[str, Tensor]:
         """Return the in-batch accuracy, and mean cosines of positives, others and hard negatives.
 
         Args:
-            cosines: Of anchors and in-batch candidates, (B, B).
-            hard: Of anchors and hard negatives by view, (B, B).
+            cosines: Of the anchors of this process and the in-batch candidates of all, (b, B).
+            hard: Of these anchors and hard negatives by view, (b, B).
             present: The masks given to the loss.
-            rows: Numbers of the rows that have anchor and positive.
+            own: The anchors of this process.
             context: As given to the loss.
         """
-        block = cosines[rows][:, rows]
-        count = len(rows)
-        nearest = block.argmax(dim=1) == torch.arange(count, device=block.device)
-        reports = {
-            "accuracy": nearest.sum() / count,
-            "cos_positive": block.diagonal().sum() / count,
-            "cos_other": (block.sum() - block.diagonal().sum()) / max(count * (count - 1), 1),
+        candidates = context.rows(present, self.anchor, self.positive)
+        block = cosines[own.rows][:, candidates]
+        count = len(own.rows)
+        places = torch.arange(own.before, own.before + count, device=block.device)
+        nearest = block.argmax(dim=1) == places
+        positives = block.gather(1, places[:, None])
+        sums = {
+            "accuracy": (nearest.sum().to(block.dtype), count),
+            "cos_positive": (positives.sum(), count),
+            "cos_other": (block.sum() - positives.sum(), count * (len(candidates) - 1)),
         }
         for view, cosine in hard.items():
-            both = context.rows(present, self.anchor, self.positive, view)
-            reports[f"cos_{view}"] = cosine.diagonal()[both].sum() / max(len(both), 1)
-        return reports
+            both = own_anchors(self, present, context, view).rows
+            sums[f"cos_{view}"] = (cosine.diagonal(own.first)[both].sum(), len(both))
+
+        return mean_reports(sums, context)
+
+
+@dataclass(frozen=True)
+class OwnAnchors:
+    """The rows of this process that have an anchor and a positive.
+
+    Attributes:
+        rows: Their numbers among the rows of this process, (n,).
+        positives: Their numbers in the batch, which are the columns of their positives, (n,).
+        first: Number in the batch of the first row of this process.
+        before: How many such rows the processes before this one have.
+    """
+
+    rows: Tensor
+    positives: Tensor
+    first: int
+    before: int
+
+
+def own_anchors(loss: InfoNCELoss, present: Embeddings, context: Context, *more: str) -> OwnAnchors:
+    """Return the rows of this process that have anchor, positive and the views in `more`."""
+    everywhere = context.host_rows(present, loss.anchor, loss.positive, *more)
+    numbers = context.processes.own_rows(torch.arange(len(present[loss.anchor])))
+    first = int(numbers[0]) if len(numbers) else 0
+    mine = everywhere[(everywhere >= first) & (everywhere < first + len(numbers))]
+    return OwnAnchors(
+        rows=move(mine - first, context.device),
+        positives=move(mine, context.device),
+        first=first,
+        before=int((everywhere < first).sum()),
+    )
 
 
 # Cosines are kept this far from 1, because the derivative of the angle is infinite there.
@@ -177,11 +225,11 @@ class AngularInfoNCELoss(InfoNCELoss):
         check_range(self, "[0, 90)", "degrees")
 
     def adjusted(
-        self, cosines: Tensor, present: Embeddings, context: Context
+        self, cosines: Tensor, first: int, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor | float]:
         """See the base class."""
-        positives = add_angle(cosines.diagonal(), self.degrees)
-        return cosines.diagonal_scatter(positives), 0.0
+        positives = add_angle(cosines.diagonal(first), self.degrees)
+        return cosines.diagonal_scatter(positives, first), 0.0
 
 
 def add_angle(cosines: Tensor, degrees: float) -> Tensor:
@@ -245,20 +293,23 @@ class MarginInfoNCELoss(InfoNCELoss):
         return 0
 
     def adjusted(
-        self, cosines: Tensor, present: Embeddings, context: Context
+        self, cosines: Tensor, first: int, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor | float]:
         """See the base class; a hard negative has the margin of its anchor."""
         candidates = len(context.host_rows(present, self.positive))
-        size = self._sizes(cosines, candidates)[:, None]
-        on_diagonal = torch.eye(*cosines.shape, dtype=torch.bool, device=cosines.device)
-        signs = torch.where(on_diagonal, self._sign("p"), self._sign("n")).to(cosines.dtype)
+        positives = cosines.diagonal(first)
+        size = self._sizes(positives, candidates)[:, None]
+        columns = torch.arange(cosines.shape[1], device=cosines.device)
+        of_positives = torch.arange(first, first + len(cosines), device=cosines.device)
+        is_positive = columns == of_positives[:, None]
+        signs = torch.where(is_positive, self._sign("p"), self._sign("n")).to(cosines.dtype)
         return cosines + signs * size, self._sign("n") * size
 
-    def _sizes(self, cosines: Tensor, candidates: int) -> Tensor:
-        """Return m of each anchor, (B,); `candidates` is the paper's N."""
+    def _sizes(self, positives: Tensor, candidates: int) -> Tensor:
+        """Return m of each anchor from its positive's cosine, (b,); `candidates` is the paper's N."""
         if self.size != "dynamic":
-            return cosines.new_full((len(cosines),), self.size)
-        m = cosines.diagonal() / max(candidates - 1, 1)
+            return positives.new_full((len(positives),), self.size)
+        m = positives / max(candidates - 1, 1)
         return m.detach() if self.detach else m
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -20,8 +20,9 @@ from opencse.losses.base import (
     LossBuildContext,
     LossModule,
     LossOutput,
+    Processes,
 )
-from opencse.losses.info_nce import InfoNCELoss
+from opencse.losses.info_nce import InfoNCELoss, OwnAnchors, own_anchors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,8 +194,12 @@ class DCLRLoss(InfoNCELoss):
         loss = -(wanted * shares.log() + (1 - wanted) * (1 - shares).log()).mean()
 
         cosines = (in_batch * self.temperature).detach()
-        everything = torch.arange(len(rows), device=rows.device)
-        reports = InfoNCELoss.reports(self, cosines, {}, present, everything, context)
+        # Every process has the cosines of all rows here.
+        alone = replace(context, processes=Processes())
+        whole = {self.anchor: torch.ones(len(rows), dtype=torch.bool)}
+        whole[self.positive] = whole[self.anchor]
+        own = own_anchors(self, whole, alone)
+        reports = InfoNCELoss.reports(self, cosines, {}, whole, own, alone)
         reports["false_negatives"] = false.sum() / max(false.numel() - len(rows), 1)
         return LossOutput(loss, reports)
 
@@ -221,12 +226,12 @@ class DCLRLoss(InfoNCELoss):
         return (self.false_negatives.teacher,)
 
     def adjusted(
-        self, cosines: Tensor, present: Embeddings, context: Context
+        self, cosines: Tensor, first: int, present: Embeddings, context: Context
     ) -> tuple[Tensor, Tensor | float]:
         """See the base class; a false negative has the cosine -∞."""
         if self.false_negatives is None:
             return cosines, 0.0
-        return cosines.masked_fill(self._mask(present, context), -math.inf), 0.0
+        return cosines.masked_fill(self._mask(first, present, context), -math.inf), 0.0
 
     def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
         """Return the noise."""
@@ -239,18 +244,26 @@ class DCLRLoss(InfoNCELoss):
         cosines: Tensor,
         hard: dict[str, Tensor],
         present: Embeddings,
-        rows: Tensor,
+        own: OwnAnchors,
         context: Context,
     ) -> dict[str, Tensor]:
         """See the base class; `false_negatives` is their share of the in-batch negatives."""
-        reports = super().reports(cosines, hard, present, rows, context)
+        reports = super().reports(cosines, hard, present, own, context)
         if self.false_negatives is not None:
-            mask = self._mask(present, context)
-            reports["false_negatives"] = mask.sum() / max(mask.numel() - len(mask), 1)
+            mask = self._mask(own.first, present, context)
+            total = mask.sum().to(cosines.dtype)
+            count = total.new_full((), float(mask.numel() - len(mask)))
+            reports["false_negatives"] = context.processes.mean(total, count)
         return reports
 
-    def _mask(self, present: Embeddings, context: Context) -> Tensor:
-        """Return which in-batch candidates are false negatives, (B, B)."""
+    def _mask(self, first: int, present: Embeddings, context: Context) -> Tensor:
+        """Return which in-batch candidates of the anchors of this process are false negatives, (b, B).
+
+        Args:
+            first: Number of the first of these anchors in the batch.
+            present: The masks given to the loss.
+            context: As given to the loss.
+        """
         settings = self.false_negatives
         assert settings is not None
         vectors = context.teachers[settings.teacher]
@@ -260,9 +273,10 @@ class DCLRLoss(InfoNCELoss):
             mean = vectors[self.anchor][rows].mean(dim=0)
         a = F.normalize(vectors[self.anchor] - mean, dim=-1)
         b = F.normalize(vectors[self.positive] - mean, dim=-1)
-        cosines = a @ b.T
-        own = torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
-        return (cosines >= settings.threshold) & ~own
+        own = context.processes.own_rows(a)
+        false = own @ b.T >= settings.threshold
+        false.diagonal(first).fill_(False)  # a positive is none
+        return false
 
 
 class ComplementaryModel(LossModule):

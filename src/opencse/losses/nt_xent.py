@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.numbers import check_range
-from opencse.losses.base import Context, Embeddings, Loss, LossOutput
+from opencse.foundation.tensors import move
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput, mean_reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +53,14 @@ class NTXentLoss(Loss):
             raise ValueError("pairs must list anchors, each with at least one positive")
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; cost is O(P² B² d) for P pairs a row."""
+        """See the class; cost is O(P² b B d) for P pairs a row, of which this process has b."""
         anchors = []
         partners = []
+        rows_of_pairs = []
         for anchor, *positives in self.pairs:
-            rows = context.rows(present, anchor, *positives)
+            host_rows = context.host_rows(present, anchor, *positives)
+            rows_of_pairs.append(host_rows)
+            rows = move(host_rows, context.device)
             anchors.append(embeddings[anchor][rows])
             stacked = torch.stack([embeddings[view][rows] for view in positives])
             partners.append(stacked.mean(dim=0))
@@ -64,23 +69,50 @@ class NTXentLoss(Loss):
         if count < 1:
             return self.zero(embeddings)
 
-        cosines = points @ points.T
-        itself = torch.eye(len(points), dtype=torch.bool, device=points.device)
+        # The points of this process against the points of all.
+        points = context.processes.all_rows(points)
+        own = move(_own_points(rows_of_pairs * 2, len(embeddings[anchor]), context), points.device)
+        cosines = points[own] @ points.T
+        itself = own[:, None] == torch.arange(len(points), device=points.device)
         logits = (cosines / self.temperature).masked_fill(itself, -math.inf)
-        targets = torch.arange(len(points), device=points.device).roll(count)
-        reports = self._reports(cosines, logits, targets, itself)
-        return LossOutput(F.cross_entropy(logits, targets), reports)
+        targets = (own + count) % len(points)
+        reports = self._reports(cosines, logits, targets, itself, context)
+        total = F.cross_entropy(logits, targets, reduction="sum")
+        value = context.processes.mean(total, total.new_full((), float(len(own))))
+        return LossOutput(value, reports)
 
     @torch.no_grad()
     def _reports(
-        self, cosines: Tensor, logits: Tensor, targets: Tensor, itself: Tensor
+        self,
+        cosines: Tensor,
+        logits: Tensor,
+        targets: Tensor,
+        itself: Tensor,
+        context: Context,
     ) -> dict[str, Tensor]:
         """Return how often the partner is nearest, and the mean cosines of partners and others."""
         found = logits.argmax(dim=1) == targets
         partner = cosines.gather(1, targets[:, None])
-        reports = {"accuracy": found.to(cosines.dtype).mean(), "positive": partner.mean()}
-        others = len(cosines) - 2  # of each row: neither the point itself nor its partner
+        own = len(cosines)
+        sums = {
+            "accuracy": (found.sum().to(cosines.dtype), own),
+            "positive": (partner.sum(), own),
+        }
+        others = cosines.shape[1] - 2  # of each row: neither the point itself nor its partner
         if others:
             rest = cosines.masked_fill(itself, 0.0).sum() - partner.sum()
-            reports["negative"] = rest / (len(cosines) * others)
-        return reports
+            sums["negative"] = (rest, own * others)
+
+        return mean_reports(sums, context)
+
+
+def _own_points(rows: Sequence[Tensor], size: int, context: Context) -> Tensor:
+    """Return the positions of the points that belong to rows of this process, (n,), on the CPU.
+
+    Args:
+        rows: The numbers of the rows of the points, in the order of the points, on the CPU.
+        size: Number of rows of the batch.
+        context: As given to the loss.
+    """
+    numbers = context.processes.own_rows(torch.arange(size))
+    return torch.isin(torch.cat(list(rows)), numbers).nonzero().squeeze(1)

@@ -17,7 +17,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context, Loss, LossBuildContext, LossModule, Objective, Processes
 from opencse.training.batches import Batch
-from opencse.training.processes import gather_rows, gathered, mean, own_rows
+from opencse.training.processes import all_rows, gather_rows, gathered, mean, own_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -87,6 +87,7 @@ class LossHead(nn.Module):
                 modules=self.modules_by_loss,
                 processes=Processes(
                     own_rows=own_rows,
+                    all_rows=all_rows,
                     gather=lambda rows: gather_rows(rows.detach()),
                     gather_trained=gather_rows,
                     mean=mean,

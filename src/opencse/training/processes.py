@@ -8,9 +8,11 @@ one process with the whole batch, and so is that of projectors and losses, which
 rows. The loss itself is not averaged: it is the same in every process.
 
 A loss with much computation per row (a discriminator over tokens) takes its own rows out of the
-gathered embeddings instead (`own_rows`) and averages over the processes at its end (`mean`). Both
-keep the rule above: every process has the complete gradient with respect to the gathered
-embeddings, and the gradient of the loss's parameters is correct once averaged.
+gathered embeddings instead (`own_rows`) and averages over the processes at its end (`mean`). A loss
+that compares each row with all others (InfoNCE) reads these through `all_rows`, so that a process
+has the logits of its own rows only. All keep the rule above: every process has the complete
+gradient with respect to the gathered embeddings, and the gradient of the loss's parameters is
+correct once averaged.
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ _SHARES: list[int] = []
 @contextlib.contextmanager
 def sharing(shares: Sequence[int]) -> Iterator[None]:
     """Gather and divide the rows of a batch by the given numbers of each process; by equal ones if there are none."""
+    outer = list(_SHARES)  # a backward pass shares too, perhaps within such a block
     _SHARES[:] = shares
     try:
         yield
     finally:
-        _SHARES.clear()
+        _SHARES[:] = outer
 
 
 class _GatherRows(torch.autograd.Function):
@@ -69,6 +72,20 @@ class _OwnRows(torch.autograd.Function):
             return gathered(gradients[0]) / dist.get_world_size()
 
 
+class _AllRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        # Each process knows what its own rows ask of all rows. As in `_OwnRows`, `mean` has scaled
+        # this by the number of processes.
+        total = gradients[0].clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total)
+        return total / dist.get_world_size()
+
+
 def gather_rows(rows: Tensor) -> Tensor:
     """Concatenate the rows of all processes in the order of their ranks; with one process, return the same tensor.
 
@@ -87,8 +104,18 @@ def own_rows(rows: Tensor) -> Tensor:
     return rows if world_size() == 1 else _OwnRows.apply(rows)  # type: ignore[no-untyped-call]
 
 
+def all_rows(rows: Tensor) -> Tensor:
+    """Return the same tensor (B, ...) over the global batch, whose gradient is added up over the processes."""
+    return rows if world_size() == 1 else _AllRows.apply(rows)  # type: ignore[no-untyped-call]
+
+
 def mean(total: Tensor, count: Tensor) -> Tensor:
-    """Return the mean over all processes from the sum and count of each; its gradient is correct once averaged."""
+    """Return the mean over all processes from the sum and count of each; its gradient is correct once averaged.
+
+    Args:
+        total: A sum over the rows of this process, or a vector of several sums.
+        count: What each is divided by, added up over the processes.
+    """
     if world_size() == 1:
         return total / count.clamp(min=1)
     sums = torch.stack([total.detach(), count.to(total.dtype)])
