@@ -120,6 +120,31 @@ def test_the_value_is_that_of_the_losses(folder) -> None:
     assert loss(features).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
+def test_losses_without_a_recipe(folder) -> None:
+    model = load_encoder(folder, pooling="cls", dropout=0.0).train()
+    losses = [
+        InfoNCELoss(temperature=0.1, anchor="question", positive="answer"),
+        InfoNCELoss(name="back", weight=0.5, anchor="answer", positive="question"),
+    ]
+    loss = opencse.sentence_transformers_loss(model=model, losses=losses)
+    assert loss.columns == ["question", "answer"]
+    features = [model.preprocess(texts(6)), model.preprocess(texts(12)[6:])]
+    question, answer = (model(dict(f))["sentence_embedding"] for f in features)
+    expected = losses[0](question, answer).value + losses[1](answer, question).value
+    assert loss(features).item() == pytest.approx(expected.item(), rel=1e-5)
+    same = {"anchor": "text", "twin": "text"}
+    one = opencse.sentence_transformers_loss(model=model, losses=[InfoNCELoss()], columns=same)
+    assert one.columns == ["text"]
+    with pytest.raises(OpencseError, match="either a recipe or losses"):
+        opencse.sentence_transformers_loss("simcse", model, losses=losses)
+    with pytest.raises(OpencseError, match="unknown view 'ancor'"):
+        opencse.sentence_transformers_loss(
+            model=model, losses=[InfoNCELoss()], columns={"ancor": "text"}
+        )
+    with pytest.raises(OpencseError, match="two losses share a name"):
+        opencse.sentence_transformers_loss(model=model, losses=[InfoNCELoss(), InfoNCELoss()])
+
+
 def test_what_the_loss_owns_follows_the_models_mode(folder) -> None:
     """The trainer leaves a loss in training mode while it evaluates: BatchNorm would learn from the evaluation data."""
     model = load_encoder(folder, pooling="cls")

@@ -17,10 +17,12 @@ from torch import Tensor, nn
 from opencse.encoder.loading import build_projector, load_encoder
 from opencse.encoder.names import family_of
 from opencse.foundation.errors import OpencseError
-from opencse.losses import Objective
+from opencse.foundation.toml_tables import unknown_name_error
+from opencse.losses import Loss, Objective
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.load import adapt_recipe
-from opencse.recipes.schema import Teacher
+from opencse.recipes.schema import Encoder as EncoderSettings
+from opencse.recipes.schema import Teacher, ViewSettings
 from opencse.training.batches import NO_CUTOFF, Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
 from opencse.training.loss_head import LossHead, loss_modules
@@ -34,14 +36,16 @@ _FILE = "opencse_loss.safetensors"
 
 
 def sentence_transformers_loss(
-    recipe: str | Path | Recipe,
-    model: SentenceTransformer,
+    recipe: str | Path | Recipe | None = None,
+    model: SentenceTransformer | None = None,
     *,
+    losses: Sequence[Loss] = (),
+    columns: Mapping[str, str] | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     backbone: str | Path = "",
 ) -> RecipeLoss:
-    """Return the objective of a recipe as a loss for `SentenceTransformerTrainer`.
+    """Return the objective of a recipe, or the sum of some losses, as a loss for `SentenceTransformerTrainer`.
 
     Only the views, losses, teachers and projector of the recipe are used; optimiser, schedule, batch
     size and maximum length are the trainer's. Example:
@@ -55,8 +59,12 @@ def sentence_transformers_loss(
     ```
 
     Args:
-        recipe: A name, a TOML file, or a `Recipe`.
+        recipe: A name, a TOML file, or a `Recipe`; leave it out if you give `losses`.
         model: The encoder to train; its own pooling is kept.
+        losses: Losses without a recipe, such as `[InfoNCELoss(temperature=0.05)]`; they are weighted
+            and summed.
+        columns: With `losses`: the column of the dataset that each view reads, by view; by default
+            the column with the view's name. Two views of one column differ by their dropout.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         backbone: Path or name of the model, for losses that load it again (a generator called
@@ -65,6 +73,21 @@ def sentence_transformers_loss(
     Raises:
         OpencseError: The recipe is invalid, or needs something that the trainer does not have.
     """
+    if model is None:
+        raise OpencseError(
+            "there is no model to train", "Give it: sentence_transformers_loss(…, model=model)."
+        )
+    if losses:
+        if recipe is not None or overrides or variant != "sound":
+            raise OpencseError(
+                "losses were given as well as a recipe or its settings",
+                "Give either a recipe or losses.",
+            )
+        return RecipeLoss(_recipe_of(losses, columns or {}), model, backbone)
+    if recipe is None or columns is not None:
+        raise OpencseError(
+            "there are no losses", "Give a recipe, or losses=[InfoNCELoss(temperature=0.05)]."
+        )
     transformer: Any = model[0]
     family = family_of(transformer.auto_model.config.to_dict())
     if isinstance(recipe, Recipe):
@@ -72,6 +95,29 @@ def sentence_transformers_loss(
     else:
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
     return RecipeLoss(recipe, model, backbone)
+
+
+def _recipe_of(losses: Sequence[Loss], columns: Mapping[str, str]) -> Recipe:
+    """Return a recipe with some losses, for an encoder as it is.
+
+    Raises:
+        OpencseError: A view in `columns` is read by no loss, or two losses share a name.
+    """
+    names = list(dict.fromkeys(view for loss in losses for view in loss.views))
+    for view in columns:
+        if view not in names:
+            raise unknown_name_error("view", view, names, "columns")
+    views = {}
+    for view in names:
+        column = columns.get(view, view)
+        # Every row has the first text; the others may be "" for none.
+        first = column == columns.get(names[0], names[0])
+        views[view] = ViewSettings(text=column, optional=not first)
+    encoder = EncoderSettings(pooling="backbone", projector="none")
+    try:
+        return Recipe(name="losses", losses=tuple(losses), views=views, encoder=encoder)
+    except ValueError as error:
+        raise OpencseError(str(error), "Give each loss a name, or leave one out.") from error
 
 
 class RecipeLoss(nn.Module):
