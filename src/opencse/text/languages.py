@@ -119,10 +119,20 @@ class NoRule(View):
         return OpenedView(build=lambda rows: [view for _ in rows])
 
 
+def _english_rules() -> dict[str, type[GrammarView]]:
+    """Return the views of English grammar that come with the package."""
+    rules = {}
+    for kind in SHIPPED_KINDS:
+        view = VIEWS[kind]
+        if issubclass(view, GrammarView):
+            rules[kind] = view
+    return rules
+
+
 ENGLISH = LanguagePack(
     code="en",
     name="English",
-    rules={kind: VIEWS[kind] for kind in SHIPPED_KINDS if issubclass(VIEWS[kind], GrammarView)},
+    rules=_english_rules(),
     syntax=BUNDLED,
     prose=PROSE,
     leaves_open={"negation": (SOME,), "antonym_swap": (SOME, POSSIBLE), "number_swap": (POSSIBLE,)},

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.cache import cache_place, cache_root
 from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.files import replaced
 from opencse.foundation.reading import error_reason
 from opencse.text.corpus import content_hash
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 HUB = "hub:"
 """What a data set of a hub begins with: `hub:owner/name`, or `hub:owner/name:split`."""
@@ -40,7 +40,8 @@ def is_table(given: Any) -> bool:
     """Return whether an object in memory is a table, and not a sequence of texts."""
     if isinstance(given, str | Path):
         return False
-    if isinstance(given, Mapping | pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray):
+    # By its module: the checks of a command ask this before pyarrow is imported.
+    if isinstance(given, Mapping) or type(given).__module__.partition(".")[0] == "pyarrow":
         return True
     if isinstance(given, Sequence):
         return bool(given) and isinstance(given[0], Mapping)
@@ -55,6 +56,8 @@ def parquet_of(given: Any) -> Path:
     Raises:
         OpencseError: It cannot be read, or has several splits.
     """
+    import pyarrow as pa
+
     loaded = _named_dataset(given) if isinstance(given, str | Path) else given
     kind = type(loaded).__name__
     try:
@@ -86,6 +89,8 @@ def _named_dataset(given: str | Path) -> Any:
 
 def _as_arrow(given: Any) -> pa.Table:
     """Return a table of any library as an Arrow table."""
+    import pyarrow as pa
+
     if isinstance(given, pa.Table):
         return given
     if isinstance(given, pa.RecordBatch):
@@ -106,6 +111,8 @@ def _as_arrow(given: Any) -> pa.Table:
 
 def _from_mapping(given: Mapping[str, Any]) -> pa.Table:
     """Return the only split of several data sets, or columns by name, as a table."""
+    import pyarrow as pa
+
     splits = [name for name, part in given.items() if hasattr(part, "with_format")]
     if not splits:
         return pa.table(dict(given))
@@ -119,6 +126,8 @@ def _from_mapping(given: Mapping[str, Any]) -> pa.Table:
 
 def _from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return rows as a table; a row may lack some of the columns."""
+    import pyarrow as pa
+
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
@@ -128,6 +137,8 @@ def _from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 def _plain(table: pa.Table) -> pa.Table:
     """Return a table without notes of its library, and with one type for text."""
+    import pyarrow as pa
+
     columns = {}
     for name in table.column_names:
         column = table[name].combine_chunks()
@@ -142,6 +153,8 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def _cached(table: pa.Table) -> Path:
     """Return the file of a table in the cache, named by a hash of its bytes."""
+    import pyarrow.parquet as pq
+
     draft = cache_root() / "inputs" / "table.parquet"
     with replaced(draft) as temporary:
         pq.write_table(table, temporary)

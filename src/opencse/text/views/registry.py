@@ -62,7 +62,7 @@ _CLASSES = {
     "hard_negatives": "opencse.text.mined.vectors:HardNegatives",
 }
 
-SHIPPED_KINDS = frozenset(_CLASSES)
+SHIPPED_KINDS = tuple(_CLASSES)
 """The kinds that come with the package, without those of plug-ins."""
 
 VIEWS: MutableMapping[str, type[View]] = Kinds(_CLASSES, "opencse.views")
