@@ -3,6 +3,7 @@
     python benchmarks/reproduction/parity.py              # all systems
     python benchmarks/reproduction/parity.py simcse dclr  # some of them; the other rows stay
     python benchmarks/reproduction/parity.py --no-scores  # without development scores and embeddings
+    python benchmarks/reproduction/parity.py --steps 5    # the first steps only, and no final weights
 
 Needs the recordings (`OPENCSE_PARITY`) and the data that they name (`OPENCSE_DATA`). The network is in
 double precision. Writes `benchmarks/results/parity.csv`.
@@ -10,6 +11,7 @@ double precision. Writes `benchmarks/results/parity.csv`.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
 import tempfile
@@ -44,11 +46,13 @@ COLUMNS = (
 )
 
 
-def measure(recording: Recording, dropout: str, evaluate: bool) -> dict[str, str]:
+def measure(
+    recording: Recording, dropout: str, evaluate: bool, steps: int | None
+) -> dict[str, str]:
     """Return the row of the table for one of the authors' runs."""
     run = f"dropout{dropout}_authors_fp64"
     with tempfile.TemporaryDirectory() as folder:
-        played = replay(recording, run, Path(folder), evaluate=evaluate)
+        played = replay(recording, run, Path(folder), evaluate=evaluate, steps=steps)
     errors = relative_errors(played, recording.result(run))
     if dropout == "0" and recording.name in NEARLY_ZERO:
         errors.pop("weights")
@@ -59,10 +63,14 @@ def measure(recording: Recording, dropout: str, evaluate: bool) -> dict[str, str
     return row
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Measure the systems, and replace their rows in the table."""
-    evaluate = "--no-scores" not in names
-    names = [name for name in names if name != "--no-scores"]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("systems", nargs="*", default=[*SYSTEMS, "ifm"])
+    parser.add_argument("--no-scores", action="store_true")
+    parser.add_argument("--steps", type=int)
+    options = parser.parse_args()
+    evaluate = not options.no_scores and options.steps is None
     folder, data = find_recordings(), find_data()
     if folder is None or data is None:
         sys.exit("no recordings: set OPENCSE_PARITY and OPENCSE_DATA")
@@ -70,25 +78,31 @@ def main(names: list[str]) -> None:
     if OUT.is_file():
         with OUT.open(encoding="utf-8", newline="") as file:
             rows = {(row["system"], row["dropout"]): row for row in csv.DictReader(file)}
-    for name in names or [*SYSTEMS, "ifm"]:
+    for name in options.systems:
         recording = Recording(name, folder, data)
         if name == "ifm":
             row = {"system": name, "dropout": "", "steps": "1"}
-            rows[name, ""] = row | {
-                key: f"{value:.1e}" for key, value in ifm_errors(recording).items()
-            }
+            for key, value in ifm_errors(recording).items():
+                row[key] = f"{value:.1e}"
+            rows[name, ""] = row
         else:
             for dropout in ("0", "0.1"):
                 if f"dropout{dropout}_authors_fp64" in recording.meta["results"]:
-                    rows[name, dropout] = measure(recording, dropout, evaluate)
-        order = {system: place for place, system in enumerate([*SYSTEMS, "ifm"])}
-        sorted_rows = sorted(rows.values(), key=lambda row: (order[row["system"]], row["dropout"]))
-        with OUT.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", restval="")
-            writer.writeheader()
-            writer.writerows(sorted_rows)
+                    rows[name, dropout] = measure(recording, dropout, evaluate, options.steps)
+                    write(rows)
+        write(rows)
         print(name, flush=True)
 
 
+def write(rows: dict[tuple[str, str], dict[str, str]]) -> None:
+    """Write the table, its systems in their usual order."""
+    order = [*SYSTEMS, "ifm"]
+    keys = sorted(rows, key=lambda key: (order.index(key[0]), key[1]))
+    with OUT.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", restval="")
+        writer.writeheader()
+        writer.writerows(rows[key] for key in keys)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -35,7 +35,7 @@ from opencse.foundation.evaluator import Evaluators
 from opencse.losses import MarginInfoNCELoss, negatives, replaced_tokens
 from opencse.recipes import Recipe, load_recipe
 from opencse.text.corpus import Corpus
-from opencse.training import batches, train
+from opencse.training import batches, train, trained_model, training_text
 from opencse.training.network import Network
 from opencse.training.session import RunControl
 from opencse.training.train import train_encoder
@@ -293,8 +293,10 @@ class _Player:
             replace(negatives, "start_at_random", self._momentum_start)
             replace(negatives, "normal_noise", self._noise)
             if self.with_dropout:
-                replace(train, "prepare_for_training", lambda encoder: False)
-                replace(train, "_CPU_TOKENS", None)
+                # It encodes before the first batch, so the rule has no masks for it.
+                replace(train, "check_same_vectors", lambda *_: None)
+                replace(trained_model, "prepare_for_training", lambda encoder: False)
+                replace(training_text, "_CPU_TOKENS", None)
                 replace(replaced_tokens, "_ROWS", 1 << 20)
                 fill = replaced_tokens.TokenGenerator.fill
                 replace(replaced_tokens.TokenGenerator, "fill", self._filled(fill))

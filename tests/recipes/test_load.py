@@ -221,7 +221,7 @@ def test_a_trial_keeps_views_and_losses_and_cuts_sizes() -> None:
     }
     assert shortened(short) == short
     short = shortened(load_recipe("simcse"))
-    assert (short.training.max_steps, short.corpus.rows) == (20, 400)
+    assert (short.training.most_steps, short.corpus.rows) == (20, 400)
 
 
 FOLDER = Path(package.__file__).parent / "published"
