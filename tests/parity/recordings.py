@@ -294,7 +294,7 @@ class _Player:
             replace(negatives, "normal_noise", self._noise)
             if self.with_dropout:
                 # It encodes before the first batch, so the rule has no masks for it.
-                replace(train, "check_same_vectors", lambda *_: None)
+                replace(train, "check_same_vectors", lambda *_, **__: None)
                 replace(trained_model, "prepare_for_training", lambda encoder: False)
                 replace(training_text, "_CPU_TOKENS", None)
                 replace(replaced_tokens, "_ROWS", 1 << 20)
