@@ -23,6 +23,7 @@ from opencse.debias.meaning_block import MeaningBlock, block_of
 from opencse.debias.shipped import append_block, trained_block
 from opencse.debias.strength import StrengthCurve
 from opencse.debias.training import read_strength
+from opencse.encoder import backbone as backbone_module
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.backbone import Backbone, weights_hash
 from opencse.foundation.errors import OpencseError
@@ -265,7 +266,7 @@ teachers = ["same"]
 def read(monkeypatch) -> Counter[str]:
     """How often each recipe and each model of a `Backbone` was read."""
     counts: Counter[str] = Counter()
-    open_model, read_recipe = shipped_module.open_model, RecipeFile.read.__func__
+    open_model, read_recipe = backbone_module.open_model, RecipeFile.read.__func__
 
     def counted(name, *args, **options):
         counts[str(name)] += 1
@@ -275,7 +276,7 @@ def read(monkeypatch) -> Counter[str]:
         counts[str(name)] += 1
         return read_recipe(cls, name)
 
-    monkeypatch.setattr(shipped_module, "open_model", counted)
+    monkeypatch.setattr(backbone_module, "open_model", counted)
     monkeypatch.setattr(RecipeFile, "read", classmethod(counted_recipe))
     return counts
 
