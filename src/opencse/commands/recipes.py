@@ -21,6 +21,7 @@ from typing import Any
 from opencse.commands.options import ShowOptions
 from opencse.encoder.names import FAMILIES
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.plugins import RECIPES
 from opencse.foundation.result_table import Table, show
 from opencse.foundation.terminal import print_text
 from opencse.foundation.toml_tables import encode, unknown_name_error
@@ -28,9 +29,9 @@ from opencse.recipes import Recipe, dump_recipe, load_recipe, recipe_names
 
 
 def list_recipes() -> Table:
-    """Return the recipes that come with the package: title, paper and the text columns that they need."""
+    """Return the recipes of the package and of installed plug-ins: title, paper and the text columns that they need."""
     rows = []
-    for name in recipe_names():
+    for name in [*recipe_names(), *RECIPES]:
         recipe = load_recipe(name)
         columns = [
             column + (" (optional)" if optional else "")
