@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.stats import chisquare
 
 from opencse import build
 from opencse.encoder import load_encoder
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.text.corpus import Corpus
 from opencse.text.mined import candidate_pools as pools
@@ -77,7 +79,8 @@ def mine_below(corpus, lines, encoder, tmp_path, **options) -> list[dict]:
         "positive": CandidateTable(path=str(tmp_path / "positives.tsv"), window=(0.0, 1.0)),
         "negative": HardNegatives(model=encoder, precision="fp32", positive="positive", **options),
     }
-    return pq.read_table(build_views(Corpus(corpus), specs, tmp_path / "views").path).to_pylist()
+    out = tmp_path / f"views-{options.get('search', 'exact')}"
+    return pq.read_table(build_views(Corpus(corpus), specs, out).path).to_pylist()
 
 
 def test_what_is_nearly_as_near_as_the_positive_is_skipped(
@@ -232,3 +235,60 @@ def test_window_ends_belong_to_it():
     keys = ids.astype(np.uint64)
     found = in_window(ids[:1], ids, keys, unit_vectors.__getitem__, size=4, window=(0.25, 0.75))
     assert found.ids.tolist() == [[1, 2, -1, -1]]
+
+
+def test_approximate_search_finds_nearly_all_of_the_nearest_of_the_corpus(
+    corpus, lines, encoder, tmp_path
+) -> None:
+    pytest.importorskip("faiss")
+    matrix = vectors(encoder, lines)
+    options = {"count": 3, "search": "approximate", "block": 5}
+    rows = mine(corpus, tmp_path / "v", encoder, **options)
+    again = mine(corpus, tmp_path / "again", encoder, **options)
+    assert rows == again
+
+    hits = 0
+    for i in range(700):
+        cosine = matrix @ matrix[i]
+        numbers = drawn(rows[i], 3)
+        # FAISS rounds the query to 16 bits, too; no copy is drawn.
+        columns = [rows[i][f"negative_{k + 1}.cosine"] for k in range(3)]
+        np.testing.assert_allclose(columns, cosine[numbers], atol=1e-4)
+        assert {key(lines[number]) for number in numbers}.isdisjoint({key(lines[i])})
+        assert len(set(numbers)) == 3
+        hits += len(set(numbers) & set(ranked(matrix, lines, i)[:3]))
+    assert hits / 2100 > 0.98
+
+
+def test_approximate_search_looks_deeper_if_the_nearest_are_outside_the_window(
+    corpus, lines, encoder, tmp_path
+) -> None:
+    pytest.importorskip("faiss")
+    options = {"count": 2, "window": (0.0, 0.6)}
+    found = mine(corpus, tmp_path / "near", encoder, search="approximate", **options)
+    exact = mine(corpus, tmp_path / "exact", encoder, **options)
+    counts = [row["negative_1.candidates"] for row in exact]
+    assert [row["negative_1.candidates"] for row in found] == counts
+    same = [drawn(a, 2) == drawn(b, 2) for a, b in zip(found, exact, strict=True)]
+    assert np.mean(same) > 0.95
+
+
+def test_approximate_search_skips_what_is_nearly_as_near_as_the_positive(
+    corpus, lines, encoder, positives, tmp_path
+) -> None:
+    pytest.importorskip("faiss")
+    options = {"max_ratio": 0.95, "count": 3, "window": (-1.0, 0.99)}
+    exact = mine_below(corpus, lines, encoder, tmp_path, **options)
+    found = mine_below(corpus, lines, encoder, tmp_path, search="approximate", **options)
+    column = "negative_1.skipped"
+    # A cosine at the limit may be rounded to the other side of it.
+    counts = zip([row[column] for row in found], [row[column] for row in exact], strict=True)
+    assert max(abs(one - other) for one, other in counts) <= 2
+    assert sum(row[column] for row in exact) > 100
+
+
+def test_a_search_without_faiss_names_the_extra(corpus, encoder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(OpencseError, match=r"faiss is not installed") as error:
+        mine(corpus, tmp_path / "v", encoder, search="approximate")
+    assert "opencse[faiss]" in error.value.remedy

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from opencse.foundation.cache import cache_place, key_hash
+from opencse.foundation.errors import imported
 from opencse.foundation.files import replaced
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
 from opencse.foundation.workers import visible_gpus
+from opencse.text.mined.approximate import open_index, search
 from opencse.text.mined.candidate_pools import (
     CandidatePools,
     draw,
@@ -350,6 +352,9 @@ class HardNegatives(MinedSpec):
         ranks: First rank and the one after the last; the nearest has rank 0, so [10, 50] skips the
             ten nearest. [0, 0] stands for [0, count].
         pick: "top" for the nearest of the ranks, "random" for random ones.
+        search: "exact" for the nearest in `block`; "approximate" for nearly all of the nearest in
+            the complete corpus, by an index of FAISS (extra `faiss`). `block` is then without
+            effect.
         positive: A column that is built before, with the positive of each sentence, for
             `max_ratio`.
         max_ratio: Candidates whose cosine exceeds this share of the positive's are skipped as
@@ -377,6 +382,7 @@ class HardNegatives(MinedSpec):
 
     ranks: tuple[int, int] = (0, 0)
     pick: Literal["top", "random"] = "top"
+    search: Literal["exact", "approximate"] = "exact"
     positive: str = ""
     max_ratio: float | None = None
 
@@ -397,6 +403,17 @@ class HardNegatives(MinedSpec):
     def needs(self) -> tuple[str, ...]:
         """The column of the positives."""
         return (self.positive,) if self.positive else ()
+
+    def prepare(
+        self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
+    ) -> Vectors:
+        """Embed the corpus, and build the index of an approximate search, unless they are in the cache."""
+        if self.search == "approximate":
+            imported("faiss", "faiss")  # a missing package is reported before the embedding
+        vectors = super().prepare(sentences, engine, models)
+        if self.search == "approximate":
+            open_index(vectors)
+        return vectors
 
     @cached_property
     def _opened(self) -> Embedder:
@@ -428,20 +445,27 @@ class HardNegatives(MinedSpec):
     ) -> tuple[CandidatePools, Counts]:
         """See `MinedSpec`."""
         ids = np.array([row.id for row in rows])
-        candidates = self.random_block(rows, index, seed)
         first, last = self.ranks
         if last == 0:
             first = 0
             last = self.count
-        ranked, skipped = nearest(
-            ids,
-            candidates,
-            index.sentences.keys,
-            index.take,
-            size=last,
-            window=self.bounds,
-            limits=self._limits(rows, index.take(ids)),
-        )
+        limits = self._limits(rows, index.take(ids))
+        if self.search == "approximate":
+            clusters = open_index(index)
+            ranked, skipped = search(
+                clusters, ids, index, size=last, window=self.bounds, limits=limits
+            )
+        else:
+            candidates = self.random_block(rows, index, seed)
+            ranked, skipped = nearest(
+                ids,
+                candidates,
+                index.sentences.keys,
+                index.take,
+                size=last,
+                window=self.bounds,
+                limits=limits,
+            )
         pools = CandidatePools(ids=ranked.ids[:, first:last], cosine=ranked.cosine[:, first:last])
         # With equal scores the draw is uniform; without noise it takes the nearest in order.
         even = np.zeros(pools.ids.shape)
