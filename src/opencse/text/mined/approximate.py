@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from opencse.foundation.progress import Phase
 from opencse.text.mined.candidate_pools import CandidatePools
 
 if TYPE_CHECKING:
-    from opencse.text.mined.vectors import Vectors
+    from opencse.text.views.registry import SentenceStore
 
 # Clusters whose sentences are scored for each row; benchmarks/mining/recall.py has the recall.
 PROBES = 64
@@ -36,6 +36,29 @@ _SHARDS_AT_ONCE = 32
 _FIRST_DEPTH = 64
 _LAST_DEPTH = 2048
 _VERSION = 1
+
+
+class StoredVectors(Protocol):
+    """What the index needs of `opencse.text.mined.vectors.Vectors`."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the files; the index is put into it."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def sentences(self) -> SentenceStore:
+        """The corpus."""
+
+    @property
+    def shards(self) -> list[range]:
+        """The numbers of the rows of each shard."""
+
+    def take(self, ids: np.ndarray) -> np.ndarray:
+        """Return the vectors with the given numbers, float32 (n, d)."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +101,7 @@ class Clusters:
         return cosine, numbers
 
 
-def open_index(vectors: Vectors) -> Clusters:
+def open_index(vectors: StoredVectors) -> Clusters:
     """Return the index of a corpus; build it unless it is in the cache.
 
     Later copies of a sentence, up to case and white space, are not in it.
@@ -105,7 +128,7 @@ def _opened(folder: Path) -> Clusters:
     return Clusters(tuple(blocks))
 
 
-def _build(vectors: Vectors, folder: Path) -> None:
+def _build(vectors: StoredVectors, folder: Path) -> None:
     """Write the index in blocks, so that only one of them is in memory."""
     faiss = imported("faiss", "faiss")
     keys = vectors.sentences.keys
@@ -125,7 +148,7 @@ def _build(vectors: Vectors, folder: Path) -> None:
             faiss.write_index(index, str(folder / f"block-{start:08d}.faiss"))
 
 
-def _trained(faiss: Any, vectors: Vectors, ids: np.ndarray) -> Any:
+def _trained(faiss: Any, vectors: StoredVectors, ids: np.ndarray) -> Any:
     """Return an index with clusters, but without any sentence; vectors have 16 bits a number, as on disk."""
     clusters = round(2 * math.sqrt(len(ids)))
     clusters = max(1, min(clusters, _MOST_CLUSTERS, len(ids) // _SAMPLE))
@@ -141,7 +164,7 @@ def _trained(faiss: Any, vectors: Vectors, ids: np.ndarray) -> Any:
 def search(
     index: Clusters,
     rows: np.ndarray,
-    vectors: Vectors,
+    vectors: StoredVectors,
     *,
     size: int,
     window: tuple[float, float],
