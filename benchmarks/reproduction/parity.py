@@ -4,6 +4,7 @@
     python benchmarks/reproduction/parity.py simcse dclr  # some of them; the other rows stay
     python benchmarks/reproduction/parity.py --no-scores  # without development scores and embeddings
     python benchmarks/reproduction/parity.py --steps 5    # the first steps only, and no final weights
+    python benchmarks/reproduction/parity.py --dropout 0  # without the runs that have dropout
 
 Needs the recordings (`OPENCSE_PARITY`) and the data that they name (`OPENCSE_DATA`). The network is in
 double precision. Writes `benchmarks/results/parity.csv`.
@@ -69,33 +70,33 @@ def main() -> None:
     parser.add_argument("systems", nargs="*", default=[*SYSTEMS, "ifm"])
     parser.add_argument("--no-scores", action="store_true")
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--dropout", nargs="+", choices=("0", "0.1"), default=["0", "0.1"])
     options = parser.parse_args()
     evaluate = not options.no_scores and options.steps is None
     folder, data = find_recordings(), find_data()
     if folder is None or data is None:
         sys.exit("no recordings: set OPENCSE_PARITY and OPENCSE_DATA")
-    rows = {}
-    if OUT.is_file():
-        with OUT.open(encoding="utf-8", newline="") as file:
-            rows = {(row["system"], row["dropout"]): row for row in csv.DictReader(file)}
     for name in options.systems:
         recording = Recording(name, folder, data)
         if name == "ifm":
             row = {"system": name, "dropout": "", "steps": "1"}
             for key, value in ifm_errors(recording).items():
                 row[key] = f"{value:.1e}"
-            rows[name, ""] = row
+            write(row)
         else:
-            for dropout in ("0", "0.1"):
+            for dropout in options.dropout:
                 if f"dropout{dropout}_authors_fp64" in recording.meta["results"]:
-                    rows[name, dropout] = measure(recording, dropout, evaluate, options.steps)
-                    write(rows)
-        write(rows)
+                    write(measure(recording, dropout, evaluate, options.steps))
         print(name, flush=True)
 
 
-def write(rows: dict[tuple[str, str], dict[str, str]]) -> None:
-    """Write the table, its systems in their usual order."""
+def write(row: dict[str, str]) -> None:
+    """Put a row into the table, whose other rows stay; systems are in their usual order."""
+    rows = {}
+    if OUT.is_file():
+        with OUT.open(encoding="utf-8", newline="") as file:
+            rows = {(old["system"], old["dropout"]): old for old in csv.DictReader(file)}
+    rows[row["system"], row["dropout"]] = row
     order = [*SYSTEMS, "ifm"]
     keys = sorted(rows, key=lambda key: (order.index(key[0]), key[1]))
     with OUT.open("w", encoding="utf-8", newline="") as file:
