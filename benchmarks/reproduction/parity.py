@@ -70,8 +70,11 @@ def main() -> None:
     parser.add_argument("systems", nargs="*", default=[*SYSTEMS, "ifm"])
     parser.add_argument("--no-scores", action="store_true")
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--dropout", nargs="+", choices=("0", "0.1"), default=["0", "0.1"])
+    parser.add_argument("--dropout", choices=("0", "0.1"), help="both unless given")
     options = parser.parse_args()
+    dropouts = ["0", "0.1"]
+    if options.dropout:
+        dropouts = [options.dropout]
     evaluate = not options.no_scores and options.steps is None
     folder, data = find_recordings(), find_data()
     if folder is None or data is None:
@@ -84,7 +87,7 @@ def main() -> None:
                 row[key] = f"{value:.1e}"
             write(row)
         else:
-            for dropout in options.dropout:
+            for dropout in dropouts:
                 if f"dropout{dropout}_authors_fp64" in recording.meta["results"]:
                     write(measure(recording, dropout, evaluate, options.steps))
         print(name, flush=True)

@@ -357,7 +357,7 @@ class _Player:
                 set_rates(part, 0.1 if self.with_dropout else 0.0)
             if self.with_dropout:
                 self.masks.attach(network, self._encoder_rows)
-            self.replay.start = _named_weights(network)
+            self.replay.start = self._named_weights(network)
 
         return init
 
@@ -378,6 +378,10 @@ class _Player:
         if detector:
             module = network.head.modules_by_loss["replaced_token_detection"]
             module.predict.head.load_state_dict(detector)
+
+    def _named_weights(self, network: Network) -> dict[str, Tensor]:
+        pooler = "init.head_pooler.weight" in self.recording.tensors
+        return _named_weights(network, pooler)
 
     def _passed(self, forward: Callable[..., Any]) -> Callable[..., Any]:
         def passed(network: Network, batch: Any, step: int = 0) -> Any:
@@ -469,7 +473,7 @@ class _Player:
                 name: value.clone() if isinstance(value, Tensor) else value
                 for name, value in state.items()
             }
-            self.replay.weights = _named_weights(self.network)
+            self.replay.weights = self._named_weights(self.network)
 
 
 class _DropoutMasks:
@@ -581,9 +585,14 @@ def _with_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor
     }
 
 
-def _named_weights(network: Network) -> dict[str, Tensor]:
-    """Return copies of the weights by the recordings' names."""
-    parts = {"encoder": network.encoder[0].auto_model, "head": network.head.projector}
+def _named_weights(network: Network, pooler: bool) -> dict[str, Tensor]:
+    """Return copies of the weights by the recordings' names; `pooler`: the projector begins with BERT's."""
+    parts = {"encoder": network.encoder[0].auto_model}
+    if pooler:
+        parts["head_pooler"] = network.head.projector[0]
+        parts["head.0"] = network.head.projector[2]
+    else:
+        parts["head"] = network.head.projector
     for module in network.head.modules_by_loss.values():
         if hasattr(module, "predict"):
             parts["detector"] = module.predict.head
