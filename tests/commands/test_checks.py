@@ -153,6 +153,7 @@ def test_a_run_does_not_remove_the_model_that_it_starts_from(tmp_path) -> None:
 
 def test_only_train_works_in_several_processes(tmp_path) -> None:
     several = os.environ | {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}
+    several |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
     asked = [["opencse", "evaluate", "mini-mlm"], ["opencse", "run", "simcse", "demo", "-o", "out"]]
     done = subprocess.run(
         [sys.executable, "-c", _CALLS, json.dumps(asked)],

@@ -51,11 +51,10 @@ def train(options: TrainOptions) -> TrainingRun:
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
+    control = run_control(options)
     text = UserText(options.corpus, options.column)
     rows = text.corpus(split=False)
     few = few_sentences(rows.texts())
-    for line in few:
-        options.notify(line)
     backbone = Backbone(options.backbone)
     language = likely_language(rows.first_texts(ENOUGH_TEXTS))
     recipe = resolve_recipe(options, backbone, rows.columns, language)
@@ -67,7 +66,9 @@ def train(options: TrainOptions) -> TrainingRun:
         )
     evaluators = read_validation(recipe, options)
     callbacks = recipe_callbacks(recipe, rows, language, options)
-    control = replace(run_control(options), callbacks=callbacks)
+    for line in few:
+        options.notify(line)
+    control = replace(control, callbacks=callbacks)
     trained = train_on_rows(recipe, rows, backbone, evaluators, control)
     told = [line.removeprefix("warning: ") for line in few]
     return replace(trained, warnings=(*told, *trained.warnings))

@@ -72,7 +72,7 @@ def _from_transformers(
     except (TypeError, ValueError) as error:
         raise OpencseError(
             f"schedule.kind {kind!r} cannot be made: {error}",
-            "Give what it needs with --set schedule.options.NAME=VALUE.",
+            "Give what it needs in the table schedule.options.",
         ) from error
     function: Callable[[int], float] = scheduler.lr_lambdas[0]
     return function

@@ -127,6 +127,7 @@ class CandidateTable(ChosenCandidate):
         path = "paraphrases.csv"
         candidate_column = "paraphrase"
 
+        >>> from pathlib import Path
         >>> _ = Path("rain.csv").write_text("text,candidate\nIt rains.,There is rain.\n")
         >>> CandidateTable(path="rain.csv", window=(0, 1)).preview("It rains.", "We swim.")
         ['There is rain.', None]
