@@ -19,6 +19,7 @@ from opencse.evaluation.evaluators import (
     TaskEvaluator,
     TrainingGeometry,
 )
+from opencse.evaluation.retrieval import KeptHitsTask
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evaluator import Evaluators
 from opencse.text.corpus import Corpus
@@ -160,3 +161,12 @@ def test_without_positive_pairs_alignment_is_undefined():
     alone = ScoredPairs(name="p", sentence1=["a"], sentence2=["a"], scores=[5])
     result = evaluate_tasks(encode, [GeometryTask(pairs=alone)]).results[0]
     assert set(result.undefined) == {"uniformity", "anisotropy", "spearman"}
+
+
+def test_sets_whose_texts_are_the_same_have_the_same_digest() -> None:
+    def digest(*documents: str) -> str:
+        texts = [f"Text {number}." for number in range(11)]
+        return TaskEvaluator([KeptHitsTask("kept", ["A search."], [*texts, *documents])]).digest
+
+    assert digest("One.") == digest("One.")
+    assert digest("One.") != digest("Two.")

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.base import Context, Embeddings, Loss, LossBuildContext, LossOutput
 from opencse.losses.forgetting import VocabularyModule, masked_lm_head
@@ -94,7 +95,7 @@ class SentenceDecoder(VocabularyModule):
         width: Size of the sentence vectors.
 
     Raises:
-        ValueError: The architecture has no decoder with cross-attention.
+        OpencseError: The architecture has no decoder with cross-attention.
     """
 
     def __init__(self, transformer: nn.Module, head: nn.Module, tokenizer: Any, width: int) -> None:
@@ -108,7 +109,9 @@ class SentenceDecoder(VocabularyModule):
         own = {name: p for name, p in decoder.named_parameters() if "crossattention" in name}
         if not own:
             name = type(transformer).__name__
-            raise ValueError(f"a {name} has no decoder with cross-attention")
+            raise OpencseError(
+                f"a {name} has no decoder with cross-attention", "Choose a BERT or a RoBERTa."
+            )
         shared = dict(transformer.named_parameters())
         for name in dict(decoder.named_parameters()):
             if name in shared:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.base import (
@@ -135,7 +136,10 @@ class AggregationNetwork(VocabularyModule):
         config: Any = copy.deepcopy(transformer.config)
         layers = getattr(getattr(transformer, "encoder", None), "layer", None)
         if layers is None:
-            raise ValueError(f"the layers of a {type(transformer).__name__} cannot be run alone")
+            raise OpencseError(
+                f"the layers of a {type(transformer).__name__} cannot be run alone",
+                "Choose a BERT or a RoBERTa.",
+            )
         if lower_layers > len(layers):
             raise ValueError(f"lower_layers is {lower_layers}, but the encoder has {len(layers)}")
         lower: Any = copy.deepcopy(transformer).eval()
