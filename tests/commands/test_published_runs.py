@@ -221,15 +221,15 @@ def test_a_released_model_takes_the_place_of_a_training_and_is_named_where_it_is
     assert untrained == Missing("the backbone no-such-backbone")
 
 
-def test_an_untouched_backbone_is_whitened_on_the_corpus(tmp_path) -> None:
+def test_the_vectors_of_an_untouched_backbone_are_mapped_as_the_corpus_says(tmp_path) -> None:
     start, corpus = Start("mini-mlm", "bert-base", "bert-base"), tmp_path / "pairs.txt"
     corpus.write_text("".join(f"{one} {other}\n" for one in WORDS[:20] for other in WORDS))
     run, scores = shared(tmp_path, corpus), []
-    for whitened in (False, True):
-        measured = run.runs_of(System(label="A", pooling="mean", whitened=whitened), start)
+    for asked in ({}, {"whitened": True}, {"flow": True}):
+        measured = run.runs_of(System(label="A", pooling="mean", **asked), start)
         assert not isinstance(measured, Missing), measured
         scores.append(measured[0].usual.cosines["random"])
-    assert scores[0] != scores[1]
+    assert len(set(scores)) == 3
 
 
 def test_the_cost_is_that_of_the_run_and_of_one_epoch(tmp_path, backbones) -> None:

@@ -445,7 +445,8 @@ def mean_reports(sums: Mapping[str, tuple[Tensor, int]], context: Context) -> di
         context: As given to the loss.
     """
     totals = torch.stack([total for total, _ in sums.values()])
-    counts = torch.tensor([float(count) for _, count in sums.values()], dtype=totals.dtype)
+    divisors = [float(count) for _, count in sums.values()]
+    counts = torch.tensor(divisors, dtype=totals.dtype, device="cpu")
     # All at once, because each mean is a message between the processes.
     means = context.processes.mean(totals, move(counts, totals.device))
     return dict(zip(sums, means.unbind(), strict=True))

@@ -73,8 +73,9 @@ class ContrastiveTensionLoss(Loss):
         first_vectors = context.processes.own_rows(embeddings[self.anchor])
         first_vectors = first_vectors[true_cells(there, first_vectors.device)]
         if len(first_vectors) == 0:
-            # Every parameter gets a gradient, or several processes would wait for each other.
-            return LossOutput(embeddings[self.anchor].sum() * 0 + second.zero())
+            # Every parameter gets a gradient and every process sends its sum, or the others would wait.
+            nothing = embeddings[self.anchor].sum() * 0 + second.zero()
+            return LossOutput(context.processes.mean(nothing, nothing.new_zeros(())))
         with context.precision():
             second_vectors = second(ids[there], mask[there], first_vectors.device)
 

@@ -183,7 +183,7 @@ class OwnAnchors:
 def own_anchors(loss: InfoNCELoss, present: Embeddings, context: Context, *more: str) -> OwnAnchors:
     """Return the rows of this process that have anchor, positive and the views in `more`."""
     everywhere = context.host_rows(present, loss.anchor, loss.positive, *more)
-    numbers = context.processes.own_rows(torch.arange(len(present[loss.anchor])))
+    numbers = context.processes.own_rows(torch.arange(len(present[loss.anchor]), device="cpu"))
     first = int(numbers[0]) if len(numbers) else 0
     mine = everywhere[(everywhere >= first) & (everywhere < first + len(numbers))]
     return OwnAnchors(

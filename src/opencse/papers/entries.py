@@ -29,6 +29,7 @@ class System:
             recipe where the backbones are the paper's.
         pooling: Of the untouched backbone.
         whitened: Whether the untouched backbone's vectors are whitened on the corpus.
+        flow: Whether a flow that is trained on the corpus maps them to a normal distribution.
         families: Families of backbones; empty for those with printed scores, or for all of the
             entry if there are none.
         printed: What the paper printed, by family of backbones: the scores of the entry's first
@@ -44,6 +45,7 @@ class System:
     model: dict[str, str] = field(default_factory=dict)
     pooling: Literal["", "cls", "mean", "first_last", "embeddings_last"] = ""
     whitened: bool = False
+    flow: bool = False
     families: tuple[str, ...] = ()
     printed: dict[str, tuple[float, ...]] = field(default_factory=dict)
     deviations: dict[str, tuple[float, ...]] = field(default_factory=dict)

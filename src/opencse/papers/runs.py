@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -52,6 +53,9 @@ SENTENCES = 2000
 
 _WHITENED = 16384
 """Sentences that are encoded at a time to find the whitening."""
+
+_FLOW_SENTENCES = 1_000_000
+"""Sentences that BERT-flow is trained on at most: their vectors are in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,18 +334,22 @@ class Reproduction:
             return Missing(error.problem)
 
     def untouched(self, system: System, start: Start) -> MeasuredModel:
-        """Return the untouched backbone of a row, whitened if the row asks for it."""
+        """Return the untouched backbone of a row, with a map of its vectors if the row asks for one."""
 
         def probe() -> ProbeScores:
             encoder = load_encoder(start.backbone, pooling=system.pooling)
             encode: Encode = Embedder(encoder, precision="auto")
             if system.whitened:
                 encode = whitened(encode, self.corpus.texts())
+            if system.flow:
+                encode = with_flow(encode, self.corpus.texts())
             return run_probes(self.probe_data, encode)
 
         key = {"backbone": start.backbone, "pooling": system.pooling}
         if system.whitened:
             key["whitened"] = "corpus"
+        if system.flow:
+            key["flow"] = "corpus"
         place = self._place(key)
         usual = place.scores_or(probe)
         return MeasuredModel(
@@ -504,3 +512,24 @@ def whitened(encode: Encode, sentences: Iterable[str]) -> Encode:
         return pca.transform(vectors).astype(np.float32)
 
     return encode_whitened
+
+
+def with_flow(encode: Encode, sentences: Iterable[str]) -> Encode:
+    """Return BERT-flow: the model with an invertible map, trained on a corpus, to a normal distribution (Li et al. 2020).
+
+    At most `_FLOW_SENTENCES` sentences are taken, for one epoch.
+    """
+    import torch
+
+    from opencse.encoder.flow import fit_flow
+
+    taken = list(islice(sentences, _FLOW_SENTENCES))
+    flow = fit_flow(torch.from_numpy(np.asarray(encode(taken), dtype=np.float32)))
+
+    def encode_with_flow(texts: Sequence[str]) -> np.ndarray:
+        vectors = torch.from_numpy(np.asarray(encode(texts), dtype=np.float32))
+        with torch.no_grad():
+            images, _ = flow.image(vectors)
+        return images.numpy()
+
+    return encode_with_flow
