@@ -527,7 +527,7 @@ def test_what_needs_text_is_refused_without(tmp_path, known_model) -> None:
     with pytest.raises(OpencseError, match="simcse needs text"):
         opencse.run("simcse", backbone=known_model, out=tmp_path / "out")
     with pytest.raises(OpencseError, match="--guard needs text"):
-        opencse.run("debias", backbone=known_model, out=tmp_path / "out", guard="x")
+        opencse.run("debias", backbone=known_model, out=tmp_path / "out", guard=tmp_path)
     with pytest.raises(OpencseError, match="--same-width needs text"):
         opencse.run("debias", backbone=known_model, out=tmp_path / "out", same_width=True)
 

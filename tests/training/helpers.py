@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -27,7 +26,7 @@ from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token
 from opencse.text.corpus import Corpus
 from opencse.training import loop as loop_module
 from opencse.training import trained_model
-from opencse.training.batches import BatchSampler
+from opencse.training.callbacks import ActiveRun
 from opencse.training.loop import TrainingLoop
 from opencse.training.session import RunControl, TrainingSession
 from opencse.training.train import TrainingRun, train_encoder
@@ -109,14 +108,14 @@ def crash_at(
     step: int, monkeypatch: pytest.MonkeyPatch, crash: Callable[[], None] = interrupt
 ) -> None:
     """Interrupt a run at a step, as Ctrl-C does."""
-    original = BatchSampler.batch
+    original = TrainingLoop.step
 
-    def batch(self: BatchSampler, at: int) -> np.ndarray:
-        if at == step and self._epoch >= 0:
+    def crashing(self: TrainingLoop, run: ActiveRun) -> Any:
+        if run.step == step:
             crash()
-        return original(self, at)
+        return original(self, run)
 
-    monkeypatch.setattr(BatchSampler, "batch", batch)
+    monkeypatch.setattr(TrainingLoop, "step", crashing)
 
 
 class FakeDev:

@@ -206,15 +206,15 @@ FALLING = """
 import os
 import signal
 from opencse.commands.main import main
-from opencse.training.batches import BatchSampler
-original = BatchSampler.batch
-def batch(self, step):
-    if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:
+from opencse.training.loop import TrainingLoop
+original = TrainingLoop.step
+def step(self, run):
+    if run.step == 5 and "CRASH" in os.environ:
         os._exit(1)
-    if step == 4 and self._epoch >= 0 and os.environ.get("SIGNALLED") == os.environ["RANK"]:
+    if run.step == 4 and os.environ.get("SIGNALLED") == os.environ["RANK"]:
         signal.raise_signal(signal.SIGTERM)
-    return original(self, step)
-BatchSampler.batch = batch
+    return original(self, run)
+TrainingLoop.step = step
 main()
 """
 

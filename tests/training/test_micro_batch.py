@@ -125,15 +125,14 @@ def test_a_packed_run_learns_as_a_padded_one(tmp_path, one_layer, monkeypatch) -
     settings = ("training.max_steps=4", "training.log_every=4")
     with as_on_an_accelerator():
         run(corpus, one_layer, tmp_path / "packed", *settings)
-    assert rates == [
-        0.0,
-        *[0.1] * 5,
-    ]  # the trial of the encoder, then the discarded step too, with the model's dropout
+    # The trials of the encoder have no dropout; the discarded step has the model's, as all others.
+    assert [rate for rate in rates if rate] == [0.1] * 5
+    packed_calls = len(rates)
     monkeypatch.setattr(
         "opencse.training.trained_model.prepare_for_training", lambda encoder: False
     )
     run(corpus, one_layer, tmp_path / "padded", *settings)
-    assert len(rates) == 6
+    assert len(rates) == packed_calls
     packed, padded = metrics(tmp_path / "packed")[0], metrics(tmp_path / "padded")[0]
     assert packed.keys() == padded.keys()
     assert np.isfinite(list(packed.values())).all()

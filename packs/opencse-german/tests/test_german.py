@@ -9,6 +9,7 @@ import pytest
 
 import opencse
 from opencse.recipes import load_recipe
+from opencse.text.documents import likely_language
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.languages import choose_language
 from opencse.text.syntax import Token, load_parser
@@ -219,7 +220,7 @@ def test_the_word_lists_are_symmetric_and_their_classes_do_not_overlap() -> None
 
 
 def test_the_pack_is_found_by_its_entry_point() -> None:
-    chosen = choose_language("auto", SENTENCES)
+    chosen = choose_language("auto", likely_language(SENTENCES))
     assert chosen.pack is GERMAN
     assert chosen.pack.opposed_words("Der Zugang ist sicher.") == {"sicher": "unsicher"}
 
@@ -237,5 +238,5 @@ def test_a_recipe_is_built_by_the_rules_for_german_and_what_has_none_is_null(tmp
 
 
 def test_debias_lacks_four_views() -> None:
-    line = choose_language("de", ()).line(load_recipe("debias").build)
+    line = choose_language("de", None).line(load_recipe("debias").build)
     assert line.endswith("by rules for German; left out: swapped, roles, claim, topic_question")

@@ -130,7 +130,7 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 
 def test_two_sets_of_one_name_or_none_are_refused():
     toy = pairs([("a", "b", 1.0), ("c", "d", 2.0)], "STS12")
-    with pytest.raises(OpencseError, match="two sets of pairs are named 'STS12'"):
+    with pytest.raises(OpencseError, match="two tasks are named 'STS12'"):
         run_probes(ProbeData(sts=[toy], pairs=[toy]), bag_of_words)
     with pytest.raises(OpencseError, match="nothing to probe"):
         run_probes(ProbeData(), bag_of_words)
