@@ -278,7 +278,9 @@ def test_a_second_process_is_refused_whatever_a_launcher_says(
 ) -> None:
     with pytest.raises(OpencseError, match="in use by another process"), locked(tmp_path / "out"):
         pass
-    for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
+    launched = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}
+    launched |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+    for name, value in launched.items():
         monkeypatch.setenv(name, value)
     assert launched_processes() == 2
     with pytest.raises(OpencseError, match="in use by another process"), locked(tmp_path / "out"):

@@ -62,7 +62,7 @@ def test_train_and_run_refuse_before_they_write_anything(tmp_path) -> None:
 
 
 def test_the_page_has_the_sizes_of_the_code() -> None:
-    section = GUIDE.read_text(encoding="utf-8").split("## How much text")[1].split("\n## ")[0]
+    section = GUIDE.read_text(encoding="utf-8").split("## Your text")[1].split("\n## ")[0]
     stated = [int(number) for number in re.findall(r"^\|.*?\| (\d+) ", section, re.MULTILINE)]
     assert stated == [value for name, value in vars(numbers).items() if re.match("LEAST|FEW", name)]
 

@@ -196,7 +196,7 @@ class DCLRLoss(InfoNCELoss):
         cosines = (in_batch * self.temperature).detach()
         # Every process has the cosines of all rows here.
         alone = replace(context, processes=Processes())
-        whole = {self.anchor: torch.ones(len(rows), dtype=torch.bool)}
+        whole = {self.anchor: torch.ones(len(rows), dtype=torch.bool, device="cpu")}
         whole[self.positive] = whole[self.anchor]
         own = own_anchors(self, whole, alone)
         reports = InfoNCELoss.reports(self, cosines, {}, whole, own, alone)
