@@ -33,7 +33,7 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 # What only optional parts of the tests use is pinned, but not installed for development.
 UNLOCKED := torch|faiss-cpu|mteb|polars|polars-runtime-32|ray|sacremoses|sentencepiece
 
-lock: .venv/uv  ## write locked.txt anew, from constraints.txt: hashes of all files of each version, for every platform
+lock: .venv/uv  ## write locked.txt again, from constraints.txt: hashes of all files of each version, for every platform
 	grep -v -E '^(#|($(UNLOCKED))==)' constraints.txt | .venv/uv/bin/uv pip compile --quiet --no-deps --generate-hashes \
 	  --no-header --no-annotate --python $(BIN)/python --output-file locked.txt -
 
@@ -70,10 +70,10 @@ docs: .venv/.docs  ## the documentation as a site in site/; every link, name, co
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --jobs auto --quiet docs site
 	$(BIN)/python docs/_site/check.py site
 
-notebooks: .venv/.docs  ## execute the notebooks anew
+notebooks: .venv/.docs  ## execute the notebooks again
 	$(BIN)/jupyter-execute --inplace --timeout=1200 examples/notebooks/*.ipynb
 
-pages: .venv/.docs  ## write anew what pages take from data and code: tables of results, CONTENTS.md
+pages: .venv/.docs  ## write again what pages take from data and code: tables of results, CONTENTS.md
 	$(BIN)/python docs/_site/tables.py --write
 	$(BIN)/python docs/_site/contents.py --write
 

@@ -4,7 +4,7 @@
 
 ARGUMENTS are those of the command, such as "TEXTS --backbone minilm --seed 1". Each command is a
 process of its own with an empty cache; its model is thrown away. Lines of NAMEs that the file has
-already are written anew, others stay.
+already are written again, others stay.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 The text is repeated, with a number behind each sentence so that no two are equal, until it has the
 size. Each stage is a process of its own with an empty cache; models are loaded before the clock
-starts. Mining searches the vectors of 8,192 sentences, repeated with noise, since making them anew
+starts. Mining searches the vectors of 8,192 sentences, repeated with noise, since making them again
 is a forward pass; it draws for eight units of 4,096 rows, so its exponent tells whether a row costs
 more in a larger corpus. Memory is what the process itself holds, without the pages of mapped files,
 which the system takes back when it needs them. The exponent of time is that between a size and the

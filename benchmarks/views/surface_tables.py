@@ -1,4 +1,4 @@
-"""The published figures of surface similarity, measured anew: OssCSE Table 2 and Example 1, DebCSE Tables 1 and 4.
+"""The published figures of surface similarity, measured again: OssCSE Table 2 and Example 1, DebCSE Tables 1 and 4.
 
     python benchmarks/views/surface_tables.py --data FOLDER [--views FOLDER]
 

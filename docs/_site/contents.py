@@ -1,6 +1,6 @@
 """From each recipe to its losses and text views, from each loss to its code and tests, and where papers and code differ.
 
-python docs/_site/contents.py --write    # write CONTENTS.md anew; the site has the same page
+python docs/_site/contents.py --write    # write CONTENTS.md again; the site has the same page
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables of results, made from the data in benchmarks/results.
 
     python docs/_site/tables.py           # say which tables of the pages differ from their data
-    python docs/_site/tables.py --write   # write them anew
+    python docs/_site/tables.py --write   # write them again
 
 A page marks the place with `<!-- table: NAME -->` and `<!-- end -->`. The data is NAME.csv, whose
 cells are shown as they are, or single runs in a .jsonl file that tables.toml says how to show: runs
@@ -88,7 +88,7 @@ def render(name: str) -> str:
 
 
 def filled(text: str) -> str:
-    """Return a page with its tables made anew."""
+    """Return a page with its tables made again."""
     return MARK.sub(lambda match: match[1] + render(match[2]) + match[3], text)
 
 

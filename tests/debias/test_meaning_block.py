@@ -151,7 +151,7 @@ def test_cosine_is_a_mixture_by_the_strength_on_which_the_hash_depends(model):
 
 @pytest.mark.parametrize("measure", ["dot product", "cosine"])
 def test_an_index_is_upgraded_without_embedding_a_text(model, measure) -> None:
-    """The first ten hits at every stage: the old index, the upgraded one, half anew, all anew; and the way back."""
+    """The first ten hits at every stage: the old index, the upgraded one, half again, all again; and the way back."""
 
     def ranking(index: np.ndarray, queries: np.ndarray) -> np.ndarray:
         return np.argsort(-queries @ (unit(index) if measure == "cosine" else index).T, axis=1)[

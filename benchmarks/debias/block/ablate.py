@@ -1,4 +1,4 @@
-"""What each part of the meaning block gives: its small parts trained anew without one, or without some of the rows.
+"""What each part of the meaning block gives: its small parts trained again without one, or without some of the rows.
 
     python benchmarks/debias/block/ablate.py ROWS.parquet -o benchmarks/results/debias-parts.csv [--seeds 1 2 3]
 

@@ -169,7 +169,7 @@ class Trainer:
     def __init__(self, options: argparse.Namespace) -> None:
         torch.manual_seed(options.seed)
         torch.backends.cuda.matmul.allow_tf32 = True
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans again for every shape
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.backends.cuda.enable_flash_sdp(
             self.device.type == "cuda"

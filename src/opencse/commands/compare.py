@@ -217,7 +217,7 @@ class SearchComparison(JupyterMixin):
         overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval
             over queries.
         same_first: Share of queries with the same first hit.
-        strength: Strength of the meaning block that the new model has beside the old one; None if
+        strength: Strength of the meaning block that the new model has next to the old one; None if
             it has none.
         new_hits: Share of new vectors among the ten nearest of a new model's query, while half of
             the documents still have upgraded old vectors; a half if these don't fall behind. None
@@ -254,7 +254,7 @@ class SearchComparison(JupyterMixin):
         if self.strength is None or self.new_hits is None:
             return EMBED_AGAIN
         return (
-            f"Stored vectors stay in use: append numbers to them (opencse.debias.meaning_block.upgrade, strength "
+            f"Stored vectors remain usable: append numbers to them (opencse.debias.meaning_block.upgrade, strength "
             f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
             f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
             "the first ten hits are among the new ones. The new model's hits are reranked with opencse.Reranker, as a "
@@ -395,7 +395,7 @@ def compare_searches(
 def _index_upgrade(
     old: np.ndarray, new: np.ndarray, queries: np.ndarray
 ) -> tuple[float | None, float | None]:
-    """Return the strength of the block that a new model has beside the old one, and try a half-upgraded index.
+    """Return the strength of the block that a new model has next to the old one, and try a half-upgraded index.
 
     Args:
         old: Unit vectors of n documents by the old model, (n, d).

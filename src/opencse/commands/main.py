@@ -84,7 +84,7 @@ def main() -> None:
     # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training
     # step's time.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    # Threads wait for each other asleep: beside another job, waiting in a loop takes the time of
+    # Threads wait for each other asleep: next to another job, waiting in a loop takes the time of
     # those that work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):

@@ -177,7 +177,7 @@ class RunOptions(TrainOptions):
     """Build the text columns of a recipe, train, and report probes and scores before and after.
 
     Writes OUT/model (a sentence-transformers folder), OUT/report.html, OUT/results.json,
-    OUT/metrics.jsonl, and the resolved recipe and environment beside them; OUT/views if columns
+    OUT/metrics.jsonl, and the resolved recipe and environment next to them; OUT/views if columns
     were built.
     """
 
@@ -488,7 +488,7 @@ class CompareCommand(CompareOptions):
 
 @options_class
 class ReproduceOptions(Notified):
-    """Reproduce a table or figure of a paper, with the published figures beside the measured ones.
+    """Reproduce a table or figure of a paper, with the published figures next to the measured ones.
 
     Runs are kept in OUT/runs under a hash of everything that they depend on. Tables share them, and
     an interrupted reproduction continues where it stopped.
@@ -599,7 +599,7 @@ class CacheOptions(CommandOptions):
 class ShowOptions(CommandOptions):
     """Print a recipe as it would be used, with all inherited settings.
 
-    With --published: the settings of paper, README and code, beside those of the recipe and of its
+    With --published: the settings of paper, README and code, next to those of the recipe and of its
     faithful variant. An empty cell means that nothing is said, "absent" that the recipe leaves the
     setting to the model or lacks it. A source that begins with the name of another recipe is
     inherited from it. --family shows one kind of backbone.

@@ -1,4 +1,4 @@
-"""`opencse recipes`: list recipes, show one in full, or the settings of its paper (`published/NAME.toml`) beside it.
+"""`opencse recipes`: list recipes, show one in full, or the settings of its paper (`published/NAME.toml`) next to it.
 
 A table holds one entry for each setting. `published` is the value of the paper or its README,
 `coded` that of code and scripts where it differs or the paper is silent; either is one value for

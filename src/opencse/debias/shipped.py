@@ -1,4 +1,4 @@
-"""The meaning blocks that come with the package, and the models that they can stand beside."""
+"""The meaning blocks that come with the package, and the models that they can stand next to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BLOCKS = ASSETS / "meaning-block"
 MEASURED = "measured.json"
-"""File beside a block's own: name and key of the model that it was trained for, and its scores by strength."""
+"""File next to a block's own: name and key of the model that it was trained for, and its scores by strength."""
 _TRIAL = "A naïve user's 3.5-km UNFORGETTABLE état_of_the-art isn't #1!"
 _MARKS = ("cls", "sep", "pad", "unk", "mask")
 

@@ -50,7 +50,7 @@ class BlockTraining(TrainingCallback):
     Args:
         settings: The table `[block]` of the recipe.
         evaluators: Guards and evaluators of meaning.
-        english: Whether the text is English, which a block that ships needs beside another model.
+        english: Whether the text is English, which a block that ships needs next to another model.
     """
 
     def __init__(self, settings: Block, evaluators: BlockEvaluators, *, english: bool) -> None:

@@ -1,6 +1,6 @@
 """BERT-flow: an invertible map from sentence vectors to a standard normal distribution.
 
-This file stands beside a saved model, so that it loads without opencse (`trust_remote_code=True`).
+This file stands next to a saved model, so that it loads without opencse (`trust_remote_code=True`).
 It therefore needs nothing but torch and safetensors.
 """
 

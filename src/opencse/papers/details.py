@@ -1,4 +1,4 @@
-"""Measurements of a model beside its scores: pairs, neighbours and projections, and how they are drawn and listed."""
+"""Measurements of a model next to its scores: pairs, neighbours and projections, and how they are drawn and listed."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _columns(recipe: Recipe, role: str) -> list[str]:
 
 
 Detail = PairCosines | Neighbours | Projection
-"""The measurement of one model, which is drawn and listed beside its part of the table."""
+"""The measurement of one model, which is drawn and listed next to its part of the table."""
 
 
 def detail_figures(entry: Entry, details: Mapping[str, Any]) -> dict[str, Draw]:

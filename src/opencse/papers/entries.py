@@ -113,7 +113,7 @@ class Entry:
         columns: What is measured, in the order of the paper; `Avg.` is the mean of the others, and
             `Avg. METRIC` of those with this metric.
         digits: Digits behind the point.
-        plot: How pairs are drawn beside the table: as a `scatter` of cosine and match error rate,
+        plot: How pairs are drawn next to the table: as a `scatter` of cosine and match error rate,
             or as a `histogram` of cosines. Curves and projections always are.
         families: Families of backbones in the paper.
         seeds: Runs behind each printed score.

@@ -63,7 +63,7 @@ class MeasuredModel:
     """A model with its usual scores on disk: a trained one, or the one `given`, untouched or released.
 
     Attributes:
-        folder: Folder of the run, beside which its scores are kept.
+        folder: Folder of the run, next to which its scores are kept.
         usual: The scores that every run has.
         given: Name of a model that is not trained here; empty otherwise.
         pooling: Pooling of a given model.
@@ -176,7 +176,7 @@ def _stsb(
 
 
 def task_scores(entry: Entry, run: MeasuredModel, score_task: ScoreTask) -> TaskScores:
-    """Return the scores of a model on the tasks of an entry; known ones are read from a file beside the run."""
+    """Return the scores of a model on the tasks of an entry; known ones are read from a file next to the run."""
     file = run.folder.with_name(f"{run.folder.name}-tasks.json")
     known: dict[str, TaskMetrics] = {}
     if file.is_file():
@@ -464,7 +464,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class _Place:
-    """Folder of a run, and the file of its scores beside it."""
+    """Folder of a run, and the file of its scores next to it."""
 
     folder: Path
     dependencies: Mapping[str, str]

@@ -71,7 +71,7 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class UsualScores:
-    """The scores that every run of a reproduction has, as they are stored beside it.
+    """The scores that every run of a reproduction has, as they are stored next to it.
 
     Correlations are times 100.
 

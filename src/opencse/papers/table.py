@@ -1,4 +1,4 @@
-"""A reproduced table: measured values with the published ones beside them."""
+"""A reproduced table: measured values with the published ones next to them."""
 
 from __future__ import annotations
 

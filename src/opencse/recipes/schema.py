@@ -37,12 +37,12 @@ class ViewSettings:
             `"query: {}"`.
         dropout: A dropout rate of the view's own (HiNCE's p2); the model's where absent.
         repetition: Tokens of the text are repeated, from none up to this share of them and at most
-            nine, drawn anew at each step (ESimCSE's dup_rate). Repetition comes after the cut to
+            nine, drawn afresh at each step (ESimCSE's dup_rate). Repetition comes after the cut to
             the maximum length.
-        edit: Edit the tokens of the text, anew at each step: `shuffle`, `reverse`, `delete` or
+        edit: Edit the tokens of the text, differently at each step: `shuffle`, `reverse`, `delete` or
             `repeat` some of them (PCL), or `shuffle_all`, special tokens included (ConSERT).
         edit_share: Share of the tokens that `delete` removes or `repeat` adds.
-        cutoff: What is set to zero behind the embedding layer, anew at each step: whole tokens
+        cutoff: What is set to zero behind the embedding layer, differently at each step: whole tokens
             (`token`), the same features of all tokens of a sentence (`feature`), or single numbers
             (`cell`), as in ConSERT.
         cutoff_share: Share of the tokens, features or numbers that are cut off.

@@ -173,7 +173,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A meaning block beside the untouched model (`opencse.debias.meaning_block`): nothing but the block is trained.
+    """A meaning block next to the untouched model (`opencse.debias.meaning_block`): nothing but the block is trained.
 
     Attributes:
         tolerance: How many points (of 100) a guard may lose, a score of search or classification

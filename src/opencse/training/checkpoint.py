@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 _DIGEST = "sha256"
-_REMEDY = "Start anew with --overwrite."
+_REMEDY = "Start again with --overwrite."
 _CPU = torch.device("cpu")
 
 

@@ -78,7 +78,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = No
         what = "a run" if is_run else "files"
         raise OpencseError(
             f"{out}: already holds {what}",
-            "Use --resume to go on, --overwrite to start anew, or another folder.",
+            "Use --resume to go on, --overwrite to start again, or another folder.",
         )
 
 
@@ -135,7 +135,7 @@ def read_record(out: Path) -> dict[str, Any]:
     Raises:
         OpencseError: The file is missing or damaged, or was not written by a run.
     """
-    record = read_json(out / "run.json", "Start anew with --overwrite.")
+    record = read_json(out / "run.json", "Start again with --overwrite.")
     limit = record.get("step_limit", 1)
     written = isinstance(record.get("fingerprint"), dict) and isinstance(
         record.get("outcome", {}), dict
@@ -147,7 +147,7 @@ def read_record(out: Path) -> dict[str, Any]:
         or limit < 1
     ):
         raise OpencseError(
-            f"{out / 'run.json'}: was not written by a run", "Start anew with --overwrite."
+            f"{out / 'run.json'}: was not written by a run", "Start again with --overwrite."
         )
     return record
 

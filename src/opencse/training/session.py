@@ -176,7 +176,7 @@ class TrainingSession:
             if self.resume and self.begun["fingerprint"].get(name) != value:
                 raise OpencseError(
                     f"{self.folder}: was begun with another {name}",
-                    "Resume with what the run began with, use --overwrite to start anew, or another output folder.",
+                    "Resume with what the run began with, use --overwrite to start again, or another output folder.",
                 )
         if "outcome" not in self.begun or not (self.folder / "model").is_dir():
             self._check_number()

@@ -1,4 +1,4 @@
-"""Edits of a view's token ids, drawn anew at each step: shuffled, reversed, shortened or repeated."""
+"""Edits of a view's token ids, drawn afresh at each step: shuffled, reversed, shortened or repeated."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_with_the_callback_a_resumed_run_is_the_straight_one(folder, tmp_path) -
 def test_a_checkpoint_without_the_loss_is_refused(folder, tmp_path) -> None:
     saving = {"save_strategy": "steps", "save_steps": 2, "max_steps": 2}
     train(folder, tmp_path, "simcse", keep=False, **saving)
-    with pytest.raises(OpencseError, match="would start anew"):
+    with pytest.raises(OpencseError, match="would start again"):
         train(
             folder,
             tmp_path,

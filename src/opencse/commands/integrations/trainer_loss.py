@@ -205,7 +205,7 @@ class RecipeLoss(nn.Module):
                     return
                 if not (file := _checkpoint(args, state) / _FILE).is_file():
                     problem = (
-                        f"{file} does not exist, so that the weights of the loss would start anew"
+                        f"{file} does not exist, so that the weights of the loss would start again"
                     )
                     raise OpencseError(
                         problem, "Train with loss.callback() from the start, in one output folder."
@@ -274,7 +274,7 @@ class _Teacher:
 def _check(recipe: Recipe) -> None:
     if recipe.block is not None:
         raise OpencseError(
-            f"the recipe '{recipe.name}' trains a meaning block beside the model, not the model itself",
+            f"the recipe '{recipe.name}' trains a meaning block next to the model, not the model itself",
             f"Train with `opencse run {recipe.name}`.",
         )
     prompts: dict[str, set[str | None]] = {}

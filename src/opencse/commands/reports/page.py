@@ -1,4 +1,4 @@
-"""Pages from Jinja templates beside their data, the probe report, and figures as SVG, also those of reproductions."""
+"""Pages from Jinja templates next to their data, the probe report, and figures as SVG, also those of reproductions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def render_template(name: str, **values: Any) -> str:
 
     Args:
         name: Template file in this folder.
-        **values: Variables of the template, beside `version`.
+        **values: Variables of the template, next to `version`.
     """
     environment = Environment(
         loader=PackageLoader("opencse.commands.reports", "."),

@@ -114,7 +114,7 @@ def add_columns(corpus: Corpus, built: Corpus, columns: Sequence[str]) -> Corpus
         columns: Columns of the corpus to add; of two with one name, the built one is kept.
 
     Returns:
-        `built` if there is nothing to add, else the file `joined.parquet` beside its folder, whose
+        `built` if there is nothing to add, else the file `joined.parquet` next to its folder, whose
         files are its rows.
     """
     table = pa.concat_tables(
@@ -202,7 +202,7 @@ def recipe_for_corpus(
 
 @dataclass(frozen=True, kw_only=True)
 class RowSources:
-    """What rows are made with, beside the corpus.
+    """What rows are made with, next to the corpus.
 
     Attributes:
         models: Models to mine with, by the name that views give them: `backbone`, the model
