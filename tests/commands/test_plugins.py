@@ -8,16 +8,18 @@ from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
+import typer
 
 import opencse
-from opencse.commands.main import main
+from opencse.commands.main import app, main
 from opencse.evaluation.suites import TASKS
 from opencse.evaluation.task import TaskResult
 from opencse.foundation import lazy
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.lazy import Kinds
-from opencse.foundation.plugins import CALLBACKS, RECIPES, import_plugin
+from opencse.foundation.plugins import CALLBACKS, RECIPES, TRACKERS, import_plugin
 from opencse.losses import LOSSES
+from opencse.training.tracking import Tracking
 from tests.tiny import WORDS, tiny_bert
 
 MODULE = """
@@ -25,7 +27,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opencse.evaluation.suites import TASKS
-from opencse.foundation.plugins import CALLBACKS, RECIPES
+from accelerate.tracking import GeneralTracker
+
+from opencse.foundation.plugins import CALLBACKS, RECIPES, TRACKERS
 from opencse.losses import LOSSES, InfoNCELoss
 from opencse.training.callbacks import TrainingCallback
 from tests.commands.test_plugins import Greetings
@@ -41,7 +45,30 @@ class Note(TrainingCallback):
         (run.folder / "noted.txt").write_text("yes")
 
 
+class LinesTracker(GeneralTracker):
+    name = "lines"
+    requires_logging_directory = True
+
+    def __init__(self, project, folder):
+        super().__init__()
+        self.file = open(Path(folder) / f"{project}.txt", "w")
+
+    @property
+    def tracker(self):
+        return self.file
+
+    def store_init_configuration(self, values):
+        print(values["recipe"], file=self.file)
+
+    def log(self, values, step=None, **_):
+        print(step, *values, file=self.file)
+
+    def finish(self):
+        self.file.close()
+
+
 LOSSES["doubled"] = Doubled
+TRACKERS["lines"] = LinesTracker
 TASKS["greetings"] = Greetings
 CALLBACKS["noted"] = Note
 RECIPES["mine"] = Path(__file__).with_name("mine.toml")
@@ -73,7 +100,7 @@ def module(tmp_path, monkeypatch):
     """A module in the current folder that registers one of each, and is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    for kinds in (LOSSES, TASKS, CALLBACKS, RECIPES):
+    for kinds in (LOSSES, TASKS, CALLBACKS, RECIPES, TRACKERS):
         monkeypatch.setattr(kinds, "data", dict(kinds.data))
     (tmp_path / "my_parts.py").write_text(MODULE)
     (tmp_path / "mine.toml").write_text(RECIPE)
@@ -90,19 +117,37 @@ def test_a_run_from_the_command_line_uses_a_module_for_everything(
     settings = "--set encoder.pooling=mean --set training.max_steps=1"
     command = (
         f"opencse run mine text.txt --backbone {backbone} -o out --import {module} {settings} "
-        "--callback noted --tasks greetings --quiet"
+        "--callback noted --track lines --tasks greetings --quiet"
     )
     monkeypatch.setattr(sys, "argv", command.split())
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 0, capsys.readouterr().err
     assert (tmp_path / "out" / "noted.txt").read_text() == "yes"
+    recipe, logged = (tmp_path / "out" / "tracking" / "opencse.txt").read_text().splitlines()
+    assert recipe == "mine"
+    assert logged.startswith("1 train/loss ")
     assert "doubled" in (tmp_path / "out" / "metrics.jsonl").read_text()
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     for side in ("before", "after"):
         assert results[side]["tasks"]["metric"] == "hits"
     assert "greetings, hits" in (tmp_path / "out" / "model" / "README.md").read_text()
     assert "greetings, hits" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("order", ["recipes --import {}", "recipes show mine --import {}"])
+def test_recipes_of_a_module_are_listed_and_shown(module, order, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["opencse", *order.format(module).split()])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0, capsys.readouterr().err
+    assert "mine" in capsys.readouterr().out
+
+
+def test_every_command_that_uses_plugins_takes_import() -> None:
+    for name, one in typer.main.get_command(app).commands.items():
+        has_import = any("--import" in option.opts for option in one.params)
+        assert has_import == (name != "cache"), name
 
 
 def test_a_task_object_is_evaluated(tiny_model) -> None:
@@ -136,6 +181,8 @@ def test_an_unknown_kind_names_both_ways(tmp_path) -> None:
         opencse.load_recipe(tmp_path / "mine.toml")
     with pytest.raises(OpencseError, match=r"--import MODULE .*opencse\.recipes"):
         opencse.load_recipe("mine")
+    with pytest.raises(OpencseError, match=r"--import MODULE .*opencse\.trackers"):
+        Tracking("mine")
 
 
 def test_a_module_that_fails_is_named(tmp_path, monkeypatch) -> None:

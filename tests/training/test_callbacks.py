@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+from accelerate.tracking import GeneralTracker
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.plugins import TRACKERS
 from opencse.training.callbacks import ActiveRun, TrainingCallback
 from opencse.training.tracking import Tracking
 from tests.training.helpers import FakeDev, metrics, run, weights, write_corpus
@@ -149,6 +151,48 @@ def test_a_tracker_that_cannot_be_used_is_refused(name: str, match: str, monkeyp
     monkeypatch.setattr("opencse.training.tracking.get_available_trackers", lambda: ["aim"])
     with pytest.raises(OpencseError, match=match):
         Tracking([name])
+
+
+class Collected(GeneralTracker):
+    """A tracker that keeps what it is told."""
+
+    name = "collected"
+    requires_logging_directory = False
+    tracker = None
+
+    def __init__(self, project: str = "") -> None:
+        super().__init__()
+        self.calls: list[tuple[str, Any]] = []
+
+    def store_init_configuration(self, values: dict[str, Any]) -> None:
+        self.calls.append(("begin", values["seed"]))
+
+    def log(self, values: dict[str, float], step: int | None = None, **_: Any) -> None:
+        self.calls.append((min(values), step))
+
+    def finish(self) -> None:
+        self.calls.append(("finish", None))
+
+
+def test_a_tracker_object_of_the_user_gets_losses_and_scores(tmp_path, backbone, corpus) -> None:
+    tracker = Collected()
+    settings = ("training.max_steps=2", "selection.every=2")
+    tracking = Tracking([tracker])
+    run(corpus, backbone, tmp_path, *settings, dev=FakeDev(), callbacks=[tracking])
+    assert tracker.calls[0] == ("begin", 42)
+    assert tracker.calls[-1] == ("finish", None)
+    assert ("eval/dev", 2) in tracker.calls
+    assert ("train/grad_norm", 2) in tracker.calls
+
+
+def test_a_class_that_is_no_tracker_of_accelerate_is_refused(
+    tmp_path, backbone, corpus, monkeypatch
+) -> None:
+    monkeypatch.setattr(TRACKERS, "data", {"plain": Recorder, "collected": Collected})
+    with pytest.raises(OpencseError, match=r"Derive its class from accelerate"):
+        Tracking([Recorder()])
+    with pytest.raises(OpencseError, match=r"the tracker plain cannot be made"):
+        run(corpus, backbone, tmp_path, callbacks=[Tracking("collected,plain")])
 
 
 def test_only_so_many_checkpoints_are_kept(tmp_path, backbone, corpus) -> None:

@@ -200,13 +200,21 @@ class CommonOptions:
     verbose: bool = option("Print details that help to find a mistake.", default=False)
 
 
+_IMPORT_HELP = (
+    "Import a module first that registers losses, views, tasks, callbacks, recipes or trackers: its name, or a .py file. "
+    "Repeatable."
+)
+
+IMPORT = typer.Option("--import", metavar="MODULE", help=_IMPORT_HELP)
+"""The option --import of a command that has no options class."""
+
+
 @options_class
 class PluginOptions:
     """Code from outside the package."""
 
     imports: Sequence[str] = option(
-        "Import a module first that registers losses, views, tasks, callbacks or recipes: its name, or a .py file. "
-        "Repeatable.",
+        _IMPORT_HELP,
         default=(),
         flags=("--import",),
         metavar="MODULE",
@@ -220,7 +228,7 @@ def add_command(
     described: type[CommandOptions] | None = None,
     module: str = "",
     common: bool = True,
-    plugins: bool = False,
+    plugins: bool = True,
 ) -> None:
     """Add a command to an app; its module is imported when it is called, after the check of its options.
 
@@ -232,7 +240,7 @@ def add_command(
         described: The dataclass whose docstring is its help page, if that is another.
         module: The module, if it has another name.
         common: Whether it has the options for device and verbosity.
-        plugins: Whether it reads recipes or tasks, and so has --import.
+        plugins: Whether it uses recipes, tasks or models, and so has --import.
     """
     kinds: list[type] = [options]
     if plugins:

@@ -9,13 +9,15 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from opencse.commands import options
-from opencse.commands.command_line import add_command
+from opencse.commands.command_line import IMPORT, add_command
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import disk_problem
+from opencse.foundation.plugins import import_plugin
 from opencse.foundation.reading import error_reason
 from opencse.foundation.result_table import show
 from opencse.foundation.terminal import escape_messages_of_libraries, print_line, print_text
@@ -43,27 +45,31 @@ app = typer.Typer(
     help="Sentence embeddings that follow meaning instead of wording, learned without labels.",
     epilog="Start with: `opencse run debias --backbone minilm -o out/`",
 )
-add_command(app, "run", options.RunOptions, plugins=True)
-add_command(app, "train", options.TrainCommand, options.TrainOptions, plugins=True)
-add_command(app, "build", options.BuildCommand, options.BuildOptions, plugins=True)
-add_command(app, "evaluate", options.EvaluateCommand, options.EvaluateOptions, plugins=True)
+add_command(app, "run", options.RunOptions)
+add_command(app, "train", options.TrainCommand, options.TrainOptions)
+add_command(app, "build", options.BuildCommand, options.BuildOptions)
+add_command(app, "evaluate", options.EvaluateCommand, options.EvaluateOptions)
 add_command(app, "probe", options.ProbeOptions)
 add_command(app, "check", options.CheckOptions)
 add_command(app, "compare", options.CompareCommand, options.CompareOptions)
-add_command(app, "reproduce", options.ReproduceOptions, plugins=True)
+add_command(app, "reproduce", options.ReproduceOptions)
 add_command(app, "export", options.ExportOptions, module="integrations.onnx")
-add_command(app, "cache", options.CacheOptions)
+add_command(app, "cache", options.CacheOptions, plugins=False)
 recipes = typer.Typer(
     invoke_without_command=True,
     help="List the recipes that come with opencse, or show one (`recipes show NAME`).",
 )
-add_command(recipes, "show", options.ShowOptions, module="recipes", common=False, plugins=True)
+add_command(recipes, "show", options.ShowOptions, module="recipes", common=False)
 app.add_typer(recipes, name="recipes")
 
 
 @recipes.callback()
-def _list_recipes(context: typer.Context) -> None:
+def _list_recipes(
+    context: typer.Context, imports: Annotated[list[str] | None, IMPORT] = None
+) -> None:
     """List the recipes with title, paper and the text columns that they need."""
+    for plugin in imports or ():
+        import_plugin(plugin)
     if context.invoked_subcommand is None:
         from opencse.commands.recipes import list_recipes
 

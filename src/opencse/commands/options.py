@@ -111,9 +111,11 @@ class TrainOptions(RecipeOptions):
         default=None,
     )
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
-    track: str | None = option(
-        "Experiment trackers, separated by commas: tensorboard, wandb, mlflow, …; offline, in OUT/tracking.",
+    track: Any = option(
+        "Experiment trackers, separated by commas: tensorboard, wandb, mlflow, …, or a name that a plug-in gave its own; "
+        "offline, in OUT/tracking. In Python also objects of accelerate's `GeneralTracker`.",
         default=None,
+        shown=str,
     )
     callbacks: Sequence[Any] = option(
         "A callback of your own by the name that a plug-in gave it; repeatable. In Python also an object of "

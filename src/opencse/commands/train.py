@@ -251,8 +251,7 @@ def user_callbacks(options: TrainOptions) -> list[TrainingCallback]:
     for callback in options.callbacks:
         callbacks.append(named_callback(callback) if isinstance(callback, str) else callback)
     if options.track is not None:
-        names = [name.strip() for name in options.track.split(",")]
-        callbacks.append(Tracking(names))
+        callbacks.append(Tracking(options.track))
     return callbacks
 
 

@@ -20,6 +20,13 @@ RECIPES = Kinds({}, "opencse.recipes")
 CALLBACKS = Kinds({}, "opencse.callbacks")
 """Callbacks by name: a class, or a function without arguments that returns a callback."""
 
+TRACKERS = Kinds({}, "opencse.trackers")
+"""Experiment trackers by name: each a subclass of accelerate's `GeneralTracker`.
+
+It is made as accelerate makes its own: `Tracker(project)`, or `Tracker(project, folder)` if its
+`requires_logging_directory` is true.
+"""
+
 MODULES = Kinds({})
 """Classes of modules by their type in a model's `modules.json`, each as `module:Class`.
 
@@ -42,7 +49,7 @@ def saved_type(module_type: str) -> str:
 
 
 def import_plugin(name: str) -> None:
-    """Import a module that registers losses, views, tasks, callbacks or recipes.
+    """Import a module that registers losses, views, tasks, callbacks, recipes or trackers.
 
     Args:
         name: A module, which may be in the current folder, or the path of a `.py` file.

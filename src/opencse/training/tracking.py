@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from accelerate.tracking import filter_trackers, get_available_trackers
+from accelerate.tracking import GeneralTracker, filter_trackers, get_available_trackers
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.plugins import TRACKERS, ways_to_add
+from opencse.foundation.reading import error_reason
 from opencse.training.callbacks import ActiveRun, TrainingCallback
+
+PROJECT = "opencse"
+"""Name of the project in a tracker."""
 
 FOLDER = "tracking"
 """Folder below that of the run, for trackers that write files."""
@@ -32,24 +38,19 @@ class Tracking(TrainingCallback):
     """Sends losses, learning rates and scores to trackers, offline unless the user says otherwise.
 
     Args:
-        names: The trackers.
+        trackers: Names separated by commas, one tracker, or a sequence of names and trackers. A
+            name is one of accelerate's, or the name of a registered class (`TRACKERS`).
 
     Raises:
         OpencseError: A tracker is unknown, or its package is not installed.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = list(names)
-        installed = {str(tracker) for tracker in get_available_trackers()}
-        for name in self._names:
-            if name not in _OFFLINE:
-                raise OpencseError(
-                    f"there is no tracker {name!r}", f"Known: {', '.join(sorted(_OFFLINE))}."
-                )
-            if name not in installed:
-                raise OpencseError(
-                    f"the tracker {name} is not installed", f"Install it: pip install {name}."
-                )
+    def __init__(self, trackers: str | GeneralTracker | Sequence[str | GeneralTracker]) -> None:
+        self._trackers: list[str | GeneralTracker] = []
+        for tracker in _listed(trackers):
+            _check(tracker)
+            if tracker not in self._trackers:
+                self._trackers.append(tracker)
 
     def on_train_begin(self, run: ActiveRun) -> None:
         """Start the trackers."""
@@ -59,7 +60,15 @@ class Tracking(TrainingCallback):
         self._go_offline(folder)
         accelerator = run.session.accelerator
         accelerator.project_configuration.logging_dir = str(folder)
-        accelerator.log_with = filter_trackers(self._names, str(folder))
+        started = []
+        for tracker in self._trackers:
+            if isinstance(tracker, str) and tracker in TRACKERS:
+                tracker = _registered(tracker, folder)
+            # accelerate leaves it to a tracker of the user to be silent in the other processes.
+            own = isinstance(tracker, GeneralTracker)
+            if run.main or not own or not tracker.main_process_only:
+                started.append(tracker)
+        accelerator.log_with = filter_trackers(started, str(folder))
         settings = {
             "recipe": run.recipe.name,
             "variant": run.recipe.variant,
@@ -68,7 +77,7 @@ class Tracking(TrainingCallback):
             "lr": run.recipe.optimizer.lr,
             "steps": run.steps,
         }
-        accelerator.init_trackers("opencse", config=settings)
+        accelerator.init_trackers(PROJECT, config=settings)
 
     def on_log(self, run: ActiveRun, values: dict[str, float]) -> None:
         """Send the means of a line of the log."""
@@ -84,9 +93,61 @@ class Tracking(TrainingCallback):
             tracker.finish()
 
     def _go_offline(self, folder: Path) -> None:
-        for name in self._names:
-            for variable, value in _OFFLINE[name].items():
+        for tracker in self._trackers:
+            variables = _OFFLINE.get(tracker, {}) if isinstance(tracker, str) else {}
+            for variable, value in variables.items():
                 os.environ.setdefault(variable, value.format(folder=folder))
+
+
+def _listed(trackers: Any) -> list[Any]:
+    """Return trackers as a list: names separated by commas, one tracker, or several."""
+    if isinstance(trackers, str):
+        return [name.strip() for name in trackers.split(",")]
+    if isinstance(trackers, Sequence):
+        return list(trackers)
+    return [trackers]
+
+
+def _check(tracker: Any) -> None:
+    """Check that there is such a tracker, and that its package is installed."""
+    if isinstance(tracker, GeneralTracker):
+        return
+    if not isinstance(tracker, str):
+        raise OpencseError(
+            f"the tracker {type(tracker).__name__} is none of accelerate's",
+            "Derive its class from accelerate.tracking.GeneralTracker.",
+        )
+    if tracker in TRACKERS:
+        return
+    if tracker not in _OFFLINE:
+        raise OpencseError(
+            f"there is no tracker {tracker!r}",
+            f"Known: {', '.join(sorted([*_OFFLINE, *TRACKERS]))}. {ways_to_add(TRACKERS.group)}",
+        )
+    installed = {str(name) for name in get_available_trackers()}
+    if tracker not in installed:
+        raise OpencseError(
+            f"the tracker {tracker} is not installed", f"Install it: pip install {tracker}."
+        )
+
+
+def _registered(name: str, folder: Path) -> GeneralTracker:
+    """Return a tracker of a registered class.
+
+    Raises:
+        OpencseError: The class is none of accelerate's, or lacks a part of it.
+    """
+    kind = TRACKERS[name]
+    remedy = "Compare accelerate.tracking.GeneralTracker."
+    try:
+        tracker = kind(PROJECT, str(folder)) if kind.requires_logging_directory else kind(PROJECT)
+    except (AttributeError, NotImplementedError, TypeError) as error:
+        raise OpencseError(
+            f"the tracker {name} cannot be made ({error_reason(error)})", remedy
+        ) from error
+    if not isinstance(tracker, GeneralTracker):
+        raise OpencseError(f"the tracker {name} is no GeneralTracker of accelerate", remedy)
+    return tracker
 
 
 def _numbers(group: str, values: dict[str, float]) -> dict[str, float]:
