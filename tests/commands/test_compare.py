@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 from opencse.commands.compare import (
     compare_groups,
     compare_searches,
+    group_verdict,
     render_search_comparison,
     written_scores,
 )
 from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
+from opencse.debias.payload import Parts
 from opencse.foundation.errors import OpencseError
 from opencse.training.run_groups import (
     FinishedRun,
@@ -70,6 +72,16 @@ def test_one_seed_is_said_to_be_one(tmp_path):
     )
 
 
+def test_the_verdict_on_runs_looks_at_every_seed() -> None:
+    apart = group_verdict({"simcse": [76.0, 77.0], "osscse": [78.0, 79.0]})
+    assert apart == (
+        "osscse averages 2.00 points above simcse; every seed is on that side of all seeds of simcse."
+    )
+    assert group_verdict({"a": [76.0, 78.0], "b": [77.0, 79.0]}).endswith("their seeds overlap.")
+    assert group_verdict({"a": [76.0, 78.0], "b": [70.0]}).endswith("can't tell that from chance.")
+    assert group_verdict({"a": [76.0], "b": []}).startswith("Can't say")
+
+
 def test_an_undefined_score_is_no_part_of_an_average(tmp_path):
     runs = [
         read_run(write_run(tmp_path / "a", seed=1, scores=seven(76.0) | {"STS13": None})),
@@ -116,7 +128,9 @@ def test_from_what_the_runs_wrote(runs, tmp_path):
     assert "simcse on bert-base-uncased" in result.output
     assert "77.50 ± 0.71" in result.output
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"comparison.md", "comparison.json"}
+    assert names == {"comparison.md", "comparison.json", "comparison.html"}
+    page = (tmp_path / "out" / "comparison.html").read_text()
+    assert "points above simcse on bert-base-uncased" in page
     assert (
         "| simcse on bert-base-uncased | 1 2 |" in (tmp_path / "out" / "comparison.md").read_text()
     )
@@ -317,10 +331,16 @@ def test_the_hits_of_a_model_with_a_block_are_reranked() -> None:
         def similarity(self, queries, hits):
             return 1 - queries @ hits.T
 
+        def unpacked(self, packed):
+            ones = np.ones((len(packed), 2), np.float32)
+            return Parts(vectors=packed, code=ones, topic=ones, asks=np.zeros(len(packed), bool))
+
     found = compare_searches(along, along, TEXTS, QUERIES, Backwards())  # type: ignore[arg-type]
     reranked = {pair.query: pair for pair in found.lists}
     for pair in by_cosine.lists:
         assert reranked[pair.query].old == pair.old
+        assert {hit.agreement for hit in pair.new} == {None}
+        assert {hit.agreement for hit in reranked[pair.query].new} == {1.0}
         assert reranked[pair.query].new[0].text == min(
             TEXTS, key=lambda text: float(along([pair.query, text])[0] @ along([text])[0])
         )
@@ -329,7 +349,7 @@ def test_the_hits_of_a_model_with_a_block_are_reranked() -> None:
 def test_the_page_shows_both_lists_and_escapes_texts(found, tmp_path) -> None:
     page = render_search_comparison(found)
     assert page.count('<div class="query">') == len(QUERIES)
-    assert page.index('"name">along') < page.index('"name">digit')
+    assert page.index('"name c0">along') < page.index('"name c1">digit')
     evil = replace(found.lists[0], query="</script><script>alert(1)</script>")
     assert "<script" not in render_search_comparison(replace(found, lists=(evil,)))
     write_page(tmp_path, "search", page, asdict(found))

@@ -182,7 +182,9 @@ def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) ->
     table = reproduce("byop/figure-2", out=tmp_path, corpus=corpus, overrides=QUICK, progress=False)
     alignment, uniformity = (cell.values[0] for cell in table.rows["SimCSE"])
     assert uniformity < 0 < alignment
-    assert (tmp_path / "byop" / "figure-2-training-alignment.svg").is_file()
+    curve = tmp_path / "byop" / "figure-2-training-alignment"
+    assert curve.with_suffix(".svg").is_file()
+    assert curve.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_small_run_stands_for_the_first_family_whichever_it_is(

@@ -111,6 +111,22 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
 
 
 @pytest.mark.slow
+def test_documents_are_checked_before_and_after(tmp_path, backbone) -> None:
+    document = tmp_path / "notes.md"
+    more = "The key is on the table. The window is open. The parcel is heavy. The lamp is new. "
+    document.write_text(f"# Notes\n\n{SENTENCES.replace(chr(10), ' ')}\n\n{more}\n")
+    out = tmp_path / "out"
+    opencse.run(
+        "simcse", document, backbone=backbone, out=out, dev="demo", overrides=SMALL, progress=False
+    )
+    lines = json.loads((out / "probe.json").read_text())["own texts"]
+    assert [line.partition(": ")[0] for line in lines] == [
+        backbone.name,
+        f"{backbone.name} + simcse",
+    ]
+    assert "On your own texts" in (out / "report.html").read_text()
+
+
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
@@ -473,7 +489,7 @@ def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, know
 def test_a_block_reads_the_english_text_of_a_model_with_other_tokens(tmp_path, known_model) -> None:
     load_encoder(tiny_roberta(tmp_path / "roberta"), pooling="mean").save(str(tmp_path / "other"))
     opencse.run("debias", backbone=tmp_path / "other", out=tmp_path / "out")
-    assert "For texts that are not English" in (tmp_path / "out" / "report.html").read_text()
+    assert "The block only understands English" in (tmp_path / "out" / "report.html").read_text()
     model, reader = (
         load_encoder(path, device="cpu") for path in (tmp_path / "out" / "model", known_model)
     )

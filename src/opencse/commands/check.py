@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CheckOptions
+from opencse.commands.reports.charts import chart, draw_rates
 from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.debias.reranker import CACHING, reranker_of
 from opencse.encoder.backbone import model_source
@@ -21,6 +23,7 @@ from opencse.encoder.loading import load_encoder
 from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, SentenceRewriter
 from opencse.evaluation.check.own_texts import CacheScore, TextCheck, check_texts
 from opencse.evaluation.probes.probe_suite import short_names
+from opencse.foundation.figures import can_draw
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
@@ -31,6 +34,7 @@ from opencse.text.user_text import collect_passages
 
 _TIMED = 24  # passages whose encoding is timed
 _EXAMPLES = 12  # on the page
+_OPENED = 5  # of them that need no click
 _VERSIONS = 8  # short texts per rewritten sentence: itself, its contradictions and rewordings
 
 # A minute's worth of work, on two cores with a small model.
@@ -75,20 +79,53 @@ def check(options: CheckOptions) -> TextCheck:
         options.language, likely_language(passage.text for passage in passages[:500])
     )
     options.notify(language.line(CONTRADICTIONS | REWORDINGS))
-    measured = check_texts(
+    rewriter = SentenceRewriter(language=language)
+    measured = check_encoder(
+        encoder,
         embedder,
         passages,
-        SentenceRewriter(language=language),
+        rewriter,
+        limit=limit,
+        documents=documents,
+        sentences=sentences,
+    )
+    result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
+    if options.out is not None:
+        write_page(options.out, "check", render_check(result), asdict(result))
+    return result
+
+
+def check_encoder(
+    encoder: SentenceTransformer,
+    embedder: Embedder,
+    passages: Sequence[DocumentPassage],
+    rewriter: SentenceRewriter,
+    *,
+    limit: int,
+    documents: int,
+    sentences: int,
+) -> TextCheck:
+    """Check a loaded model with its own similarity, and with agreement if it has a meaning block.
+
+    Args:
+        encoder: The model.
+        embedder: Encodes with it.
+        passages: The texts.
+        rewriter: Contradicts and rewords their sentences.
+        limit: As for `check_texts`, like the others.
+        documents: Maximum number of passages searched.
+        sentences: Maximum number of sentences that are parsed.
+    """
+    return check_texts(
+        embedder,
+        passages,
+        rewriter,
         limit=limit,
         documents=documents,
         sentences=sentences,
         similarity=own_similarity(encoder),
         cache_score=_cache_score(encoder),
     )
-    result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
-    if options.out is not None:
-        write_page(options.out, "check", render_check(result), asdict(result))
-    return result
 
 
 def _cache_score(encoder: SentenceTransformer) -> CacheScore | None:
@@ -115,7 +152,23 @@ def command(options: CheckOptions) -> None:
 
 def render_check(result: TextCheck) -> str:
     """Return the page as text; the user's texts in it are escaped and clipped."""
-    return render_template("check.html.j2", result=result, examples=result.examples[:_EXAMPLES])
+    charts = []
+    if can_draw() and result.kinds:
+        charts.append(
+            chart(
+                "Which contradictions come first?",
+                "Share of searches that rank the contradiction above the rewording, by its kind, with 95 % intervals. "
+                "In brackets the number of searches. 0 % is right.",
+                partial(draw_rates, result.kinds),
+            )
+        )
+    return render_template(
+        "check.html.j2",
+        result=result,
+        charts=charts,
+        examples=result.examples[:_EXAMPLES],
+        opened=_OPENED,
+    )
 
 
 def _sizes(passages: Sequence[DocumentPassage], minutes: float) -> tuple[int, int, int]:

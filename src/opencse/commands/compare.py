@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import CompareCommand, CompareOptions
+from opencse.commands.reports.charts import chart, draw_averages, draw_shared
 from opencse.commands.reports.page import output_folder, render_template, write_page
 from opencse.debias.meaning_block import upgrade
+from opencse.debias.payload import agreement
 from opencse.debias.reranker import Reranker, reranker_of
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder, own_similarity
@@ -27,7 +30,7 @@ from opencse.evaluation.probes.probes import Estimate, mean_estimate
 from opencse.evaluation.retrieval import search
 from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.figures import short
+from opencse.foundation.figures import can_draw, short
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.numbers import LEAST_ROWS, LEAST_SEARCHED, unit_rows
 from opencse.foundation.result_table import Cell, Number, Table, show
@@ -58,6 +61,9 @@ def compare(options: CompareOptions) -> Table:
     table = compare_groups(groups, scores)
     if options.out is not None:
         write_text(Path(options.out) / "comparison.md", table.markdown())
+        write_text(
+            Path(options.out) / "comparison.html", render_group_comparison(groups, scores, table)
+        )
         single = {
             label: [
                 {"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in members
@@ -129,6 +135,57 @@ def compare_groups(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScore
     return Table(heads, rows, notes=notes)
 
 
+def averages(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores) -> dict[str, Any]:
+    """Return the average score of each run, by the label of its group; runs with an undefined score are left out."""
+    found = {}
+    for label, runs in groups.items():
+        defined = []
+        for run in runs:
+            values = [value for value in scores[run].values() if value is not None]
+            if values and len(values) == len(scores[run]):
+                defined.append(statistics.fmean(values))
+        found[label] = defined
+    return found
+
+
+def group_verdict(measured: Mapping[str, Sequence[float]]) -> str:
+    """Return in one sentence which group of runs is ahead of the first, and whether by more than its seeds differ."""
+    (first, baseline), *others = measured.items()
+    others = [(label, values) for label, values in others if values]
+    if not baseline or not others:
+        return "Can't say: there are not two groups of runs with a score."
+    best, values = max(others, key=lambda group: statistics.fmean(group[1]))
+    gain = statistics.fmean(values) - statistics.fmean(baseline)
+    points = Number(abs(gain), 2)
+    relation = "above" if gain > 0 else "below"
+    line = f"{short(best)} averages {points} points {relation} {short(first)}"
+    if len(values) == 1 or len(baseline) == 1:
+        return f"{line}, but one seed can't tell that from chance."
+    if min(values) > max(baseline) or max(values) < min(baseline):
+        return f"{line}; every seed is on that side of all seeds of {short(first)}."
+    return f"{line}, but their seeds overlap."
+
+
+def render_group_comparison(
+    groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores, table: Table
+) -> str:
+    """Return a page with the verdict, a chart of the seeds, and the table."""
+    measured = averages(groups, scores)
+    drawn = {label: values for label, values in measured.items() if values}
+    charts = []
+    if can_draw() and drawn:
+        charts.append(
+            chart(
+                "Average score by run",
+                "If the dots of two rows overlap, the difference may be chance.",
+                partial(draw_averages, drawn),
+            )
+        )
+    return render_template(
+        "groups.html.j2", verdict=group_verdict(measured), charts=charts, table=table
+    )
+
+
 def spread(scores: Sequence[float | None]) -> Number:
     """Return mean and sample standard deviation for a cell of a table, undefined if one score is."""
     defined = [score for score in scores if score is not None]
@@ -174,6 +231,7 @@ _DOCUMENTS = 5000  # texts that are searched; more are sampled at random
 _TOP = 10  # hits that are compared
 _SENTENCES = 100  # used as queries if none are given
 _LISTED = 40  # queries on the page
+_OPENED = 5  # of them that need no click
 _SHOWN = 5  # hits of each list on the page
 EMBED_AGAIN = "Stored vectors of both models cannot be compared: embed your documents again, and don't mix them."
 _UPGRADED = 1e-2  # of a coordinate: the old vector in half precision, or in bf16
@@ -181,10 +239,17 @@ _UPGRADED = 1e-2  # of a coordinate: the old vector in half precision, or in bf1
 
 @dataclass(frozen=True)
 class SearchHit:
-    """One hit of a search; `cosine` is the similarity that sorts the first hits where a meaning block does."""
+    """One hit of a search.
+
+    Attributes:
+        text: The text.
+        cosine: Its similarity to the query; the reranker's score if the model has a meaning block.
+        agreement: How far query and text claim the same, from −1 to 1; None without a block.
+    """
 
     text: str
     cosine: float
+    agreement: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,6 +437,7 @@ def compare_searches(
         packed = reranker.packed(everything, show_progress_bar=True)
         theirs = unit_rows(packed[:, : reranker.length])
         new_lists = _hits(texts, queries, packed, reranker.similarity)
+        new_lists = _with_agreement(new_lists, texts, packed, reranker)
     strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
     lists = _hits(texts, queries, old_vectors, similarities[0]), new_lists
     pairs = [
@@ -436,7 +502,46 @@ def _hits(
         yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
 
 
+def _with_agreement(
+    lists: Iterable[tuple[SearchHit, ...]],
+    texts: Sequence[str],
+    packed: np.ndarray,
+    reranker: Reranker,
+) -> Iterator[tuple[SearchHit, ...]]:
+    """Yield the hits of each query with their agreement; the rows are those of the texts, then of the queries."""
+    place = {text: row for row, text in enumerate(texts)}
+    parts = reranker.unpacked(packed)
+    for number, hits in enumerate(lists):
+        query = np.full(len(hits), len(texts) + number)
+        found = [place[hit.text] for hit in hits]
+        values = agreement(parts[query], parts[found])
+        yield tuple(
+            replace(hit, agreement=round(float(value), 4))
+            for hit, value in zip(hits, values, strict=True)
+        )
+
+
 def render_search_comparison(result: SearchComparison) -> str:
     """Return the page, with both lists of the searches whose shown hits differ; texts in it are escaped and clipped."""
     changed = [pair for pair in result.lists if pair.changed(_SHOWN)][:_LISTED]
-    return render_template("search.html.j2", result=result, lists=changed, shown_hits=_SHOWN)
+    charts = []
+    if can_draw() and result.lists:
+        counts = [0] * (_TOP + 1)
+        for pair in result.lists:
+            counts[pair.shared] += 1
+        charts.append(
+            chart(
+                "How much of each list stays?",
+                f"Searches by the number of their first {_TOP} hits that both models find. Far to the right, little "
+                "changes.",
+                partial(draw_shared, counts),
+            )
+        )
+    return render_template(
+        "search.html.j2",
+        result=result,
+        charts=charts,
+        lists=changed,
+        opened=_OPENED,
+        shown_hits=_SHOWN,
+    )

@@ -15,6 +15,7 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
+from opencse.commands.check import check_encoder
 from opencse.commands.command_line import apply, takes
 from opencse.commands.compare import EMBED_AGAIN
 from opencse.commands.evaluate import named_and_given
@@ -52,6 +53,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, TaskResult
+from opencse.evaluation.check.contradictions import SentenceRewriter
 from opencse.evaluation.evaluators import TaskEvaluator
 from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.sts import development_sets
@@ -71,7 +73,7 @@ from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
-from opencse.text.user_text import UserText
+from opencse.text.user_text import UserText, document_passages
 from opencse.text.views.registry import View, texts_hash
 from opencse.training.first_stages import train_first_stages
 from opencse.training.folder import check_folder
@@ -82,6 +84,10 @@ from opencse.training.trained_model import load_start
 
 _NEED_TEXT = ("paraphrases", "guard", "dev", "pairs", "minutes")
 _SECTION = "## Before and after"
+# The check of a user's documents in a report: about half a minute on two cores with a small model.
+_CHECKED_DOCUMENTS = 100
+_CHECKED_SENTENCES = 60
+_PARSED_SENTENCES = 800
 _UNIT = 1e-2  # by which the length of a vector in half precision may differ from 1
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
@@ -89,12 +95,12 @@ _UNGUARDED = (
 )
 _NO_PAIRS = "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
 UPGRADE = (
-    "Your existing vectors stay valid (docs/guides/upgrade-index.md). Rerank the first hits of a search with "
-    "opencse.Reranker; contradictions drop down the list (docs/guides/debias.md)."
+    "Your existing vectors stay valid; the guide “Upgrade an index” shows how. Rerank the top hits of a search with "
+    "opencse.Reranker; contradictions drop down the list."
 )
 _NOT_UNIT = (
     "The vectors of this model don't have length 1, those of the new model do. If your index ranks by cosine, divide each "
-    "stored vector by its length and upgrade it (docs/guides/upgrade-index.md). If it ranks by inner product, its order "
+    "stored vector by its length and upgrade it (guide “Upgrade an index”). If it ranks by inner product, its order "
     "changes: embed your documents again."
 )
 
@@ -137,7 +143,8 @@ def run(options: RunOptions) -> RunResult:
         probed = probe_models(
             trained, source.backbone, probe_data, own_triples(rows, source.recipe)
         )
-        comparison, report = report_run(trained, probed, probe_data.notes, source.few)
+        own_texts = check_own_texts(source, trained, options)
+        comparison, report = report_run(trained, probed, probe_data.notes, source.few, own_texts)
         readme = trained.model / "README.md"
         add_scores(readme, probed.by_name(), probed.trained, made_of=source.description())
         told = [line.removeprefix("warning: ") for line in source.few]
@@ -323,12 +330,14 @@ def add_shipped_block(options: RunOptions) -> RunResult:
         name = Path(backbone.name).name
         nothing = ProbeScores(sts=())
         scores = dict.fromkeys((name, f"{name} + {recipe.name}"), nothing)
+        encoder = backbone.encoder(**recipe.pooling)
+        untouched = Embedder(encoder)
         remarks = [
-            _upgrade_remark(backbone.encoder(**recipe.pooling)),
-            "For texts that are not English, use truncate_dim.",
+            _upgrade_remark(encoder),
+            "The block only understands English. For other languages, drop it with "
+            f"truncate_dim={untouched.dimension}.",
         ]
         changed = compare_models(scores, curve, remarks)
-        untouched = Embedder(backbone.encoder(**recipe.pooling))
         pairs = pick_examples(package_triples(), untouched.encode, Reranker(added.model))
         report = write_report(scores, folder, comparison=changed, curve=curve, pairs=pairs)
     result = RunResult(
@@ -535,8 +544,48 @@ def probe_models(
         )
 
 
+def check_own_texts(source: Source, trained: TrainingRun, options: RunOptions) -> list[str]:
+    """Return what `opencse check` finds on a sample of the user's documents, a line for each model.
+
+    Returns:
+        Nothing for tables and lists of sentences, and if the rules could not rewrite any sentence.
+    """
+    passages = document_passages(options.corpus, _CHECKED_DOCUMENTS, column=options.column)
+    if not passages:
+        return []
+    name = Path(source.backbone.name).name
+    models = {
+        name: source.backbone.encoder(**trained.recipe.pooling),
+        f"{name} + {trained.recipe.name}": load_encoder(trained.model),
+    }
+    lines = []
+    with timed("check"):
+        for label, encoder in models.items():
+            embedder = Embedder(encoder, precision="auto", progress=f"checking {label}")
+            rewriter = SentenceRewriter(language=source.language)
+            try:
+                checked = check_encoder(
+                    encoder,
+                    embedder,
+                    passages,
+                    rewriter,
+                    limit=_CHECKED_SENTENCES,
+                    documents=_CHECKED_DOCUMENTS,
+                    sentences=_PARSED_SENTENCES,
+                )
+            except OpencseError:
+                # Texts without a sentence that the rules can contradict are no reason to fail.
+                return []
+            lines.append(replace(checked, model=label).headline())
+    return lines
+
+
 def report_run(
-    trained: TrainingRun, probed: ProbedModels, data_notes: Sequence[str], few: Sequence[str]
+    trained: TrainingRun,
+    probed: ProbedModels,
+    data_notes: Sequence[str],
+    few: Sequence[str],
+    own_texts: Sequence[str],
 ) -> tuple[Comparison, Path]:
     """Write the report of a run, and return what training changed and where the report is."""
     curve = read_strength(trained.folder)
@@ -564,6 +613,7 @@ def report_run(
             comparison=comparison,
             curve=curve,
             pairs=probed.examples,
+            own_texts=own_texts,
         )
     return comparison, report
 

@@ -40,15 +40,25 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def save(draw: Draw, target: Path | io.BytesIO) -> None:
-    """Write a figure as SVG on a white ground; the same figure gives the same bytes."""
+def save(
+    draw: Draw, target: Path | io.BytesIO, *, kind: str = "svg", ground: str = "white"
+) -> None:
+    """Write a figure; the same figure gives the same bytes.
+
+    Args:
+        draw: Draws it.
+        target: File or stream.
+        kind: `svg`, or `png` with 200 dots per inch.
+        ground: Color of the ground, or `none`.
+    """
     from matplotlib import rc_context
 
     with rc_context(fname=_STYLE), warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from"
         )  # a name in another script
-        draw().savefig(target, format="svg", metadata={"Date": None}, facecolor="white")
+        about = {"Date": None} if kind == "svg" else {"Software": None}
+        draw().savefig(target, format=kind, metadata=about, facecolor=ground, dpi=200)
 
 
 def empty_figure(height: float) -> tuple[Figure, Axes]:

@@ -138,8 +138,9 @@ def _draw(
             suffix = title.rstrip(".").lower().replace(" ", "-")
             plots[f"-{suffix}"] = partial(draw_curves, curves, title)
     for suffix, draw in plots.items():
-        with replaced(out / f"{entry.name}{suffix}.svg") as temporary:
-            save(draw, temporary)
+        for kind in ("svg", "png"):
+            with replaced(out / f"{entry.name}{suffix}.{kind}") as temporary:
+                save(draw, temporary, kind=kind)
 
 
 def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:

@@ -139,6 +139,23 @@ def collect_passages(
     return passages
 
 
+def document_passages(
+    given: Any, count: int, *, column: str | None = None, words: int = 200
+) -> list[DocumentPassage]:
+    """Return the first passages of a user's documents; none if the text is a table or a list of sentences.
+
+    Args:
+        given: As for `UserText`.
+        count: Maximum number of passages.
+        column: As for `UserText`.
+        words: Maximum number of words in a passage.
+    """
+    documents = Documents(text_file(given))
+    if not documents.are_prose:
+        return []
+    return list(islice(documents.passages(column=column, words=words), count))
+
+
 def collect_queries(given: Any) -> list[str]:
     """Return at most 200 distinct queries, evenly spaced over all.
 

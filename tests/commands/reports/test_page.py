@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from tempfile import TemporaryDirectory
 
@@ -16,8 +17,8 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.commands.reports.page import write_report
-from opencse.commands.reports.tables import cache_line, compare_models, triplet_rows
+from opencse.commands.reports.page import measure_groups, wording_verdict, write_report
+from opencse.commands.reports.tables import Change, cache_line, compare_models, triplet_rows
 from opencse.commands.run import add_scores, card_table
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import TaskResult
@@ -139,6 +140,7 @@ def test_figures_are_in_the_page_and_the_same_twice(models):
         for each in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
     ]
     assert len(figures) == 3
+    assert all("prefers-color-scheme: dark" in each for each in figures)
     assert "&lt;b&gt;evil" in figures[0]
     assert all("<script" not in each and "\u202e" not in each for each in figures)
 
@@ -393,18 +395,53 @@ def test_guards_count_from_what_the_strength_may_cost() -> None:
     assert gained["On what?"] == ["guard topics: 60.0 → 60.4, 0.4 points more"]
 
 
-def test_the_answers_and_remarks_are_the_first_lines_of_a_report_on_two_models() -> None:
+def test_the_verdict_comes_first_then_measures_and_remarks() -> None:
     models = probe_scores("old", NAME)
     page = render(models, comparison=compare_models(models, remarks=[f"Remark {NAME}"]))
-    body = page[page.index("<body>") :]
-    texts = ("Is it better?", "On what?", "What got worse?", "Remark", "Wording or meaning?")
+    body = page[page.index("<main>") :]
+    texts = ("<h1>Is ", 'class="verdict"', f"Remark {escape(NAME[:3])}")
     places = [body.index(text) for text in texts]
     assert places == sorted(places)
-    assert body.index("<p") < places[0] < body.index("<p", body.index("<p") + 1), (
-        "one small line stands above"
-    )
     assert "<b>evil</b>" not in page
     assert "Is it better?" not in render(models)
+
+
+def test_one_number_is_shown_once() -> None:
+    models = probe_scores("old", "new")
+    alone = render(models)
+    compared = render(models, comparison=compare_models(models))
+    assert alone.count("Paraphrase above negation") > 0
+    assert "Paraphrase above negation" not in compared
+    assert "first hit is the negation" not in alone
+
+
+def test_each_measure_is_defined_where_it_stands() -> None:
+    change = Change(
+        measure="roles: paraphrase nearer, %",
+        before=5.0,
+        after=62.0,
+        spread="95 % interval 50.1 to 64.0",
+        changed=True,
+    )
+    same = replace(change, measure="agreement with people, STS-B", after=5.0, changed=False)
+    groups = dict(measure_groups([same, change]))
+    assert list(groups) == ["Better", "No clear change"]
+    (roles,) = groups["Better"]
+    assert roles.change == "+57.0 (50.1 to 64.0)"
+    assert "who did what to whom" in roles.meaning
+    assert groups["No clear change"][0].meaning.startswith("Spearman")
+
+
+def test_a_report_on_models_alone_begins_with_a_sentence(models) -> None:
+    assert wording_verdict(models).startswith("first ")
+    rows = np.array([True] * 90 + [False] * 10)
+    above = mean_estimate(rows)
+    found = Transformations(kinds=(), paraphrase_above_negation=above, rows_above=tuple(rows))
+    line = wording_verdict({"m": replace(scores(above=1), transformations=found)})
+    assert line == (
+        "m follows meaning more often than wording: a paraphrase ranks above a negation in 90 of "
+        "100 sentences."
+    )
 
 
 def test_the_short_answers_are_three_rows_with_the_largest_changes() -> None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from opencse.commands.reports.charts import (
-    draw_changes,
-    draw_means,
-    draw_strength,
-    figure_address,
-)
+from opencse.commands.reports.charts import Chart, chart, draw_changes, draw_means, draw_strength
 from opencse.commands.reports.examples import Example
 from opencse.commands.reports.tables import (
+    Change,
     Comparison,
-    definitions,
+    definition,
     headline_rows,
     tables,
 )
@@ -30,11 +26,18 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.figures import COLOURS, NO_FIGURES, can_draw, draw_scatter
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.page_text import shown
-from opencse.foundation.result_table import Table
+from opencse.foundation.result_table import Number, Table
 from opencse.version import __version__
 
-_EXAMPLES = 6
-_RIGHT = "Right are 100 % paraphrases above negations and no negation first; below 50 %, wording counts more than meaning."
+_EXAMPLES = 5
+_HEADLINES = {
+    "Paraphrase above negation": "Share of sentences whose paraphrase in other words has a higher cosine than their "
+    "negation in nearly the same words. 100 % is right; below 50 %, wording counts more than meaning.",
+    "Agreement where wording misleads": "Spearman correlation with the scores that people gave, on pairs with the "
+    "same meaning in other words or another meaning in similar words (Oppn.). 1 is right.",
+    "Agreement where wording helps": "The same on all other pairs (Cont.).",
+}
+"""What each headline number means."""
 
 
 def render_template(name: str, **values: Any) -> str:
@@ -52,7 +55,12 @@ def render_template(name: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
+    environment.filters["number"] = _two_digits
     return environment.get_template(name).render(version=__version__, **values)
+
+
+def _two_digits(value: float, *, signed: bool = False) -> str:
+    return str(Number(value, 2, signed=signed))
 
 
 def output_folder(out: str | Path) -> Path:
@@ -89,6 +97,7 @@ def write_report(
     comparison: Comparison | None = None,
     curve: StrengthCurve | None = None,
     pairs: Sequence[Example] = (),
+    own_texts: Sequence[str] = (),
 ) -> Path:
     """Write `report.html` and `probe.json`; every text of the user in the page is escaped and clipped.
 
@@ -99,6 +108,7 @@ def write_report(
         comparison: How two models differ; its answers are the first lines of the page.
         curve: Scores by the strength of the trained model's meaning block.
         pairs: Examples of texts with a right and a wrong candidate.
+        own_texts: What `opencse check` finds on the user's documents, a line for each model.
 
     Returns:
         The path of the page.
@@ -114,6 +124,8 @@ def write_report(
     data: dict[str, Any] = {"notes": notes, "models": scores}
     data |= {} if comparison is None else {"outcome": asdict(comparison)}
     data |= {} if curve is None else {"strength": asdict(curve)}
+    if own_texts:
+        data["own texts"] = own_texts
     if pairs:
         data["examples"] = [asdict(example) for example in pairs]
     labels = [shown(name, 60) for name in models]
@@ -122,14 +134,17 @@ def write_report(
     page = render_template(
         "report.html.j2",
         comparison=comparison,
+        verdict=wording_verdict(models),
         charts=list(_charts(comparison, curve)),
-        definitions=[] if comparison is None else definitions(comparison.changes),
+        measures=[] if comparison is None else measure_groups(comparison.changes),
         pairs=pairs,
+        own_texts=own_texts,
         names=labels,
-        headlines=Table(("", *labels), headline_rows(models), notes=[_RIGHT]),
+        headlines=_headlines(labels, models, compared=comparison is not None),
         pictures=list(pictures(models)),
         no_figures="" if can_draw() else NO_FIGURES,
-        tables=[*([] if curve is None else [curve.table()]), *tables(models)],
+        strengths=None if curve is None else curve.table(),
+        tables=tables(models),
         examples=list(_examples(models)),
         meanings={"paraphrase": "same meaning", "negation": "opposite", "other": "other sentence"},
         settings=Table(("", *labels), rows) if rows else None,
@@ -138,24 +153,100 @@ def write_report(
     return write_page(out, "report", page, data, file="probe.json")
 
 
-def _charts(
-    comparison: Comparison | None, curve: StrengthCurve | None
-) -> Iterator[tuple[str, str, str]]:
-    """Yield title, caption and SVG, as a `data:` address, of what changed and of what each strength costs."""
+def _headlines(
+    labels: Sequence[str], models: Mapping[str, ProbeScores], *, compared: bool
+) -> Table:
+    """Return the headline numbers, each defined in a line; without those that a comparison of two models has."""
+    rows = []
+    notes = []
+    for row in headline_rows(models):
+        title = str(row[0])
+        if compared and len(models) == 2 and title == "Paraphrase above negation":
+            continue
+        rows.append(row)
+        notes.append(f"{title}: {_HEADLINES[title]}")
+    return Table(("", *labels), rows, notes=notes)
+
+
+def wording_verdict(models: Mapping[str, ProbeScores]) -> str:
+    """Return in one sentence whether models follow wording or meaning; empty if that was not measured."""
+    parts = []
+    for name, scores in models.items():
+        if scores.transformations is None:
+            continue
+        above = scores.transformations.paraphrase_above_negation
+        if above.value is None or above.low is None or above.high is None:
+            continue
+        follows = "cannot be told apart from chance"
+        if above.low > 0.5:
+            follows = "follows meaning more often than wording"
+        elif above.high < 0.5:
+            follows = "follows wording"
+        parts.append(
+            f"{shown(name, 60)} {follows}: a paraphrase ranks above a negation in "
+            f"{100 * above.value:.0f} of 100 sentences"
+        )
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A measure of a report, in the words of the page.
+
+    Attributes:
+        name: Its name.
+        meaning: What it means, in a line; empty if the name says it all.
+        before: Score of the untouched model.
+        after: Score of the trained model.
+        change: The difference in points, with its interval if there is one.
+    """
+
+    name: str
+    meaning: str
+    before: str
+    after: str
+    change: str
+
+
+def measure_groups(changes: Sequence[Change]) -> list[tuple[str, list[Measure]]]:
+    """Return the measures that got better, worse, and neither, the largest changes first."""
+    groups: dict[str, list[Measure]] = {"Better": [], "Worse": [], "No clear change": []}
+    for change in sorted(changes, key=lambda change: -abs(change.after - change.before)):
+        title = "No clear change"
+        if change.changed:
+            title = "Better" if change.after > change.before else "Worse"
+        points = str(Number(change.after - change.before, 1, signed=True))
+        if change.spread:
+            points += f" ({change.spread.removeprefix('95 % interval ')})"
+        measure = Measure(
+            name=change.measure.removesuffix(", %"),
+            meaning=definition(change.measure),
+            before=str(Number(change.before, 1)),
+            after=str(Number(change.after, 1)),
+            change=points,
+        )
+        groups[title].append(measure)
+    return [(title, measures) for title, measures in groups.items() if measures]
+
+
+def _charts(comparison: Comparison | None, curve: StrengthCurve | None) -> Iterator[Chart]:
+    """Yield the figures of what changed and of what each strength costs."""
     if not can_draw():
         return
     if comparison is not None and comparison.changes:
         ordered = sorted(comparison.changes, key=lambda change: change.before - change.after)
-        yield (
+        yield chart(
             "Before and after",
-            "Each line is a measure, the largest gain at the top. Gray changes are within chance.",
-            figure_address(partial(draw_changes, ordered)),
+            "One line for each measure, the largest gain at the top. Green got better, red got worse, gray is no clear "
+            "change. More is better in all of them.",
+            partial(draw_changes, ordered),
         )
     if curve is not None and len(curve.strengths) > 1:
-        yield (
-            "What each strength gains and costs",
-            "Solid lines are measures of meaning, dashed lines are guards. The gray band is what a guard may lose.",
-            figure_address(partial(draw_strength, curve)),
+        yield chart(
+            "How strong is the meaning vector?",
+            "To the right, meaning counts more. Solid lines are measures of meaning. Dashed lines are guards, which "
+            "check ordinary search and classification; they may fall into the gray band, but not below it.",
+            partial(draw_strength, curve),
         )
 
 
@@ -182,11 +273,8 @@ def _examples(
         yield queries[row], [(name, result.hits[row]) for name, result in results.items()]
 
 
-def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]]:
-    """Yield title, caption and SVG, as a `data:` address, of the figures for which there is data.
-
-    The most informative comes first. Without matplotlib there are none.
-    """
+def pictures(models: Mapping[str, ProbeScores]) -> Iterator[Chart]:
+    """Yield the figures for which there is data, the most informative first. Without matplotlib there are none."""
     results = {
         name: probed.transformations
         for name, probed in models.items()
@@ -194,11 +282,11 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]
     }
     if not results or not can_draw():
         return
-    yield (
-        "Which transformations does the model take for the same meaning?",
-        "Mean cosine of a sentence with each transformation, 95 % interval. The paraphrase should be far to the right "
-        "of the negation.",
-        figure_address(partial(draw_means, results)),
+    yield chart(
+        "Which changes of a sentence does a model take for the same meaning?",
+        "Mean cosine of a sentence with each changed version, with its 95 % interval. The paraphrase should be far to "
+        "the right of the negation.",
+        partial(draw_means, results),
     )
     clouds = {
         name: {k.kind: (k.cosines, k.error_rates) for k in result.kinds if k.kind in COLOURS}
@@ -209,9 +297,9 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[tuple[str, str, str]
     )
     for name, kinds in clouds.items():
         if kinds:
-            yield (
+            yield chart(
                 f"Similarity against wording: {shown(name, 40)}",
-                "Each mark is one sentence. If only meaning counted, paraphrases would lie to the right and negations "
-                "to the left, at any height.",
-                figure_address(partial(draw_scatter, kinds, lowest)),
+                "Each mark is a sentence and a version of it; higher up, more of its words are different. If only "
+                "meaning counted, paraphrases would lie to the right and negations to the left, at any height.",
+                partial(draw_scatter, kinds, lowest),
             )

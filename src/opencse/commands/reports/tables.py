@@ -41,8 +41,6 @@ def _headlines(scores: ProbeScores) -> Iterator[tuple[str, Number]]:
             "Paraphrase above negation",
             scores.transformations.paraphrase_above_negation.percent(),
         )
-    if scores.retrieval is not None:
-        yield "Search finds the negation first", scores.retrieval.negation_first.percent()
     if scores.splits:
         yield "Agreement where wording misleads", scores.splits[-1].opposed.number()
         yield "Agreement where wording helps", scores.splits[-1].consistent.number()
@@ -163,11 +161,8 @@ def _transformations(labels: list[str], parts: list[Any]) -> Table:
 
 
 def _retrieval(labels: list[str], parts: list[Any]) -> Table:
-    rows = [
-        ("first hit is the paraphrase", *(part.paraphrase_first.percent() for part in parts)),
-        ("first hit is the negation", *(part.negation_first.percent() for part in parts)),
-        ("paraphrase among the first three", *(part.recall.percent() for part in parts)),
-    ]
+    # That the negation comes first is the headline number again, so it is not repeated here.
+    rows = [("paraphrase among the first three hits", *(part.recall.percent() for part in parts))]
     texts = f"{parts[0].corpus:,} texts: the sentences, their paraphrases and negations."
     note = f"{len(parts[0].queries):,} queries; {texts}"
     return Table(("", *labels), rows, "Search among near-identical negations", [note])
@@ -331,14 +326,12 @@ _DEFINITIONS = {
 """What each measure means, by the beginning of its name in a report."""
 
 
-def definitions(changes: Sequence[Change]) -> list[tuple[str, str]]:
-    """Return each measure that is defined, with its definition in a line, in the order of the changes."""
-    found: dict[str, str] = {}
-    for change in changes:
-        for beginning, meaning in _DEFINITIONS.items():
-            if change.measure.startswith(beginning):
-                found.setdefault(beginning, meaning)
-    return list(found.items())
+def definition(measure: str) -> str:
+    """Return what a measure means, in a line; empty if it is not defined."""
+    for beginning, meaning in _DEFINITIONS.items():
+        if measure.startswith(beginning):
+            return meaning
+    return ""
 
 
 def compare_models(
