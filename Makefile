@@ -46,7 +46,7 @@ hooks: .venv/.dev  ## run lint, types and the architecture's test before each co
 	.venv/hooks/bin/python -m pip --disable-pip-version-check install --quiet pre-commit
 	.venv/hooks/bin/pre-commit install
 
-demo: install  ## give a model a sense of meaning beside its own vector, and probe it before and after
+demo: install  ## give a model a second vector, for meaning, and probe it before and after
 	$(BIN)/opencse run debias --backbone minilm -o demo-out --overwrite
 	$(BIN)/opencse probe minilm demo-out -o demo-out/probe
 
@@ -73,8 +73,9 @@ docs: .venv/.docs  ## the documentation as a site in site/; every link, name, co
 notebooks: .venv/.docs  ## execute the notebooks again
 	$(BIN)/jupyter-execute --inplace --timeout=1200 examples/notebooks/*.ipynb
 
-pages: .venv/.docs  ## write again what pages take from data and code: tables of results, CONTENTS.md
+pages: .venv/.docs  ## write again what pages take from data and code: tables and figures of results, CONTENTS.md
 	$(BIN)/python docs/_site/tables.py --write
+	$(BIN)/python docs/_site/figures.py --write
 	$(BIN)/python docs/_site/contents.py --write
 
 trials: .venv/.dev  ## odd folders, variables, memory and disks through the command line; a table by family

@@ -39,11 +39,11 @@ def found_by_check(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "contradiction first, %", percent(result["contradiction_first"])
     for name, estimate in result["kinds"].items():
         if estimate["rows"] >= 10:
-            yield f"by {name}, %", percent(estimate)
+            yield f"contradicted by {name}, %", percent(estimate)
     for name, estimate in result["rewordings"].items():
-        yield f"before a rewording: {name}, %", percent(estimate)
+        yield f"reworded by {name}, %", percent(estimate)
     yield "inside passages, %", percent(result["contradiction_first_in_passages"])
-    yield "contradictions above the threshold, %", percent(result["accepted"])
+    yield "false hits of a cache, %", percent(result["accepted"])
 
 
 def measured(folder: Path) -> Cells:

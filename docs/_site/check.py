@@ -1,4 +1,4 @@
-"""Check the built site and its sources: no page asks another host for anything, tables and names are current.
+"""Check the built site and its sources: no page asks another host for anything, tables, figures and names are current.
 
 python docs/_site/check.py SITE
 """
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import contents
+import figures
 import names
 import tables
 
@@ -35,7 +36,12 @@ def main(site: Path) -> int:
     found = requests(site)
     for each in found:
         print("request to another host:", each)
-    stale = [tables.main(write=False), contents.main(write=False), names.main()]
+    stale = [
+        tables.main(write=False),
+        figures.main(write=False),
+        contents.main(write=False),
+        names.main(),
+    ]
     return int(bool(found) or any(stale))
 
 

@@ -35,7 +35,7 @@ def shown(values: list[float | None], digits: int) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return "–"
-    mean = f"{statistics.mean(known):.{digits}f}"
+    mean = f"{statistics.mean(known):.{digits}f}".replace("-", "−")
     return mean if len(known) == 1 else f"{mean} ± {statistics.stdev(known):.{digits}f}"
 
 

@@ -24,6 +24,7 @@ MADE = DOCS / "reference" / "generated"  # by `make docs`
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)")
 
 sys.path.insert(0, str(DOCS / "_site"))
+import figures  # noqa: E402
 import tables  # noqa: E402
 
 
@@ -51,6 +52,10 @@ def test_links_lead_somewhere() -> None:
 
 def test_tables_are_those_of_the_data() -> None:
     assert tables.main(write=False) == 0
+
+
+def test_figures_are_those_of_the_data() -> None:
+    assert figures.main(write=False) == 0
 
 
 def test_the_citation_has_the_version_of_the_package() -> None:

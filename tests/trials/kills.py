@@ -41,7 +41,7 @@ OUTCOMES = ("too late", "went on", "unclear", "lost", "differs", "hung")
 limit; it could not go on; it ended otherwise; it did not end."""
 FAILED = OUTCOMES[2:]
 LIMITS = ("file size limit", "memory limit")
-BESIDE = "beside another"
+BESIDE = "next to another"
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,13 @@ class TextCheck(JupyterMixin):
         for rate in self.cache:
             row: list[Cell] = [rate.score, f"{rate.accepted:.0%}", f"{rate.threshold:.2f}"]
             rows.append([*row, rate.false_hits.percent(), rate.untrained.percent()])
-        heads = ("score", "rewordings accepted", "from", "false hits", "of untrained kinds")
+        heads = (
+            "score",
+            "rewordings accepted",
+            "threshold",
+            "false hits",
+            "false hits, kinds not trained on",
+        )
         return Table(heads, rows, "False hits of a semantic cache")
 
     def tables(self) -> tuple[Table, Table]:
