@@ -158,7 +158,7 @@ def render_check(result: TextCheck) -> str:
             chart(
                 "Which contradictions come first?",
                 "Share of searches that rank the contradiction above the rewording, by its kind, with 95 % intervals. "
-                "In brackets the number of searches. 0 % is right.",
+                "In brackets the number of searches. 0 % is right; the dotted line is chance.",
                 partial(draw_rates, result.kinds),
             )
         )

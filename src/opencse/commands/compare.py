@@ -319,11 +319,11 @@ class SearchComparison(JupyterMixin):
         if self.strength is None or self.new_hits is None:
             return EMBED_AGAIN
         return (
-            f"Stored vectors remain usable: append numbers to them (opencse.debias.meaning_block.upgrade, strength "
-            f"{self.strength:.2f}), and the old queries (as_query) rank old and new vectors together as before. Whole "
-            f"queries wait until all documents are embedded again: with half of them, {100 * self.new_hits:.0f} % of "
-            "the first ten hits are among the new ones. The new model's hits are reranked with opencse.Reranker, as a "
-            "search should rerank its first hundred."
+            "Your stored vectors stay valid: opencse.debias.meaning_block.upgrade converts them (strength "
+            f"{self.strength:.2f}), and as_query converts queries, so that search works as it does now. Switch to full "
+            "queries when all documents are embedded again. If you switch half-way, "
+            f"{100 * self.new_hits:.0f} % of the first ten hits are among the new vectors (50 % would be neutral). "
+            "The new model's hits were reranked with opencse.Reranker."
         )
 
     def __repr__(self) -> str:

@@ -12,16 +12,18 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import ProbeOptions
+from opencse.commands.reports.examples import MEASURED, Example, pick_examples
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.tables import Comparison, compare_models, headline_rows, triplet_rows
 from opencse.commands.train import path_line
+from opencse.debias.reranker import reranker_of
 from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
 from opencse.encoder.model_folder import has_pooling
 from opencse.encoder.names import resolve
-from opencse.evaluation.probes import ProbeScores, load_probe_data, run_probes
+from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import Table, show
@@ -73,11 +75,13 @@ def probe(options: ProbeOptions) -> ProbeResult:
         data=options.data, pairs=options.pairs, sentences=options.sentences
     )
     scores: dict[str, ProbeScores] = {}
+    embedders = []
     for name, label in zip(names, short_names(names), strict=True):
         own = options.pooling is None or has_pooling(resolve(name))
         model = load_encoder(name, pooling="backbone" if own else str(options.pooling))
         note(f"probing {label} {describe(options.precision, model_config(model), model.device)}")
         embedder = Embedder(model, precision=options.precision, progress=f"encode {label}")
+        embedders.append(embedder)
         started = time.perf_counter()
         probed = run_probes(probe_data, embedder)
         settings = {
@@ -94,8 +98,29 @@ def probe(options: ProbeOptions) -> ProbeResult:
     comparison = compare_models(scores) if len(scores) == 2 else None
     report = None
     if options.out is not None:
-        report = write_report(scores, options.out, notes=probe_data.notes, comparison=comparison)
+        pairs: list[Example] = []
+        if len(embedders) == 2:
+            pairs = reranked_examples(embedders[0], embedders[1], probe_data)
+        report = write_report(
+            scores, options.out, notes=probe_data.notes, comparison=comparison, pairs=pairs
+        )
     return ProbeResult(scores, comparison, report)
+
+
+def reranked_examples(before: Embedder, after: Embedder, data: ProbeData) -> list[Example]:
+    """Return examples from the probed sentences with the scores of the reranker; none without a meaning block."""
+    reranker = reranker_of(after.model)
+    if reranker is None or data.sentences is None:
+        return []
+    versions = data.sentences.versions
+    rows = zip(
+        data.sentences.anchors,
+        versions.get("paraphrase", ()),
+        versions.get("negation", ()),
+        strict=False,
+    )
+    triples = [(text, right, wrong) for text, right, wrong in rows if right and wrong]
+    return pick_examples(triples[:MEASURED], before.encode, reranker)
 
 
 def command(options: ProbeOptions) -> None:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
+from opencse.commands.probe import reranked_examples
 from opencse.commands.reports.examples import pick_examples
 from opencse.debias.payload import Parts
+from opencse.evaluation.probes import ProbeData, ProbeSentences
 
 VECTORS = {
     "open": (1.0, 0.0),
@@ -44,3 +48,20 @@ def test_most_examples_are_mended_and_one_stays_wrong() -> None:
 
 def test_without_triples_there_are_no_examples() -> None:
     assert pick_examples([], encode, Reranks()) == []
+
+
+def test_a_probe_of_a_model_with_a_block_has_examples_of_its_sentences(monkeypatch) -> None:
+    sentences = ProbeSentences(
+        name="own",
+        anchors=["open", "wet"],
+        versions={"paraphrase": ["not shut", None], "negation": ["closed", "dry"]},
+        total=2,
+    )
+    before = SimpleNamespace(encode=encode)
+    after = SimpleNamespace(model=None)
+    data = ProbeData(sentences=sentences)
+    monkeypatch.setattr("opencse.commands.probe.reranker_of", lambda model: Reranks())
+    (example,) = reranked_examples(before, after, data)
+    assert example.text == "open"
+    monkeypatch.setattr("opencse.commands.probe.reranker_of", lambda model: None)
+    assert reranked_examples(before, after, data) == []

@@ -89,7 +89,7 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
     meaning = checked(by_meaning, single(TEXTS))
     assert meaning.rewordings["negated opposite"].value < denied.value
     enough = replace(found, contradiction_first=replace(found.contradiction_first, rows=20))
-    assert "words finds the contradiction" in enough.headline()
+    assert "words ranks the contradiction" in enough.headline()
 
 
 def test_passages(found) -> None:

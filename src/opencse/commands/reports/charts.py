@@ -95,6 +95,11 @@ _ROW = 0.34
 """Height of one measure in inches."""
 
 
+def measure_name(measure: str) -> str:
+    """Return the name of a measure without its unit, and without what its definition says anyway."""
+    return measure.removesuffix(", %").removesuffix(": paraphrase nearer")
+
+
 def draw_changes(changes: Sequence[Change]) -> Figure:
     """Draw each measure as a line from its score before to its score after, the first at the top."""
     plot, axes = empty_figure(0.9 + _ROW * len(changes))
@@ -105,10 +110,12 @@ def draw_changes(changes: Sequence[Change]) -> Figure:
         axes.plot([change.before, change.after], [row, row], color=colour, linewidth=2.2, zorder=2)
         axes.plot(change.before, row, "o", color="white", markeredgecolor=colour, zorder=3)
         axes.plot(change.after, row, "o", color=colour, zorder=4)
-    axes.set_yticks(range(len(changes)), [short(change.measure, 34) for change in changes])
+    axes.set_yticks(
+        range(len(changes)), [short(measure_name(change.measure), 28) for change in changes]
+    )
     axes.invert_yaxis()
     axes.margins(x=0.06)
-    axes.set_xlabel("○ before   ● after, in points")
+    axes.set_xlabel("○ before   ● after")
     axes.grid(visible=False, axis="y")
     return plot
 
@@ -156,7 +163,7 @@ def draw_rates(rates: Mapping[str, Estimate]) -> Figure:
     axes.set_yticks(range(len(rates)), labels)
     axes.set_ylim(len(rates) - 0.5, -0.5)
     axes.set_xlim(-3, 103)
-    axes.set_xlabel("contradiction first, % (dotted line: chance)")
+    axes.set_xlabel("contradiction first, %")
     axes.grid(visible=False, axis="y")
     return plot
 

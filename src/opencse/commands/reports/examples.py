@@ -21,8 +21,8 @@ Triple = tuple[str, str, str]
 
 _WANTED = 5
 _FAILURES = 1
-_MEASURED = 30
-"""Texts of the package from which examples are picked."""
+MEASURED = 30
+"""Texts from which examples are picked."""
 
 
 def package_triples() -> list[Triple]:
@@ -30,7 +30,7 @@ def package_triples() -> list[Triple]:
     searches = next(task for task in load_development() if task.name == "dev-search")
     return [
         (triplet.anchor, triplet.positive, triplet.negative)
-        for triplet in searches.triplets[:_MEASURED]
+        for triplet in searches.triplets[:MEASURED]
     ]
 
 
@@ -98,7 +98,7 @@ def own_triples(corpus: Corpus, recipe: Recipe) -> list[Triple]:
         wrong = next((other for other in others[len(same) :] if other), None)
         if text and right and wrong:
             triples.append((text, right, wrong))
-        if len(triples) == _MEASURED:
+        if len(triples) == MEASURED:
             break
     return triples
 

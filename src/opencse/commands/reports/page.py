@@ -10,7 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from opencse.commands.reports.charts import Chart, chart, draw_changes, draw_means, draw_strength
+from opencse.commands.reports.charts import (
+    Chart,
+    chart,
+    draw_changes,
+    draw_means,
+    draw_strength,
+    measure_name,
+)
 from opencse.commands.reports.examples import Example
 from opencse.commands.reports.tables import (
     Change,
@@ -219,7 +226,7 @@ def measure_groups(changes: Sequence[Change]) -> list[tuple[str, list[Measure]]]
         if change.spread:
             points += f" ({change.spread.removeprefix('95 % interval ')})"
         measure = Measure(
-            name=change.measure.removesuffix(", %"),
+            name=measure_name(change.measure),
             meaning=definition(change.measure),
             before=str(Number(change.before, 1)),
             after=str(Number(change.after, 1)),

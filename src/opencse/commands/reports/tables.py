@@ -302,7 +302,7 @@ class Comparison:
 
 _DEFINITIONS = {
     "paraphrase nearer than negation": "Share of sentences whose paraphrase has a higher cosine than "
-    "their negation, on 78 sentences of the package or on your own.",
+    "their negation in nearly the same words.",
     "dev-meaning": "Share of sentences whose paraphrase is nearer than a contradiction in nearly the "
     "same words.",
     "meaning": "Share of 300 sentences whose paraphrase is nearer than a contradiction in nearly the "

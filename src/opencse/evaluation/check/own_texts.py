@@ -147,7 +147,7 @@ class TextCheck(JupyterMixin):
                 f"{self.model}: can't say, too few sentences ({share.rows}; at least {LEAST_ROWS})."
             )
         return (
-            f"{self.model} finds the contradiction of a sentence before its rewording for "
+            f"{self.model} ranks the contradiction above the rewording for "
             f"{share.percent().figure} of {share.rows:,} sentences "
             f"(95 % interval {share.interval(0, scale=100)} %)."
         )
