@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.commands.reports.page import measure_groups, wording_verdict, write_report
+from opencse.commands.reports.scores_on_card import add_scores, card_table
 from opencse.commands.reports.tables import Change, cache_line, compare_models, triplet_rows
-from opencse.commands.run import add_scores, card_table
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import (
