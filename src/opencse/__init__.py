@@ -53,6 +53,10 @@ for _type in (
 ):
     MODULES[_type] = "opencse.debias.meaning_block:MeaningBlock"
 
+# BERT-flow is a module of a saved model too.
+for _type in ("flow.SentenceFlow", "opencse.encoder.flow.SentenceFlow"):
+    MODULES[_type] = "opencse.encoder.flow:SentenceFlow"
+
 
 def __dir__() -> list[str]:
     """Return the public names, for editors and notebooks."""

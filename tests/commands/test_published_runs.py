@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -230,6 +231,22 @@ def test_the_vectors_of_an_untouched_backbone_are_mapped_as_the_corpus_says(tmp_
         assert not isinstance(measured, Missing), measured
         scores.append(measured[0].usual.cosines["random"])
     assert len(set(scores)) == 3
+
+
+def test_averaged_word_vectors_are_those_of_the_file(tmp_path) -> None:
+    row = System(label="GloVe", word_vectors=True)
+    start, run = Start("mini-mlm", "bert-base"), shared(tmp_path, write_corpus(tmp_path))
+    assert run.runs_of(row, start) == Missing("a file of --word-vectors, such as GloVe's")
+    file = tmp_path / "glove.txt"
+    known = sorted(set(re.findall("[a-z]+", repr(run.probe_data.sentences).lower())))
+    scores = []
+    for numbers in ("1 0 2", "0 1 30"):
+        lines = [f"{word} {numbers} {i % 7}" for i, word in enumerate(known)]
+        file.write_text("\n".join(lines))
+        measured = replace(run, word_vectors=file).runs_of(row, start)
+        assert not isinstance(measured, Missing), measured
+        scores.append(measured[0].usual.cosines["random"])
+    assert len(set(scores)) == 2
 
 
 def test_the_cost_is_that_of_the_run_and_of_one_epoch(tmp_path, backbones) -> None:

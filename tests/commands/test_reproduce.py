@@ -282,21 +282,3 @@ def test_the_rows_of_a_run_are_what_it_made_of_the_corpus(tmp_path) -> None:
     for name in ("corpus.parquet", "mixture.parquet"):  # the later step first
         pq.write_table(pa.table({"text": ["b"]}), tmp_path / "run" / name)
         assert run.rows.path.name == name
-
-
-def test_whitening_equals_the_closed_form(monkeypatch) -> None:
-    monkeypatch.setattr(reproduced_runs, "_WHITENED", 64)
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(500, 6)) @ rng.normal(size=(6, 6)) + 100 * rng.normal(size=6)
-    texts = [str(i) for i in range(500)]
-
-    def encode(texts):
-        return vectors[[int(text) for text in texts]].astype(np.float32)
-
-    _, s, components = np.linalg.svd(np.cov(vectors.T))
-    expected = (vectors - vectors.mean(axis=0)) @ (components.T / np.sqrt(s))
-    actual = reproduced_runs.whitened(encode, iter(texts))(texts)
-    assert actual.dtype == np.float32
-    assert np.abs(np.abs(actual) - np.abs(expected)).max() < 1e-3  # eigenvectors have no sign
-    with pytest.raises(OpencseError, match="given 6 sentences"):
-        reproduced_runs.whitened(encode, texts[:6])

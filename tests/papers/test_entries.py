@@ -110,7 +110,8 @@ def test_every_entry_can_be_run(name: str) -> None:
             len(system.printed[family]) == len(values)
             for family, values in system.deviations.items()
         )
-        assert system.missing or bool(system.recipe) != bool(system.pooling)
+        sources = (system.missing, system.recipe, system.pooling, system.word_vectors)
+        assert sum(map(bool, sources)) == 1, system
         assert system.recipe or not (system.set or system.column or system.model)
         assert system.pooling or not (system.whitened or system.flow)
     rows = [

@@ -550,6 +550,12 @@ class ReproduceOptions(Notified):
         shown=Path,
         check=checks.path,
     )
+    word_vectors: str | Path | None = option(
+        "Word vectors as text, such as GloVe's, for the rows that average them.",
+        default=None,
+        shown=Path,
+        check=checks.file,
+    )
 
     def check(self) -> None:
         """Check the data."""

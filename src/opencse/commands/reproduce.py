@@ -119,6 +119,7 @@ def shared_settings(entry: Entry, options: ReproduceOptions) -> Reproduction:
         corpus=Corpus(text_file(options.corpus)),
         triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
         paraphrases=None if options.paraphrases is None else Path(options.paraphrases),
+        word_vectors=None if options.word_vectors is None else Path(options.word_vectors),
         data=options.data,
         probe_data=probe_data,
         train=train,

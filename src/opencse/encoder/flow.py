@@ -114,7 +114,7 @@ class SentenceFlow(nn.Module):
         shutil.copyfile(__file__, folder.parent / "flow.py")
 
     @classmethod
-    def load(cls, input_path: str, **kwargs: Any) -> SentenceFlow:
+    def load(cls, input_path: str) -> SentenceFlow:
         """Read what `save` wrote."""
         folder = Path(input_path)
         flow = cls(**json.loads((folder / _CONFIG).read_text(encoding="utf-8")))
@@ -209,7 +209,7 @@ def fit_flow(
     vectors: Tensor,
     *,
     epochs: float = 1.0,
-    batch_size: int = 64,
+    batch_size: int = 32,
     lr: float = 1e-3,
     seed: int = 0,
     **settings: int,

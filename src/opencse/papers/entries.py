@@ -30,6 +30,7 @@ class System:
         pooling: Of the untouched backbone.
         whitened: Whether the untouched backbone's vectors are whitened on the corpus.
         flow: Whether a flow that is trained on the corpus maps them to a normal distribution.
+        word_vectors: Whether the row is the average of the user's word vectors, without a backbone.
         families: Families of backbones; empty for those with printed scores, or for all of the
             entry if there are none.
         printed: What the paper printed, by family of backbones: the scores of the entry's first
@@ -46,6 +47,7 @@ class System:
     pooling: Literal["", "cls", "mean", "first_last", "embeddings_last"] = ""
     whitened: bool = False
     flow: bool = False
+    word_vectors: bool = False
     families: tuple[str, ...] = ()
     printed: dict[str, tuple[float, ...]] = field(default_factory=dict)
     deviations: dict[str, tuple[float, ...]] = field(default_factory=dict)

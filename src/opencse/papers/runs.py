@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
-
-import numpy as np
 
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import Encode, ScoredPairs, load_sts
+from opencse.encoder.vector_maps import add_flow, add_whitening
+from opencse.encoder.word_vectors import load_word_vectors
+from opencse.evaluation import ScoredPairs, load_sts
 from opencse.evaluation.probes import ProbeData, ProbeScores, run_probes
 from opencse.evaluation.task import TaskResult
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import write_json
+from opencse.foundation.files import sha256, write_json
 from opencse.foundation.progress import Notify
 from opencse.papers.details import (
     Detail,
@@ -45,17 +44,11 @@ from opencse.papers.scores import (
 from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus
-from opencse.text.corpus import Corpus, chunks
+from opencse.text.corpus import Corpus
 from opencse.training.run_groups import read_run
 
 SENTENCES = 2000
 """Sentences of a projection."""
-
-_WHITENED = 16384
-"""Sentences that are encoded at a time to find the whitening."""
-
-_FLOW_SENTENCES = 1_000_000
-"""Sentences that BERT-flow is trained on at most: their vectors are in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +283,7 @@ class Reproduction:
         corpus: Sentences to train on.
         triplets: The corpus of supervised systems.
         paraphrases: The user's table of paraphrases.
+        word_vectors: The user's file of word vectors.
         data: The folder of STS data; None for the written pairs.
         probe_data: What every model is probed with.
         train: Trains a system.
@@ -309,6 +303,7 @@ class Reproduction:
     probe_data: ProbeData
     train: Train
     notify: Notify
+    word_vectors: Path | None = None
 
     def runs_of(
         self, system: System, start: Start, measure: Measure = lambda run: None
@@ -316,6 +311,8 @@ class Reproduction:
         """Return the measured runs of a row, one for each seed, or the reason why there are none."""
         if system.missing:
             return Missing(system.missing)
+        if system.word_vectors:
+            return self.averaged(measure)
         released = ""
         if self.scale == "full":
             released = system.model.get(start.family, "")
@@ -333,17 +330,30 @@ class Reproduction:
             self.notify(f"{system.label}: {error}")
             return Missing(error.problem)
 
+    def averaged(self, measure: Measure) -> list[MeasuredModel] | Missing:
+        """Return the model that averages the user's word vectors, or why there is none."""
+        file = self.word_vectors
+        if file is None:
+            return Missing("a file of --word-vectors, such as GloVe's")
+
+        def probe() -> ProbeScores:
+            return run_probes(self.probe_data, Embedder(load_word_vectors(file)))
+
+        place = self._place({"word vectors": sha256(file)})
+        usual = place.scores_or(probe)
+        run = MeasuredModel(folder=place.folder, usual=usual, given=str(file))
+        return [replace(run, measured=measure(run))]
+
     def untouched(self, system: System, start: Start) -> MeasuredModel:
         """Return the untouched backbone of a row, with a map of its vectors if the row asks for one."""
 
         def probe() -> ProbeScores:
             encoder = load_encoder(start.backbone, pooling=system.pooling)
-            encode: Encode = Embedder(encoder, precision="auto")
             if system.whitened:
-                encode = whitened(encode, self.corpus.texts())
+                encoder = add_whitening(encoder, self.corpus.texts())
             if system.flow:
-                encode = with_flow(encode, self.corpus.texts())
-            return run_probes(self.probe_data, encode)
+                encoder = add_flow(encoder, self.corpus.texts())
+            return run_probes(self.probe_data, Embedder(encoder, precision="auto"))
 
         key = {"backbone": start.backbone, "pooling": system.pooling}
         if system.whitened:
@@ -488,48 +498,3 @@ class _Place:
             averages=as_numbers(stored["averages"]),
             cosines=as_numbers(stored["cosines"]),
         )
-
-
-def whitened(encode: Encode, sentences: Iterable[str]) -> Encode:
-    """Return BERT-whitening: the model with a linear map that makes the vectors of a corpus isotropic (Su et al. 2021).
-
-    Raises:
-        OpencseError: The sentences are too few for vectors of this size.
-    """
-    from sklearn.decomposition import IncrementalPCA
-
-    pca = IncrementalPCA(whiten=True)
-    for chunk in chunks(sentences, _WHITENED):
-        pca.partial_fit(np.asarray(encode(chunk), dtype=np.float64))
-    if pca.n_samples_seen_ <= pca.n_features_in_:
-        raise OpencseError(
-            f"whitening was given {pca.n_samples_seen_:.0f} sentences, which are too few",
-            "Give it more.",
-        )
-
-    def encode_whitened(texts: Sequence[str]) -> np.ndarray:
-        vectors = np.asarray(encode(texts), dtype=np.float64)
-        return pca.transform(vectors).astype(np.float32)
-
-    return encode_whitened
-
-
-def with_flow(encode: Encode, sentences: Iterable[str]) -> Encode:
-    """Return BERT-flow: the model with an invertible map, trained on a corpus, to a normal distribution (Li et al. 2020).
-
-    At most `_FLOW_SENTENCES` sentences are taken, for one epoch.
-    """
-    import torch
-
-    from opencse.encoder.flow import fit_flow
-
-    taken = list(islice(sentences, _FLOW_SENTENCES))
-    flow = fit_flow(torch.from_numpy(np.asarray(encode(taken), dtype=np.float32)))
-
-    def encode_with_flow(texts: Sequence[str]) -> np.ndarray:
-        vectors = torch.from_numpy(np.asarray(encode(texts), dtype=np.float32))
-        with torch.no_grad():
-            images, _ = flow.image(vectors)
-        return images.numpy()
-
-    return encode_with_flow
