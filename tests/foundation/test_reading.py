@@ -147,7 +147,7 @@ def test_parquet_with_invalid_utf8_and_with_a_damaged_page_is_refused(tmp_path) 
     )
     content = path.read_bytes()
     path.write_bytes(content.replace(b"a dog", b"a fog", 1))
-    with pytest.raises(OpencseError, match=r"c\.parquet: not a whole"):
+    with pytest.raises(OpencseError, match=r"c\.parquet: not a complete"):
         read_parquet(path)
 
 

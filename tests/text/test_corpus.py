@@ -70,7 +70,7 @@ def test_every_format_gives_the_same_sentences(tmp_path, kind: str) -> None:
         ("c.rtf", "x", "RTF files are not read. Convert it first"),
         ("c.odt", "x", "ODT files are not read. Convert it first"),
         ("c.txt.gz", "not gzip", "not a complete gzip file"),
-        ("c.parquet", "not parquet", "not a whole Parquet"),
+        ("c.parquet", "not parquet", "not a complete Parquet"),
     ],
 )
 def test_bad_files_are_one_clear_line(tmp_path, name: str, content: str, message: str) -> None:

@@ -268,7 +268,7 @@ def test_a_run_is_resumed_by_as_many_processes_as_began_it(tmp_path, monkeypatch
     session = two_processes(tmp_path, monkeypatch, {}, resume=True)
     assert session.finished({"corpus": "a"}) is None
     session.accelerator = SimpleNamespace(num_processes=1)
-    with pytest.raises(OpencseError, match="was begun with 2 processes, and would go on with 1"):
+    with pytest.raises(OpencseError, match="was begun with 2 processes, and would continue with 1"):
         session.finished({"corpus": "a"})
 
 

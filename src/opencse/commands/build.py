@@ -35,7 +35,7 @@ def build(options: BuildOptions) -> Path:
         The folder.
 
     Raises:
-        OpencseError: The recipe builds no column, or one cannot be built; the message says how to
+        OpencseError: The recipe builds no column, or one cannot be built; the message tells how to
             fix it.
     """
     backbone = Backbone(options.backbone)

@@ -285,7 +285,7 @@ class SearchComparison(JupyterMixin):
         strength: Strength of the meaning block that the new model has next to the old one; None if
             it has none.
         new_hits: Share of new vectors among the ten nearest of a new model's query, while half of
-            the documents still have upgraded old vectors; a half if these don't fall behind. None
+            the documents still have upgraded old vectors; a half if these don't lose ranks. None
             without a block.
         lists: The lists of every query, the most changed first.
     """
@@ -490,7 +490,7 @@ def _hits(
     vectors: np.ndarray,
     similarity: Similarity | None = None,
 ) -> Iterator[tuple[SearchHit, ...]]:
-    """Yield the first hits of each query; the vectors are those of the texts and, behind them, the queries."""
+    """Yield the first hits of each query; the vectors are those of the texts, then of the queries."""
     if similarity is None:
         vectors = unit_rows(vectors)
     results = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1, similarity=similarity)

@@ -206,6 +206,6 @@ def shortage(error: BaseException) -> OpencseError | None:
     if os.environ.get("WORLD_SIZE", "1") != "1" and any(part in text for part in _PEER):
         return OpencseError(
             "another process of this run has ended or did not start",
-            "See what it said, then go on with --resume.",
+            "See what it printed, then continue with --resume.",
         )
     return None

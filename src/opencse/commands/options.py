@@ -1,6 +1,6 @@
 """What a user asks of each command: its options, with their help and their checks, as a dataclass.
 
-A field names the check of its own value; `check` of the class has what only several options tell.
+A field names the check of its value; `check` of the class has what only several options tell.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class TrainOptions(RecipeOptions):
         shown=str,
     )
     callbacks: Sequence[Any] = option(
-        "A callback of your own by the name that a plug-in gave it; repeatable. In Python also an object of "
+        "Your own callback, by the name that a plug-in gave it; repeatable. In Python also an object of "
         "`opencse.training.callbacks.TrainingCallback`.",
         default=(),
         flags=("--callback",),
@@ -203,7 +203,7 @@ class RunOptions(TrainOptions):
         metavar="TABLE",
     )
     tasks: Any = option(
-        "Tasks of your own to evaluate on before and after, by the names that a plug-in gave them, separated by commas. "
+        "Your own tasks to evaluate on before and after, by the names that a plug-in gave them, separated by commas. "
         "In Python also task objects.",
         default="",
         shown=str,
@@ -222,7 +222,7 @@ class RunOptions(TrainOptions):
         checks.sts_data(self.data)
         if self.corpus is not None and self.recipe_file is not None and not self.paraphrases:
             checks.translation(self.recipe_file, self.settings, self.corpus)
-        # A run that was killed while its text was built has no checkpoint yet, but goes on.
+        # A run that was killed while its text was built has no checkpoint yet, but continues.
         checks.output_folder(
             self.out,
             resume=False,
@@ -608,7 +608,7 @@ class ShowOptions(CommandOptions):
     """Print a recipe as it would be used, with all inherited settings.
 
     With --published: the settings of paper, README and code, next to those of the recipe and of its
-    faithful variant. An empty cell means that nothing is said, "absent" that the recipe leaves the
+    faithful variant. An empty cell means that there is no statement, "absent" that the recipe leaves the
     setting to the model or lacks it. A source that begins with the name of another recipe is
     inherited from it. --family shows one kind of backbone.
     """

@@ -124,5 +124,5 @@ def reranked_examples(before: Embedder, after: Embedder, data: ProbeData) -> lis
 
 
 def command(options: ProbeOptions) -> None:
-    """Probe, and print the headline figures."""
+    """Probe, and print the headline numbers."""
     show(apply(probe, options))

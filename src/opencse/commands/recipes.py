@@ -59,7 +59,7 @@ def command(options: ShowOptions) -> None:
 
 
 def _with_sources(recipe: Recipe) -> str:
-    """Return a resolved recipe as TOML; each value that was published says where, or what was published instead."""
+    """Return a resolved recipe as TOML; each published value names its source, or what was published instead."""
     family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
     settings = published_settings(recipe.name) if recipe.name in published_names() else []
     entries = {entry.key: entry for entry in settings if entry.family == family and entry.source}

@@ -180,7 +180,7 @@ def backbones(entry: Entry, options: ReproduceOptions) -> list[Start]:
     else:
         families = tuple(given) or entry.families[:1]
     # Whoever names a family or a backbone gets the published settings; else a small run has the
-    # settings of its own backbone.
+    # settings of its backbone.
     published = bool(options.family or given)
     return [
         Start(given.get(family, SMALL), family, family if published else "") for family in families

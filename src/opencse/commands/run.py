@@ -37,7 +37,7 @@ def run(options: RunOptions) -> RunResult:
         The run, and scores before and after training; it displays as tables in a notebook.
 
     Raises:
-        OpencseError: The input is invalid; the message says how to fix it.
+        OpencseError: The input is invalid; the message tells how to fix it.
     """
     if options.corpus is None:
         return add_shipped_block(options)

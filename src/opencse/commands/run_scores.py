@@ -62,9 +62,9 @@ UPGRADE = (
     "opencse.Reranker; contradictions drop down the list."
 )
 _NOT_UNIT = (
-    "The vectors of this model don't have length 1, those of the new model do. If your index ranks by cosine, divide each "
-    "stored vector by its length and upgrade it (guide “Upgrade an index”). If it ranks by inner product, its order "
-    "changes: embed your documents again."
+    "The vectors of this model don't have length 1, those of the new model do. If your index uses cosine similarity, "
+    "divide each stored vector by its length and upgrade it (guide “Upgrade an index”). If it ranks by inner product, "
+    "its order changes: embed your documents again."
 )
 
 
@@ -96,7 +96,7 @@ class ProbedModels:
         untouched: Scores of the untouched model.
         trained: Scores of the trained model.
         reranked: Those with reranking; None if the model has no block.
-        cached: Scores of a semantic cache that goes by the penalised pair score; None likewise.
+        cached: Scores of a semantic cache with the penalised pair score; None likewise.
         stored: What becomes of the stored vectors of the untouched model.
     """
 

@@ -49,7 +49,7 @@ def train(options: TrainOptions) -> TrainingRun:
         The finished run; `.model` is the folder of the trained encoder.
 
     Raises:
-        OpencseError: The input is invalid; the message says how to fix it.
+        OpencseError: The input is invalid; the message tells how to fix it.
     """
     control = run_control(options)
     text = UserText(options.corpus, options.column)
@@ -118,7 +118,7 @@ def train_on_rows(
     """Train on opened rows with every column of a resolved recipe; `read_validation` gives the evaluators.
 
     Raises:
-        OpencseError: The input is invalid; the message says how to fix it.
+        OpencseError: The input is invalid; the message tells how to fix it.
     """
     warnings = []
     if evaluators.development is None and recipe.block is None:

@@ -577,7 +577,7 @@ def check_sizes(folder: Path, build: Callable[[], torch.nn.Module]) -> None:
             numbers.
 
     Raises:
-        OpencseError: A weight has another shape than the configuration says, or is no
+        OpencseError: A weight has another shape than in the configuration, or is no
             floating-point number; or the configuration asks for much more than the files hold.
     """
     _check_shapes(build, transformer_weights(folder), folder / "config.json")

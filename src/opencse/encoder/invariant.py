@@ -70,7 +70,7 @@ def encode_alone(
 ) -> np.ndarray:
     """Return what `model.encode` gives for each text alone, float32 (n, d); the mode of the model stays.
 
-    Each text is a batch of its own. In batches, a model that pads on the left and counts positions
+    Each text is a separate batch. In batches, a model that pads on the left and counts positions
     from the left edge gives vectors that depend on the other texts.
 
     Args:

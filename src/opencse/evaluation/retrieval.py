@@ -1,4 +1,4 @@
-"""Search by cosine: retrieval, reranking, neighbours of one topic, kept hits; and their sources.
+"""Search with cosine similarity: retrieval, reranking, neighbours of one topic, kept hits; and their sources.
 
 The metrics of a query follow trec_eval's definitions, from the ranks of the relevant items. In
 them, ties are ordered against the model, the less relevant first, so that constant scores do not
@@ -76,7 +76,7 @@ _TOP = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RetrievalTask:
-    """Retrieval: each query ranks a corpus by cosine; or reranking: each ranks a few texts of it.
+    """Retrieval: each query ranks a corpus by similarity; or reranking: each ranks a few texts of it.
 
     Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `map@10`, `mrr@10`,
     `recall@1`, `@5`, `@10`.

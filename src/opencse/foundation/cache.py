@@ -228,7 +228,7 @@ class Store:
 class StoreWriter:
     """Writer of a store, chunk by chunk; memory grows by 9 bytes for each text or list.
 
-    Values are kept in unnamed files until the end, so a killed process leaves nothing behind.
+    Values are kept in unnamed files until the end, so a killed process leaves nothing there.
 
     Args:
         folder: An empty folder.

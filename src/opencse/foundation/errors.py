@@ -9,7 +9,7 @@ _LONGEST = 900
 
 
 class OpencseError(Exception):
-    """An invalid input, with a message that says how to fix it.
+    """An invalid input, with a message that tells how to fix it.
 
     The command line prints it as one line and exits with code 2; in Python it is an exception.
     Any other exception is a bug in this library.

@@ -43,7 +43,7 @@ UNREAD = (
 LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
-"""Bytes of the largest JSON document that is read whole."""
+"""Bytes of the largest JSON document that is read at once."""
 # U+0085 is a line separator.
 _CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")
 # Lines at the beginning that may have no control character.

@@ -212,7 +212,7 @@ def table_kind(path: Path) -> str:
 def _is_wide(path: Path) -> bool:
     with contextlib.suppress(OSError, EOFError, zlib.error), _opened(path) as file:
         return file.peek(2)[:2] in _UTF16
-    return False  # `read_lines` says what is wrong with it
+    return False  # `read_lines` reports what is wrong with it
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -633,5 +633,5 @@ def _decoded(path: Path, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def _parquet_errors(path: Path) -> Iterator[None]:
     import pyarrow as pa
 
-    with translate_errors(path, "not a whole Parquet file", _REMEDY, pa.ArrowException):
+    with translate_errors(path, "not a complete Parquet file", _REMEDY, pa.ArrowException):
         yield

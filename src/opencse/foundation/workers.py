@@ -301,7 +301,7 @@ def _check_meeting_place(processes: int) -> None:
     is_port = port.isascii() and port.isdecimal() and 0 < int(port) < 2**16
     if not address or not is_port:
         raise OpencseError(
-            f"WORLD_SIZE={processes}, but no launcher said where the processes meet "
+            f"WORLD_SIZE={processes}, but no launcher set where the processes meet "
             f"(MASTER_ADDR={address!r:.80}, MASTER_PORT={port!r:.80})",
             "Unset them (`unset WORLD_SIZE RANK LOCAL_RANK`), or start with a launcher such as `torchrun`.",
         )

@@ -227,7 +227,7 @@ class ListMLELoss(DistillationLoss):
     teacher keep the order of the batch.
 
     The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the
-    row: candidates whose cosine is about 0.8 below the maximum are then no longer ranked, only
+    row: candidates whose cosine is about 0.8 below the maximum are then not ranked, only
     pushed up. `epsilon` gives that form.
 
     Attributes:

@@ -280,7 +280,7 @@ class DCLRLoss(InfoNCELoss):
 
 
 class ComplementaryModel(LossModule):
-    """A frozen transformer whose pooler's output says which sentences are similar, with dropout on.
+    """A frozen transformer whose pooler's output shows which sentences are similar, with dropout on.
 
     Args:
         transformer: Model from `input_ids` and `attention_mask` to `pooler_output`.

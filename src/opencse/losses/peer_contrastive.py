@@ -51,7 +51,7 @@ class PeerContrastiveLoss(Loss):
 
     kind: ClassVar[str] = "peer_contrastive"
     view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positives")
-    compares_embeddings: ClassVar[bool] = False  # the peer has whole vectors only
+    compares_embeddings: ClassVar[bool] = False  # the peer has full vectors only
 
     anchor: str = "anchor"
     positives: tuple[str, ...] = ("twin",)

@@ -307,7 +307,7 @@ class ConditionalTransformer(nn.Module):
                 f"a {type(transformer).__name__} has no embedding layer that can take a vector"
             )
         config: Any = transformer.config
-        # ELECTRA's embeddings have a size of their own, which a projection changes.
+        # ELECTRA's embeddings have another size, which a projection changes.
         inner = config.hidden_size
         if hasattr(transformer, "embeddings_project"):
             inner = config.embedding_size

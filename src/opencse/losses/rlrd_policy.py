@@ -29,7 +29,7 @@ class PolicyWeights(LossModule):
     from which the weights are sampled; a critic estimates the return. The reward is minus half of
     the list loss, standardised over a horizon and detached. After each horizon PPO (Schulman et
     al., 2017) with generalised advantage estimation (2016) improves both. The public code has one
-    policy and a Beta distribution for each teacher, minus half of the whole loss as the reward,
+    policy and a Beta distribution for each teacher, minus half of the complete loss as the reward,
     with the student's graph, and multiplies where the temporal difference subtracts.
 
     The samples depend only on the seed and the number of calls, so that they are the same in all

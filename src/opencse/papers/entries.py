@@ -114,11 +114,11 @@ class Entry:
             `projection`: sentences in two dimensions.
         columns: What is measured, in the order of the paper; `Avg.` is the mean of the others, and
             `Avg. METRIC` of those with this metric.
-        digits: Digits behind the point.
+        digits: Digits after the point.
         plot: How pairs are drawn next to the table: as a `scatter` of cosine and match error rate,
             or as a `histogram` of cosines. Curves and projections always are.
         families: Families of backbones in the paper.
-        seeds: Runs behind each printed score.
+        seeds: Runs averaged in each printed score.
         systems: The rows.
         groups: The groups of sentence pairs that are measured.
         queries: The sentences that are searched for.

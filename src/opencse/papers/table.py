@@ -63,7 +63,7 @@ class ReproducedTable:
         columns: The headings after the first.
         rows: For each label its cells, in the order of the columns.
         notes: How the values came about, and what is missing.
-        digits: Digits behind the point, by column; 2 where empty.
+        digits: Digits after the point, by column; 2 where empty.
         listing: Texts to be read, the headings first; empty for most tables.
     """
 

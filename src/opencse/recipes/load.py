@@ -136,7 +136,7 @@ def adapt_recipe(
 def _with_family(recipe: Recipe, family: str) -> Recipe:
     """Return a recipe with the settings of a family, unless the user chose those of another.
 
-    A note says so: such a choice is allowed, but should not go unseen.
+    A note reports it: such a choice is allowed, but should not go unseen.
     """
     fix = f'Load it with opencse.load_recipe("{recipe.name}", family="{family}").'
     if recipe.family != "other":
@@ -247,7 +247,7 @@ class RecipeFile:
         table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
         table = _overridden(table, overrides)
         if variant == "faithful":
-            # It says how the default differs from this variant.
+            # It tells how the default differs from this variant.
             table.pop("differs", None)
         return _decode_recipe(
             table, label, {"name": self.name, "variant": variant, "family": family}
@@ -388,7 +388,7 @@ def _merged(name: str | Path) -> tuple[TomlTable, str, list[str]]:
             )
         chain.append(Path(str(source)).stem)
         base, base_label = _read(source)
-        # What a parent says of itself does not hold for the child.
+        # What a parent states about itself does not hold for the child.
         for key in ("title", "paper", "differs", "published", "faithful"):
             base.pop(key, None)
         table = merge_tables(base, table, label if not table.get("extends") else base_label)

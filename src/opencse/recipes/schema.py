@@ -42,7 +42,7 @@ class ViewSettings:
         edit: Edit the tokens of the text, differently at each step: `shuffle`, `reverse`, `delete` or
             `repeat` some of them (PCL), or `shuffle_all`, special tokens included (ConSERT).
         edit_share: Share of the tokens that `delete` removes or `repeat` adds.
-        cutoff: What is set to zero behind the embedding layer, differently at each step: whole tokens
+        cutoff: What is set to zero after the embedding layer, differently at each step: whole tokens
             (`token`), the same features of all tokens of a sentence (`feature`), or single numbers
             (`cell`), as in ConSERT.
         cutoff_share: Share of the tokens, features or numbers that are cut off.
@@ -80,12 +80,12 @@ class Teacher:
     """Another sentence encoder, whose vectors of the training text some losses read.
 
     It is run once over the text, before training and without dropout, and may have a tokenizer and
-    a width of its own.
+    its own width.
 
     Attributes:
         model: A folder, a hub id or a bundled name; or `backbone`, the model that the run begins
             with, untouched.
-        pooling: As in `Encoder`; by default what the teacher's own folder says, and the run's own
+        pooling: As in `Encoder`; by default that of the teacher's own folder, and the run's own
             for `backbone`.
         max_length: Tokens that the teacher reads of each text, special ones included; all that it
             takes by default.
@@ -156,9 +156,9 @@ class Encoder:
         attend_padding: Let tokens attend to padding, in training and on the development pairs, whose
             vectors then are those of the backbone's pooler (DCLR's code). Scoring and export have
             the usual attention mask, and no pooler.
-        dropout: Dropout rate to set in the whole model; its own where absent.
+        dropout: Dropout rate to set in the complete model; its own where absent.
         lora: See `Lora`; where absent, all weights are trained.
-        final_mark: With pooling `mask`, text put behind every sentence that ends in no punctuation
+        final_mark: With pooling `mask`, text added after every sentence that ends in no punctuation
             mark, in training, scoring and export; SNCSE's is `" ."`.
         denoising: PromptBERT's template denoising, with pooling `mask`: `train` takes the
             template's own vector away in training only, `train_and_dev` on the development pairs
@@ -213,9 +213,9 @@ class Recipe:
         losses: The summands of the objective.
         dimensions: Numbers of dimensions at which the losses that compare embeddings act, the
             largest first, so that the trained vectors can be cut to any of them (Matryoshka
-            representation learning, Kusupati et al., 2022); by default the whole vectors. Vectors
+            representation learning, Kusupati et al., 2022); by default the full vectors. Vectors
             that were cut have length 1 again, and a projector sees zeros in place of the rest. The
-            other losses act once, on whole vectors.
+            other losses act once, on full vectors.
         teachers: Models whose vectors the losses may read, by name.
         first_stages: Models that are trained before the `build`, by name.
         corpus: See `CorpusSettings`.
@@ -256,7 +256,7 @@ class Recipe:
         names = [t.name for t in self.losses]
         if len(set(names)) != len(names):
             raise ValueError(
-                f"two losses share a name ({', '.join(names)}): give each a `name` of its own"
+                f"two losses share a name ({', '.join(names)}): give each its own `name`"
             )
 
         for stage in self.first_stages:  # the name of a folder

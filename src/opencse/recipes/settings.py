@@ -91,9 +91,9 @@ class Training:
         batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among
             them.
         micro_batch: Number of texts that are encoded at once, for large batches in little memory.
-            The loss is that of the whole batch; for its gradient, each part is encoded a second
+            The loss is that of the full batch; for its gradient, each part is encoded a second
             time with the same dropout masks (GradCache, Gao et al., 2021). By default a batch is
-            encoded as a whole, and once.
+            encoded at once.
         gradient_checkpointing: Keep the activations of each layer's input alone, and compute the
             others again for the gradient: less memory, about a third more time, the same weights.
         precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever
@@ -232,7 +232,7 @@ class CorpusSettings:
         rows: Sentences used at most, drawn at random; all where absent.
         opposites: So many more sentences, drawn for the adjectives and verbs in them that have an
             opposite, each adjective as often as any other as far as the text has it, and each verb
-            four times as often. An attribute ("the dirty water") becomes a sentence of its own
+            four times as often. An attribute ("the dirty water") becomes a separate sentence
             ("The water is dirty.").
         paraphrases: Sentences of a table of paraphrases used at most, drawn at random; all where
             absent.

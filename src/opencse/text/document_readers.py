@@ -1,7 +1,7 @@
 """Readers of documents: the paragraphs of Markdown, HTML, PDF and DOCX files.
 
 A document comes from a stranger, and a small one can keep its parser busy for hours or fill the
-memory. So the readers run in a process of their own, which `opencse.text.document_worker` limits
+memory. So the readers run in a separate process, which `opencse.text.document_worker` limits
 and ends.
 """
 

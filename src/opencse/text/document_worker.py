@@ -68,7 +68,7 @@ def paragraphs_of(path: Path, budget: float | None = None) -> list[str]:
 def _asked(child: subprocess.Popen[str], path: Path, budget: float) -> list[str]:
     assert child.stdin is not None
     assert child.stdout is not None
-    with contextlib.suppress(BrokenPipeError):  # a child that ended says so below
+    with contextlib.suppress(BrokenPipeError):  # a child that ended is reported below
         asked = {"path": str(path), "seconds": budget, "checked_lines": checked_lines(path)}
         child.stdin.write(json.dumps(asked) + "\n")
         child.stdin.flush()

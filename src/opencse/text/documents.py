@@ -129,7 +129,7 @@ class Documents:
 
         Args:
             column: Column of tables that holds the text; by default the likeliest by its name.
-            words: Maximum number of words in a passage; a longer sentence is a passage of its own.
+            words: Maximum number of words in a passage; a longer sentence is a separate passage.
 
         Raises:
             OpencseError: A file cannot be read or has no such column, or the folder has no

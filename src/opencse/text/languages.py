@@ -75,7 +75,7 @@ class LanguagePack:
         if not isinstance(spec, GrammarView):
             return spec
         if spec.kind not in SHIPPED_KINDS:
-            # A view from outside the package has rules of its own.
+            # A view from outside the package has its own rules.
             return spec
         rule = self.rules.get(spec.kind)
         if rule is None:

@@ -193,7 +193,7 @@ class NextSentence(View):
     def prepare(
         self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
     ) -> SentenceStore:
-        """Return the sentences of the whole corpus."""
+        """Return the sentences of the complete corpus."""
         return sentences
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:

@@ -294,7 +294,7 @@ def _written(
 
     Args:
         how: How the rows are made.
-        key: What they depend on besides.
+        key: What else they depend on.
         names: The columns.
         rows: Yields the rows.
         source: Where they come from.

@@ -41,7 +41,7 @@ class ActiveRun:
         optimizer: The optimiser; each group has its learning rate at the peak as `peak`.
         scaler: The scaler of the loss, which is enabled in fp16.
         checkpoints: The checkpoints of the run.
-        state: What a checkpoint stores besides weights, moments and generators.
+        state: What a checkpoint stores in addition to weights, moments and generators.
         steps: Steps at which training ends.
         callbacks: The callbacks, in the order in which they are called.
         corpus: The text of the training rows.
@@ -140,7 +140,7 @@ class TrainingCallback:
         return {}
 
     def parameter_groups(self, network: nn.Module) -> Iterable[dict[str, Any]]:
-        """Return parameters with a learning rate of their own, as `{"params": [...], "lr": 1e-4}`."""
+        """Return parameters with their own learning rate, as `{"params": [...], "lr": 1e-4}`."""
         return ()
 
     def on_train_begin(self, run: ActiveRun) -> None:

@@ -215,7 +215,7 @@ def check_weights(path: Path) -> None:
 def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     path = regular_file(path)
     with (
-        translate_errors(path, "not a whole safetensors file", _REMEDY, SafetensorError),
+        translate_errors(path, "not a complete safetensors file", _REMEDY, SafetensorError),
         safe_open(path, "pt") as file,
     ):
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118

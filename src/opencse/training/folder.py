@@ -40,7 +40,7 @@ _PACKAGES = (
 
 
 def check_flags(out: Path, *, resume: bool, overwrite: bool, backbone: Any = None) -> None:
-    """Refuse to go on with a run and to replace it at once, and to remove the model that a run starts from."""
+    """Refuse to continue a run and to replace it at once, and to remove the model that a run starts from."""
     if resume and overwrite:
         raise OpencseError("--resume and --overwrite exclude each other")
     given = isinstance(backbone, str | Path) and os.path.isdir(backbone)
@@ -78,7 +78,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = No
         what = "a run" if is_run else "files"
         raise OpencseError(
             f"{out}: already holds {what}",
-            "Use --resume to go on, --overwrite to start again, or another folder.",
+            "Use --resume to continue, --overwrite to start again, or another folder.",
         )
 
 

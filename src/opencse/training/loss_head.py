@@ -31,7 +31,7 @@ class LossHead(nn.Module):
         objective: The weighted sum of losses.
         modules: Modules of the losses (`Loss.module`), by loss name; trained, but not exported.
         dimensions: Numbers of dimensions at which the objective acts, the largest first; by default
-            on whole vectors.
+            on full vectors.
     """
 
     def __init__(

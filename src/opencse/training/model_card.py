@@ -24,7 +24,7 @@ class CardAdditions:
     Attributes:
         sections: Sections in Markdown, after the example of use.
         results: Scores in the metadata, which a model hub shows.
-        own_code: Whether the model's folder has a module of its own, which needs
+        own_code: Whether the model's folder has its own module, which needs
             `trust_remote_code`.
     """
 

@@ -121,7 +121,7 @@ def build_optimizer(
     Args:
         network: Only its parameters that are trained are in the optimiser.
         settings: Name, peak learning rate and further settings.
-        groups: Parameters with a rate of their own, from callbacks.
+        groups: Parameters with their own rate, from callbacks.
 
     Raises:
         OpencseError: The optimiser does not take one of the settings.

@@ -4,7 +4,7 @@ Every process computes the objective on the same global batch, so all have the s
 every row. The gradient of the gathering is the sum over processes, which is W times the gradient of
 a process's own rows: no communication is needed. Averaged over the W processes, as
 DistributedDataParallel does (`prepare_model` in loop.py), the encoder's gradient is exactly that of
-one process with the whole batch, and so is that of projectors and losses, which work on gathered
+one process with the full batch, and so is that of projectors and losses, which work on gathered
 rows. The loss itself is not averaged: it is the same in every process.
 
 A loss with much computation per row (a discriminator over tokens) takes its own rows out of the

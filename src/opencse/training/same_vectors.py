@@ -38,7 +38,7 @@ def check_same_vectors(
 ) -> float:
     """Return the largest difference of the vectors in training and those of `encoder.encode`, in units of their length.
 
-    Views with a template of their own are left out: `encoder.encode` has another one.
+    Views with their own template are left out: `encoder.encode` has another one.
 
     Args:
         encoder: The encoder that trains.

@@ -46,7 +46,7 @@ def save_checkpoint(run: ActiveRun) -> None:
 
 
 def _any_process_interrupted(run: ActiveRun) -> bool:
-    """Return whether any process is to stop; one that went on while another saves would wait forever."""
+    """Return whether any process is to stop; one that continued while another saves would wait forever."""
     accelerator = run.session.accelerator
     if accelerator.num_processes == 1:
         return run.interrupted.received

@@ -59,7 +59,7 @@ def _from_transformers(
     """Return transformers' function from a step to the factor of the learning rate."""
     from transformers import get_scheduler
 
-    # The scheduler is made only for its function, so it gets an optimiser of its own.
+    # The scheduler is made only for its function, so it gets a separate optimiser.
     stand_in = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=lr)
     try:
         scheduler: Any = get_scheduler(

@@ -160,7 +160,7 @@ class TrainingSession:
         now = self.accelerator.num_processes
         if self.resume and begun is not None and begun != now:
             raise OpencseError(
-                f"{self.folder}: was begun with {begun} processes, and would go on with {now}: "
+                f"{self.folder}: was begun with {begun} processes, and would continue with {now}: "
                 "other rows and dropout masks",
                 f"Resume it with {begun} (torchrun --nproc_per_node {begun} …), or start over with "
                 "--overwrite.",

@@ -35,7 +35,7 @@ _OFFLINE: dict[str, dict[str, str]] = {
 
 
 class Tracking(TrainingCallback):
-    """Sends losses, learning rates and scores to trackers, offline unless the user says otherwise.
+    """Sends losses, learning rates and scores to trackers, offline unless the user chooses otherwise.
 
     Args:
         trackers: Names separated by commas, one tracker, or a sequence of names and trackers. A

@@ -139,7 +139,7 @@ class TrainedModel:
         settings = self._recipe.encoder
         prompt = view.prompt
         if settings.pooling == "mask" and prompt:
-            # The encoder's tokenizer no longer has the mask token, so templates are read with the
+            # The encoder's tokenizer lost the mask token, so templates are read with the
             # original one.
             frame = template_frame(self._backbone.tokenizer, prompt)
             prompt = None

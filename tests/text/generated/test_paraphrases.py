@@ -59,7 +59,7 @@ def test_wrong_tables_and_models_are_named(tmp_path, table, marian):
     with pytest.raises(OpencseError, match="no such file"):
         CandidateTable(path=str(tmp_path / "none.parquet")).open()
     (tmp_path / "bad.parquet").write_text("no")
-    with pytest.raises(OpencseError, match="not a whole Parquet"):
+    with pytest.raises(OpencseError, match="not a complete Parquet"):
         CandidateTable(path=str(tmp_path / "bad.parquet")).open()
     with pytest.raises(ValueError, match="window"):
         CandidateTable(path=table, window=(0.6, 0.1))

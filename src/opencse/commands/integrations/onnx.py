@@ -39,8 +39,8 @@ TOLERANCE = 1e-4  # of a vector's coordinate in fp32; rounding is some hundred t
 MIN_COSINE = 0.9  # of a text's vector with PyTorch's in int8
 INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 """The inputs of a graph that it may have, and what `tokenizers` calls them."""
-_LARGE = 1_900_000_000  # protobuf files end at 2 GiB: the weights of larger models are in a file of their own
-_NO_MAXIMUM = 1_000_000_000  # of tokens; transformers says "none" by a larger number
+_LARGE = 1_900_000_000  # protobuf files end at 2 GiB: the weights of larger models are in a separate file
+_NO_MAXIMUM = 1_000_000_000  # of tokens; transformers writes "none" as a larger number
 _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
 
 

@@ -96,7 +96,7 @@ _ROW = 0.34
 
 
 def measure_name(measure: str) -> str:
-    """Return the name of a measure without its unit, and without what its definition says anyway."""
+    """Return the name of a measure without its unit, and without what its definition repeats."""
     return measure.removesuffix(", %").removesuffix(": paraphrase nearer")
 
 

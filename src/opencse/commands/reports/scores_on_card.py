@@ -55,7 +55,7 @@ def _with_results(text: str, probed: ProbeScores) -> str:
 
 
 def card_table(models: Mapping[str, ProbeScores]) -> str:
-    """Return a Markdown table of the Spearman correlations (x 100) and the headline figures of the probe."""
+    """Return a Markdown table of the Spearman correlations (x 100) and the headline numbers of the probe."""
     first = next(iter(models.values()))
     rows: list[list[Cell]] = []
     for i, task in enumerate(first.sts):

@@ -1,4 +1,4 @@
-"""What a report says of models: headline figures, tables side by side, and whether the second is better, on what.
+"""What a report contains about models: headline numbers, tables side by side, and whether the second is better, on what.
 
 User text in it is made safe to display.
 """
@@ -30,7 +30,7 @@ _SIDES = ("consistent", "opposed")
 
 
 def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
-    """Return the headline figures for which there is data, with a cell for each model."""
+    """Return the headline numbers for which there is data, with a cell for each model."""
     columns = [dict(_headlines(scores)) for scores in models.values()]
     return [[title, *(column[title] for column in columns)] for title in columns[0]]
 
@@ -67,7 +67,7 @@ def triplet_rows(
 
     Args:
         parts: The results of each model, on the same sets.
-        columns: Grouping columns with rows of their own; None for all.
+        columns: Grouping columns with their own rows; None for all.
     """
     rows: list[TableRow] = []
     for sets in zip(*parts, strict=True):
@@ -107,9 +107,13 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
                 *(Number(None if None in s else fmean(s)) for s in scores),
             )
         )
-    note = "Spearman × 100 over all pairs of a set: the figures of opencse evaluate."
+    note = "Spearman × 100 over all pairs of a set, as opencse evaluate reports it."
     return Table(
-        ("set", "pairs", *labels), rows, "Agreement with people, whole sets", [note], int(averaged)
+        ("set", "pairs", *labels),
+        rows,
+        "Agreement with people, complete sets",
+        [note],
+        int(averaged),
     )
 
 

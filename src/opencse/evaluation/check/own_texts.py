@@ -434,7 +434,7 @@ def _rewrite(
         names = ", ".join(pack.name for pack in language_packs().values())
         raise OpencseError(
             f"none of the {parsed} sentences could be turned into a contradiction",
-            f"The rewriting needs whole sentences, in a language that has rules: {names}.",
+            f"The rewriting needs complete sentences, in a language that has rules: {names}.",
         )
     return both[:limit], contradicted[:limit], parsed
 

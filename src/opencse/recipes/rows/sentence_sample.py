@@ -175,7 +175,7 @@ def _statements(
     """Return sentences in which the word with an opposite is the predicate.
 
     A sentence with a verb or a predicate adjective is kept, or cut to its main clause with the
-    probability `clauses`. An attribute ("the dirty water") is turned into a sentence of its own
+    probability `clauses`. An attribute ("the dirty water") is turned into a separate sentence
     ("The water is dirty.").
     """
     if not opposed:

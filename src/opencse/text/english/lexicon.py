@@ -357,7 +357,7 @@ _NUMERAL = re.compile(r"\d[\d,]*")
 def indefinite_article(word: str) -> str:
     """Return "a" or "an", whichever stands before a word or a numeral in speech.
 
-    The rule goes by sound as far as spelling tells: "an hour", "a union", "an MP", "an 1850 map",
+    The rule follows sound as far as spelling tells: "an hour", "a union", "an MP", "an 1850 map",
     "a 180-page book".
 
     Args:

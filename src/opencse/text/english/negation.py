@@ -84,7 +84,7 @@ class Negation(GrammarView):
 
     @property
     def skips_asides(self) -> bool:
-        """Whether brackets are left out of the parse: SNCSE's rules see the whole sentence."""
+        """Whether brackets are left out of the parse: SNCSE's rules see the complete sentence."""
         return self.mode == "sound"
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
@@ -238,7 +238,7 @@ def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: 
     if first < finite:
         edits = [(tokens[first].start, tokens[first].start, helper), (verb.start, verb.end, base)]
     for i in clause.shared_verbs():
-        # The form decides, whatever the tagger says.
+        # The form decides, whatever the tagger found.
         past = is_past(tokens[i].text)
         if past != (clause.tag == "VBD"):
             # Another tense: a separate statement.
@@ -256,7 +256,7 @@ def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: 
 def _leaves_finite(tokens: Sequence[Token], finite: int, edits: Sequence[Edit]) -> bool:
     """Whether a verb that shares the subject would stay finite: "does not read … and assigns".
 
-    The parser may take it for a noun or hang it on the object, so this goes by tags alone.
+    The parser may take it for a noun or hang it on the object, so this uses tags alone.
     """
     changed = {start for start, _, _ in edits}
     for i in range(finite + 1, len(tokens) - 1):
@@ -283,12 +283,12 @@ _BEGINS_OBJECT = ("DT", "PRP", "PRP$", "CD")
 
 
 def _opens_own_clause(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a finite verb has a subject of its own, which may follow it ("and is there …")."""
+    """Whether a finite verb has its own subject, which may follow it ("and is there …")."""
     return bool(children(tokens, i, "nsubj", "nsubjpass", "csubj", "expl"))
 
 
 def _is_adverb_of(tokens: Sequence[Token], i: int, verb: int) -> bool:
-    """Return whether a token is an adverb of a verb, and not of the whole sentence."""
+    """Return whether a token is an adverb of a verb, and not of the complete sentence."""
     token = tokens[i]
     if not token.tag.startswith("RB") or token.head != verb:
         return False

@@ -47,7 +47,7 @@ _MARKS = (",", ";", ":", "(", '"', "“", "–", "—")
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
 # Tokens of a sentence that is reordered, at most.
 _MAX_TOKENS = 24
-# Tokens of an adverbial that moves behind the subject, at most.
+# Tokens of an adverbial that moves after the subject, at most.
 _MAX_FRONT = 12
 _CLASSES = {"NN": "noun", "NNS": "noun", "NNP": "name", "NNPS": "name", "JJ": "adjective"}
 _MAX_CONJUNCTS = 6
@@ -56,7 +56,7 @@ _MAX_CONJUNCTS = 6
 class Reordering(GrammarView):
     """Move an adverbial, or exchange conjuncts, without a change of meaning.
 
-    The adverbial moves to the front, behind the subject or to the end.
+    The adverbial moves to the front, after the subject or to the end.
 
     Null if the sentence is longer than 24 tokens, or has nothing that can be moved safely.
 
@@ -266,7 +266,7 @@ def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
         fitting = indefinite_article(tokens[last[0]].text)
         wrong_article = article in ("a", "an") and article != fitting
         start, end = characters(tokens, (first[0], last[1]))
-        # The content of a bracket would stay behind.
+        # The content of a bracket would be left.
         bracket = "(" in text[start:end] + text[end:].lstrip()[:1]
         if new is not None and not wrong_article and not bracket:
             yield new

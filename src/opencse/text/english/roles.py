@@ -61,7 +61,7 @@ class RolePairs(GrammarView):
       words: pronouns change their case, and the verb its number. Subject and object must be names,
       personal pronouns, people or groups of people, so that the result makes sense.
 
-    Besides the voice, the patterns are the order of two clauses ("before", "after", "because") and
+    In addition to the voice, the patterns are the order of two clauses ("before", "after", "because") and
     directions ("from Rome to Oslo"). Both are null if none applies.
 
     Example:

@@ -95,8 +95,8 @@ class Transitive:
 
     Attributes:
         clause: The clause.
-        subject: First and last token of the whole subject.
-        other: First and last token of the whole object, or of the agent without "by".
+        subject: First and last token of the complete subject.
+        other: First and last token of the complete object, or of the agent without "by".
         subject_head: The noun of the subject.
         other_head: The noun of the object or agent.
         by: The token "by" of an agent; None in the active voice.
@@ -179,7 +179,7 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
 
 
 def _ends(tokens: Sequence[Token], head: int, span: Span, by: int | None) -> bool:
-    """Return whether a phrase after the verb certainly ends where the parser says."""
+    """Return whether a phrase after the verb certainly ends where the parser puts it."""
     for i in subtree(tokens, head) - {head, by}:
         word = word_at(tokens, i)
         if tokens[i].relation != "case" or word in _GENITIVES:
@@ -272,7 +272,7 @@ def _opens_clearly(tokens: Sequence[Token], head: int) -> bool:
 
 
 def shares_subject(tokens: Sequence[Token]) -> bool:
-    """Return whether a coordinated verb has no subject of its own ("sang and danced")."""
+    """Return whether a coordinated verb has no separate subject ("sang and danced")."""
     if any(a.tag == "CC" and b.tag in ("VBD", "VBZ", "VBP", "MD") for a, b in pairwise(tokens)):
         return True
     with_subject = {token.head for token in tokens if "subj" in token.relation}

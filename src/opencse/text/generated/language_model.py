@@ -60,7 +60,7 @@ class LanguageModel(View):
         server: Address of the server, such as `http://localhost:8000/v1`.
         task: What to ask for: `syntactic_negative` (SAN §G: the same syntax, other content words),
             `paraphrase`, or `contradiction`.
-        prompt: A prompt of your own, with `{}` where the sentence goes; it replaces that of the task.
+        prompt: Your own prompt, with `{}` where the sentence goes; it replaces that of the task.
         temperature: Sampling temperature.
         most_tokens: Maximum length of a reply, in tokens.
         requests_per_minute: Rate limit over all processes; 0 for none.
@@ -98,7 +98,7 @@ class LanguageModel(View):
         """Check that a server is named and its client is installed.
 
         Raises:
-            OpencseError: One is missing; the message says what to do.
+            OpencseError: One is missing; the message tells what to do.
         """
         if not self.server:
             raise OpencseError(

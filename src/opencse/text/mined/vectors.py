@@ -87,7 +87,7 @@ class Vectors:
             return False
 
     def write(self, shard: int, vectors: np.ndarray) -> None:
-        """Write a shard, whole or not at all."""
+        """Write a shard, completely or not at all."""
         with replaced(self._path(shard)) as temporary, temporary.open("wb") as file:
             np.save(file, np.asarray(vectors, dtype=np.float16))
 
@@ -197,7 +197,7 @@ def open_vectors(
 ) -> Vectors:
     """Open the vectors of a corpus in the cache, and embed the shards that are missing.
 
-    Each shard is written whole or not at all, so an interrupted run continues with the first
+    Each shard is written completely or not at all, so an interrupted run continues with the first
     missing shard.
 
     Args:
@@ -262,7 +262,7 @@ Counts = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class MinedSpec(MinedView):
-    """Base class of the kinds that draw from the sentences of the whole corpus.
+    """Base class of the kinds that draw from the sentences of the complete corpus.
 
     Attributes:
         window: Minimum and maximum cosine of a candidate.
@@ -345,7 +345,7 @@ class MinedSpec(MinedView):
 class HardNegatives(MinedSpec):
     """Draw the nearest sentences of the corpus as negatives, also known as hard negative mining.
 
-    The sentences within the window are sorted by cosine; from those with the given ranks, `count`
+    The sentences within the window are sorted by similarity; from those with the given ranks, `count`
     are drawn: the nearest, or random ones. Copies of the sentence are never drawn.
 
     Attributes:

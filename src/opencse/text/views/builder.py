@@ -54,7 +54,7 @@ def build_views(
 ) -> Corpus:
     """Build columns of related sentences for a corpus.
 
-    Writes `part-00000-of-00012.parquet` and so on, each whole or not at all, with the columns `id`
+    Writes `part-00000-of-00012.parquet` and so on, each completely or not at all, with the columns `id`
     and `text`, and for each built column `NAME` (null if the view found no related
     sentence), `NAME.rule` and `NAME.SCORE`. The schema's metadata holds the header: hash of the
     texts, version, options, hashes of weights. The bytes depend on the header alone, not on the

@@ -166,7 +166,7 @@ class View:
 
     @property
     def needs_corpus(self) -> bool:
-        """Whether it needs the whole corpus before any row is built."""
+        """Whether it needs the complete corpus before any row is built."""
         return type(self).prepare is not View.prepare
 
     def columns(self, name: str) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class View:
         """Check that the models it needs are on this machine, without loading them.
 
         Raises:
-            OpencseError: One is missing; the message says what to do.
+            OpencseError: One is missing; the message tells what to do.
         """
         for name in self.__dataclass_fields__:
             nested = getattr(self, name)
