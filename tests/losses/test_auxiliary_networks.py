@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from opencse.foundation.draws import RowDraws
 from opencse.losses import Context, DenoisingAutoencoderLoss, InformationAggregationLoss
 from tests.losses.checks import build_context
 from tests.tiny import tiny_bert
@@ -29,6 +30,7 @@ def computed(loss, build, vectors, module):
         modules={loss.name: module},
         tokens={view: (ids, mask)},
         vectors=dict.fromkeys(loss.views, vectors),
+        draws=RowDraws.of(range(len(ids)), seed=5),
     )
     present = {name: torch.ones(len(ids), dtype=torch.bool) for name in loss.views}
     return loss.compute(dict.fromkeys(loss.views, vectors), present, context)
@@ -56,11 +58,12 @@ def test_infocse_is_the_mean_cross_entropy_over_masked_tokens(build) -> None:
     vectors = torch.randn(len(TEXTS), build.width)
     ids, mask = tokens(build)
 
-    torch.manual_seed(5)
     output = computed(loss, build, vectors, module)
 
-    torch.manual_seed(5)  # the same draws, then a literal computation, one sentence at a time
-    chosen = module.is_content(ids) & mask.bool() & (torch.rand(ids.shape) < 0.5)
+    # The same draws, then a literal computation, one sentence at a time.
+    draws = RowDraws.of(range(len(ids)), seed=5).for_purpose("information_aggregation")
+    drawn = draws.uniform("chosen", ids.shape[1]) < 0.5
+    chosen = module.is_content(ids) & mask.bool() & drawn
     lower, layers, head = module._lower.module, module.layers, module.head
     losses = []
     for row in range(len(TEXTS)):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from opencse.encoder.packing import prepare_for_training
+from opencse.foundation.draws import RowDraws
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, MaskedLanguageModelLoss, ReplacedTokenDetectionLoss
 from opencse.losses import replaced_tokens as module
@@ -72,8 +73,8 @@ def watch(monkeypatch) -> dict:
     seen = {}
     original = ReplacedTokenDetectionLoss._edit
 
-    def riddle(self, ids, mask, parts):
-        found = original(self, ids, mask, parts)
+    def riddle(self, ids, mask, parts, draws):
+        found = original(self, ids, mask, parts, draws)
         seen.update(
             ids=ids, mask=mask, edit=found[0], attended=found[1], labels=found[2], counted=found[3]
         )
@@ -155,7 +156,7 @@ def test_the_language_tasks_predict_what_was_hidden(facts, task, monkeypatch) ->
 
 
 def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
-    monkeypatch.setattr(module, "sample_tokens", lambda candidates, ratio: candidates)
+    monkeypatch.setattr(module, "sample_tokens", lambda candidates, *_: candidates)
     settings = {"temperature": 0.0}
     loss, context, vectors = build(facts, **settings)
     present = everything(loss) | {"twin": torch.tensor([True, False, True])}
@@ -166,15 +167,21 @@ def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
     value = loss.compute(vectors, present, context).value
     value.backward()
     assert not vectors["twin"].grad[1].any()
-    few = {
-        v: (i[[0, 2]], m[[0, 2]]) if v == "twin" else (i, m) for v, (i, m) in context.tokens.items()
-    }
-    again = replace(context, tokens=few)
-    vectors = {"anchor": vectors["anchor"], "twin": vectors["twin"].detach()[[0, 2]]}
-    present = {v: torch.ones(len(x), dtype=torch.bool) for v, x in vectors.items()}
-    assert loss.compute(vectors, present, again).value.item() == pytest.approx(
-        value.item(), rel=1e-12
-    )
+
+    # The mean over the tokens of each view alone, of the second one without the absent row.
+    parts = {"anchor": [0, 1, 2], "twin": [0, 2]}
+    total, count = 0.0, 0
+    for view, rows in parts.items():
+        ids, mask = context.tokens[view][0][rows], context.tokens[view][1][rows]
+        alone = replace(context, tokens={view: (ids, mask)})
+        some = {view: vectors[view].detach()[rows]}
+        present = {view: torch.ones(len(rows), dtype=torch.bool)}
+        tokens = int((context.modules[loss.name].is_content(ids) & mask.bool()).sum())
+        total += (
+            tokens * replace(loss, sentences=(view,)).compute(some, present, alone).value.item()
+        )
+        count += tokens
+    assert value.item() == pytest.approx(total / count, rel=1e-12)
 
 
 def test_no_row_at_all_gives_zero_and_a_gradient_everywhere(facts) -> None:
@@ -237,11 +244,11 @@ def test_the_head_sees_only_what_is_asked_for(facts) -> None:
     chosen = mask.bool() & (torch.rand(ids.shape) < 0.5)
     whole = generator.module(input_ids=ids, attention_mask=mask).logits
     torch.testing.assert_close(generator._logits(ids, mask, chosen), whole[chosen])
-    assert torch.equal(
-        generator.fill(ids, mask, chosen, 0.0), torch.where(chosen, whole.argmax(-1), ids)
-    )
-    many = generator.fill(ids.repeat(9, 1), mask.repeat(9, 1), chosen.repeat(9, 1), 0.0)
-    assert torch.equal(many, generator.fill(ids, mask, chosen, 0.0).repeat(9, 1))
+    draws = RowDraws.of(range(27))
+    filled = generator.fill(ids, mask, chosen, 0.0, draws[:3])
+    assert torch.equal(filled, torch.where(chosen, whole.argmax(-1), ids))
+    many = generator.fill(ids.repeat(9, 1), mask.repeat(9, 1), chosen.repeat(9, 1), 0.0, draws)
+    assert torch.equal(many, filled.repeat(9, 1))
 
 
 def test_what_cannot_be_told_a_vector_or_has_no_head_is_refused(facts, tmp_path) -> None:
@@ -258,9 +265,9 @@ def test_what_cannot_be_told_a_vector_or_has_no_head_is_refused(facts, tmp_path)
 
 
 def test_draws_follow_the_probabilities():
-    torch.manual_seed(0)
     probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
-    drawn = sample_classes(probabilities.expand(20_000, -1))
+    uniform = RowDraws.of(range(20_000)).uniform("sample", 1)[:, 0]
+    drawn = sample_classes(probabilities.expand(20_000, -1), uniform)
     shares = torch.bincount(drawn, minlength=6) / 20_000
     torch.testing.assert_close(shares, probabilities, rtol=0, atol=0.015)
     assert not shares[probabilities == 0].any()
@@ -284,7 +291,9 @@ def test_a_generator_whose_head_is_in_parts(tmp_path) -> None:
     ids = torch.arange(12).view(2, 6)
     chosen = ids % 3 == 0
     whole = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-    found = TokenGenerator(model).fill(ids, torch.ones_like(ids), chosen, 0.0)
+    found = TokenGenerator(model).fill(
+        ids, torch.ones_like(ids), chosen, 0.0, RowDraws.of(range(2))
+    )
     assert torch.equal(found, torch.where(chosen, whole.argmax(-1), ids))
 
 
@@ -350,12 +359,13 @@ def test_shares() -> None:
     torch.manual_seed(0)
     ids = torch.full((200, 500), 7)
     candidates = torch.rand(200, 500) < 0.5
-    chosen = sample_tokens(candidates, 0.3)
+    draws = RowDraws.of(range(200))
+    chosen = sample_tokens(candidates, 0.3, draws)
     assert not (chosen & ~candidates).any()
     assert chosen.sum() / candidates.sum() == pytest.approx(0.3, abs=0.01)
-    plain = mask_tokens(ids, chosen, MASK, 50, "mask")
+    plain = mask_tokens(ids, chosen, MASK, 50, "mask", draws)
     assert torch.equal(plain == MASK, chosen)
-    bert = mask_tokens(ids, chosen, MASK, 50, "bert")
+    bert = mask_tokens(ids, chosen, MASK, 50, "bert", draws)
     assert torch.equal(bert[~chosen], ids[~chosen])
     share = (bert == MASK).sum() / chosen.sum()
     changed = ((bert != MASK) & (bert != 7)).sum() / chosen.sum()
@@ -379,13 +389,14 @@ def build_mlm(facts, present=(True, True, True), **settings):
 @pytest.mark.parametrize("masking", ["bert", "mask"])
 def test_at_first_it_is_the_loss_of_the_masked_language_model(facts, masking: str) -> None:
     loss, context, vectors, present = build_mlm(facts, masking=masking)
-    torch.manual_seed(3)
+    context = replace(context, draws=RowDraws.of(range(3), seed=3))
     value = loss.compute(vectors, present, context).value
     ids, mask = context.tokens["anchor"]
     special = torch.isin(ids, torch.tensor(facts.tokenizer.all_special_ids))
-    torch.manual_seed(3)
-    chosen = sample_tokens(~special & mask.bool(), 0.4)
-    edit = mask_tokens(ids, chosen, facts.tokenizer.mask_token_id, len(facts.tokenizer), masking)
+    draws = context.draws.for_purpose("masked_language_model anchor")
+    chosen = sample_tokens(~special & mask.bool(), 0.4, draws)
+    mask_id = facts.tokenizer.mask_token_id
+    edit = mask_tokens(ids, chosen, mask_id, len(facts.tokenizer), masking, draws)
     labels = ids.masked_fill(~chosen, -100)
     expected = facts.masked_lm("backbone")(input_ids=edit, attention_mask=mask, labels=labels).loss
     torch.testing.assert_close(value, expected, rtol=1e-5, atol=1e-6)

@@ -25,23 +25,28 @@ from opencse.encoder.prompts import Frame, TemplateDenoising
 from opencse.losses import (
     AlternatingNormalizationLoss,
     AngularInfoNCELoss,
+    ContrastiveTensionLoss,
     DCLRLoss,
+    DenoisingAutoencoderLoss,
     FalseNegatives,
     InfoNCELoss,
+    InformationAggregationLoss,
     ListMLELoss,
     ListNetLoss,
     LossBuildContext,
     MarginInfoNCELoss,
+    MaskedLanguageModelLoss,
     MomentumContrastiveLoss,
     NoiseNegatives,
     NTXentLoss,
     Objective,
+    PeerContrastiveLoss,
     RankingConsistencyLoss,
     RecallLoss,
     ReplacedTokenDetectionLoss,
+    SelfGuidedLoss,
     TwoWayMarginLoss,
 )
-from opencse.losses import replaced_tokens as module
 from opencse.training.batches import Collator, ViewTokens, shares_of
 from opencse.training.loss_head import LossHead
 from opencse.training.network import Network
@@ -51,7 +56,8 @@ from tests.trials.processes import free_port, of_two
 
 VIEWS = {"text": "anchor", "positive": "positive", "negative": "negative"}
 CONTRASTIVE = InfoNCELoss(positive="positive")
-DETECTION = ReplacedTokenDetectionLoss(sentences=("anchor", "positive"), temperature=0.0)
+DETECTION = ReplacedTokenDetectionLoss(sentences=("anchor", "positive"))
+MASKED = MaskedLanguageModelLoss(sentences=("anchor", "positive"), weight=0.1)
 POLICY = {"weighting": "rlrd", "policy_horizon": 2, "teachers": ("a", "b")}
 CASES = {
     ("infonce", "none"): [CONTRASTIVE],
@@ -84,7 +90,21 @@ CASES = {
     ("nt_xent", "diffcse"): [NTXentLoss(pairs=(("anchor", "positive"), ("anchor", "negative")))],
     ("recall", "diffcse"): [CONTRASTIVE, RecallLoss(gamma=0.5)],
     ("detection", "diffcse"): [CONTRASTIVE, DETECTION],
-    ("detection alone", "diffcse"): [replace(DETECTION, fill="all")],
+    ("detection alone", "diffcse"): [replace(DETECTION, fill="all", temperature=0.0)],
+    ("detection bert", "diffcse"): [replace(DETECTION, masking="bert")],
+    ("masked lm", "diffcse"): [CONTRASTIVE, MASKED],
+    ("aggregation", "diffcse"): [
+        CONTRASTIVE,
+        InformationAggregationLoss(lower_layers=1, new_layers=1),
+    ],
+    ("autoencoder", "none"): [DenoisingAutoencoderLoss(damaged="positive")],
+    ("tension", "none"): [ContrastiveTensionLoss(negatives=3)],
+    ("tension of few", "none"): [ContrastiveTensionLoss(anchor="negative", negatives=3)],
+    ("self-guided", "none"): [SelfGuidedLoss(hidden=8)],
+    ("peers", "simcse"): [PeerContrastiveLoss(positives=("positive", "negative"))],
+    ("repetition", "none"): [CONTRASTIVE],
+    ("edits", "none"): [CONTRASTIVE],
+    ("cutoff", "none"): [CONTRASTIVE],
     ("insertion", "diffcse"): [replace(DETECTION, task="insert")],
     ("deletion", "diffcse"): [
         replace(DETECTION, task="delete", sentences=("anchor",), texts=("negative",))
@@ -97,20 +117,23 @@ CASES = {
 }
 
 
-def every_other(candidates: torch.Tensor, ratio: float) -> torch.Tensor:
-    return candidates & (torch.arange(candidates.shape[1]) % 2 == 0)
+CHANGES = {
+    "repetition": {"repetition": 0.5},
+    "edits": {"edit": ("shuffle", 0.2)},
+    "cutoff": {"cutoff": ("cell", 0.3)},
+}
+"""How the views are changed at random, by the name of a case."""
 
 
 def gradients(
     folder: Path, case: tuple[str, str], rank: int, world: int
 ) -> dict[str, torch.Tensor]:
     """Gradients, weights and memory after four steps on rows 0..14, of which this process has its share."""
-    module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
     losses, transformer = CASES[case], encoder[0].auto_model
     read = {view for loss in losses for view in loss.tokens}
     views = {
-        v: ViewTokens(i, Frame((2,), (3,)), 18, 0.0, read=v in read)
+        v: ViewTokens(i, Frame((2,), (3,)), 18, 0.0, read=v in read, **CHANGES.get(case[0], {}))
         for i, v in enumerate(VIEWS.values())
     }
     torch.manual_seed(0)
@@ -191,8 +214,7 @@ def two_processes(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_two_processes_do_what_one_does(two_processes, case, monkeypatch) -> None:
-    monkeypatch.setattr(module, "sample_tokens", module.sample_tokens)  # `gradients` replaces it
+def test_two_processes_do_what_one_does(two_processes, case) -> None:
     expected = gradients(two_processes, case, 0, 1)
     found = load_file(two_processes / f"{case[0]}.safetensors")
     assert found.keys() == expected.keys()
@@ -269,10 +291,17 @@ STILL = """
 [views.anchor]
 [views.twin]
 text = "positive"
+repetition = 0.4
 [[losses]]
 kind = "info_nce"
 anchor = "anchor"
 positive = "twin"
+[[losses]]
+kind = "masked_language_model"
+sentences = ["anchor"]
+[[losses]]
+kind = "replaced_token_detection"
+sentences = ["anchor", "twin"]
 [encoder]
 pooling = "cls"
 projector = "simcse"

@@ -240,3 +240,12 @@ def test_rates_follow_the_schedule() -> None:
     assert rate_factor(Schedule(), 0, 10) == 1
     assert rate_factor(Schedule(kind="constant"), 9, 10) == 1
     assert rate_factor(Schedule(warmup=0.5), 5, 20) == 0.5
+
+
+@pytest.mark.parametrize(("rows", "left_out"), [(25, True), (26, False)])
+def test_rows_that_no_batch_takes_are_reported(tmp_path, backbone, rows, left_out) -> None:
+    notes: list[str] = []
+    corpus = write_corpus(tmp_path, rows)
+    run(corpus, backbone, tmp_path / "out", "training.max_steps=1", notify=notes.append)
+    found = [note for note in notes if "left out of each epoch" in note]
+    assert [note.split(" are ")[0] for note in found] == ["1 of 25 rows"] * left_out

@@ -6,16 +6,22 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from opencse.encoder.packing import Packing
+from opencse.foundation.draws import RowDraws
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.tensors import move
 
 
 @contextlib.contextmanager
 def embedding_cutoff(
-    encoder: nn.Module, mask: Tensor, packing: Packing | None, kind: str, share: float
+    encoder: nn.Module,
+    mask: Tensor,
+    packing: Packing | None,
+    kind: str,
+    share: float,
+    draws: RowDraws | None = None,
 ) -> Iterator[None]:
     """Cut a share of the token embeddings off while the encoder runs on one batch.
 
@@ -29,6 +35,7 @@ def embedding_cutoff(
         kind: `token` for whole tokens, `feature` for one set of features of all tokens of a
             sentence, `cell` for single numbers; `none` for nothing.
         share: Share of the tokens, features or cells of each sentence.
+        draws: Random numbers of the n sentences; by default from PyTorch's generator.
 
     Raises:
         OpencseError: The architecture has no embedding layer of this form.
@@ -45,7 +52,9 @@ def embedding_cutoff(
         )
 
     def cut(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        keep = kept_cells(mask.to(output.device), output.shape[-1], kind, share).to(output.dtype)
+        numbers = RowDraws.from_generator(len(mask)) if draws is None else draws
+        keep = kept_cells(mask.to(output.device), output.shape[-1], kind, share, numbers)
+        keep = keep.to(output.dtype)
         if output.shape[:2] == mask.shape:
             return output * keep
         # All sentences of the batch stand in one row.
@@ -59,7 +68,7 @@ def embedding_cutoff(
         handle.remove()
 
 
-def kept_cells(mask: Tensor, width: int, kind: str, share: float) -> Tensor:
+def kept_cells(mask: Tensor, width: int, kind: str, share: float, draws: RowDraws) -> Tensor:
     """Return which cells of the token embeddings stay, bool, that broadcasts to (n, L, width).
 
     Args:
@@ -67,18 +76,20 @@ def kept_cells(mask: Tensor, width: int, kind: str, share: float) -> Tensor:
         width: Size of the embeddings.
         kind: As for `embedding_cutoff`.
         share: As for `embedding_cutoff`; the number of zeros is rounded down, as in the code.
+        draws: Random numbers of the n sentences.
     """
     sentences, longest = mask.shape
     if kind == "feature":
-        order = torch.rand(sentences, width, device=mask.device).argsort(dim=1)
+        order = move(draws.uniform(kind, width), mask.device).argsort(dim=1)
         return (order >= int(width * share))[:, None, :]
     lengths = mask.sum(dim=1)
     if kind == "token":
-        draws = torch.rand(sentences, longest, device=mask.device)
-        rank = draws.masked_fill(mask == 0, 2.0).argsort(dim=1).argsort(dim=1)
+        uniform = move(draws.uniform(kind, longest), mask.device)
+        rank = uniform.masked_fill(mask == 0, 2.0).argsort(dim=1).argsort(dim=1)
         return (rank >= (lengths * share).long()[:, None])[:, :, None]
-    draws = torch.rand(sentences, longest, width, device=mask.device)
-    draws = draws.masked_fill(mask[:, :, None] == 0, 2.0).flatten(1)
-    rank = draws.argsort(dim=1).argsort(dim=1)
+    uniform = move(draws.uniform(kind, longest * width), mask.device)
+    uniform = uniform.view(sentences, longest, width)
+    uniform = uniform.masked_fill(mask[:, :, None] == 0, 2.0).flatten(1)
+    rank = uniform.argsort(dim=1).argsort(dim=1)
     keep = rank >= (lengths * width * share).long()[:, None]
     return keep.view(sentences, longest, width)

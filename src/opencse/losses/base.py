@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, cast
 import torch
 from torch import Tensor, nn
 
+from opencse.foundation.draws import RowDraws
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move
 
@@ -62,6 +63,7 @@ class Context:
         teacher_weights: Teacher weights (K,) of the earlier loss named in `Loss.weights_from`, from
             the objective.
         vectors: Sentence vectors (B, width) by view, before the projector, over the global batch.
+        draws: Random numbers of the rows of this process; None if the rows are unknown.
     """
 
     step: int = 0
@@ -73,6 +75,23 @@ class Context:
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     teacher_weights: Tensor | None = None
     vectors: Mapping[str, Tensor] = field(default_factory=dict)
+    draws: RowDraws | None = None
+
+    def draws_for(self, purpose: str, rows: int) -> RowDraws:
+        """Return random numbers for the rows of this process.
+
+        They are functions of seed, step and row, so that any number of processes draws the same. If
+        the rows are unknown, as in a loop of your own, they come from PyTorch's generator.
+
+        Args:
+            purpose: What they are for, such as the name of the loss. Other purposes get other
+                numbers.
+            rows: Number of rows.
+        """
+        draws = self.draws
+        if draws is None:
+            draws = RowDraws.from_generator(rows)
+        return draws.for_purpose(purpose)
 
     def rows(self, present: Embeddings, *views: str) -> Tensor:
         """Return the numbers (n,) of the rows with all of these views, on the embeddings' device.

@@ -63,31 +63,26 @@ class ContrastiveTensionLoss(Loss):
 
     def module(self, build: LossBuildContext) -> LossModule:
         """Return the second encoder, a copy of the first with its initial weights."""
-        return SecondEncoder(build.encoder)
+        return SecondEncoder(build.encoder, build.width)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass, with a gradient, over the rows of this process."""
         second: SecondEncoder = context.modules[self.name]
         ids, mask = context.tokens[self.anchor]
-        there = mask.any(dim=1)
-        first_vectors = context.processes.own_rows(embeddings[self.anchor])
-        first_vectors = first_vectors[true_cells(there, first_vectors.device)]
-        if len(first_vectors) == 0:
-            # Every parameter gets a gradient and every process sends its sum, or the others would wait.
-            nothing = embeddings[self.anchor].sum() * 0 + second.zero()
-            return LossOutput(context.processes.mean(nothing, nothing.new_zeros(())))
-        with context.precision():
-            second_vectors = second(ids[there], mask[there], first_vectors.device)
+        # Pairs are made in the global batch, so that any number of processes makes the same.
+        second_vectors = context.processes.gather_trained(second.rows(ids, mask, context))
+        rows = context.rows(present, self.anchor)
+        if len(rows) == 0:
+            return LossOutput(embeddings[self.anchor].sum() * 0 + second_vectors.sum() * 0)
 
-        partner, same = paired_sentences(len(first_vectors), self.negatives)
-        partner = move(partner, first_vectors.device)
-        labels = move(same, first_vectors.device).to(first_vectors.dtype)
-        products = (first_vectors * second_vectors.to(first_vectors.dtype)[partner]).sum(dim=1)
-        losses = F.binary_cross_entropy_with_logits(products, labels, reduction="none")
-        count = losses.new_tensor(float(len(losses)))
-        right = ((products > 0) == labels.bool()).to(products.dtype).mean()
-        value = context.processes.mean(losses.sum(), count)
-        return LossOutput(value, {"accuracy": right.detach()})
+        first_vectors = embeddings[self.anchor][rows]
+        partner, same = paired_sentences(len(rows), self.negatives)
+        partners = second_vectors[rows][move(partner, context.device)]
+        labels = move(same, context.device).to(first_vectors.dtype)
+        products = (first_vectors * partners.to(first_vectors.dtype)).sum(dim=1)
+        value = F.binary_cross_entropy_with_logits(products, labels)
+        right = (products > 0) == labels.bool()
+        return LossOutput(value, {"accuracy": right.to(products.dtype).mean()})
 
 
 def paired_sentences(count: int, negatives: int) -> tuple[Tensor, Tensor]:
@@ -119,10 +114,12 @@ class SecondEncoder(LossModule):
 
     Args:
         encoder: A sequence of modules from features to features.
+        width: Size of the sentence vectors.
     """
 
-    def __init__(self, encoder: nn.Module) -> None:
+    def __init__(self, encoder: nn.Module, width: int) -> None:
         super().__init__()
+        self.width = width
         parts: Any = encoder
         self.encoder = nn.Sequential(*(copy.deepcopy(part) for part in parts))
 
@@ -131,6 +128,19 @@ class SecondEncoder(LossModule):
         inputs = {"input_ids": move(ids, device), "attention_mask": move(mask, device)}
         vectors: Tensor = self.encoder(inputs)["sentence_embedding"]
         return vectors
+
+    def rows(self, ids: Tensor, mask: Tensor, context: Context) -> Tensor:
+        """Return the sentence vectors (n, width) of tokens (n, L) on the CPU; zero for rows without any."""
+        there = mask.any(dim=1)
+        if not there.any():
+            # Every parameter gets a gradient, or the other processes would wait for it.
+            return self.zero().expand(len(ids), self.width)
+        with context.precision():
+            vectors = self(ids[there], mask[there], context.device)
+        if vectors.dtype != torch.float64:
+            vectors = vectors.float()
+        rows = vectors.new_zeros(len(ids), vectors.shape[1])
+        return rows.index_copy(0, true_cells(there, context.device), vectors)
 
     def zero(self) -> Tensor:
         """Return a zero that every parameter has a gradient of."""

@@ -81,7 +81,7 @@ class DenoisingAutoencoderLoss(Loss):
             total = total + F.cross_entropy(logits, labels, reduction="sum")
             count = count + len(labels)
             correct = (logits.argmax(dim=-1) == labels).sum()
-        reports = {"accuracy": correct / count.clamp(min=1)}
+        reports = {"accuracy": context.processes.mean(correct.to(total.dtype), count)}
         return LossOutput(context.processes.mean(total, count), reports)
 
 

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.foundation.draws import RowDraws
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.base import (
@@ -174,8 +175,11 @@ class MaskedLanguageModelLoss(Loss):
         correct = total.new_zeros(())
         for view in self.sentences:
             ids, mask = context.tokens[view]
-            chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
-            masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
+            draws = context.draws_for(f"{self.name} {view}", len(ids))
+            chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio, draws)
+            masked = mask_tokens(
+                ids, chosen, module.mask_id, module.vocabulary, self.masking, draws
+            )
             nonempty = mask.any(1)
             if not nonempty.any():
                 # The head gets a zero gradient, because it would seem unused without one.
@@ -210,13 +214,19 @@ def masked_lm_head(model: Any) -> nn.Module:
     return head
 
 
-def sample_tokens(candidates: Tensor, ratio: float) -> Tensor:
+def sample_tokens(candidates: Tensor, ratio: float, draws: RowDraws) -> Tensor:
     """Return a mask that keeps each of the candidates, (n, L) bool, with probability `ratio`."""
-    return candidates & (torch.rand(candidates.shape, device=candidates.device) < ratio)
+    uniform = move(draws.uniform("chosen", candidates.shape[1]), candidates.device)
+    return candidates & (uniform < ratio)
 
 
 def mask_tokens(
-    ids: Tensor, chosen: Tensor, mask_id: int, vocabulary: int, masking: Literal["mask", "bert"]
+    ids: Tensor,
+    chosen: Tensor,
+    mask_id: int,
+    vocabulary: int,
+    masking: Literal["mask", "bert"],
+    draws: RowDraws,
 ) -> Tensor:
     """Return token ids (n, L) in which the chosen tokens are masked.
 
@@ -227,11 +237,13 @@ def mask_tokens(
         vocabulary: Size of the vocabulary.
         masking: `mask` replaces all of them by the mask token; `bert` replaces 80 % of them,
             replaces 10 % by random tokens, and keeps 10 %.
+        draws: Random numbers of the n sequences.
     """
     if masking == "mask":
         return ids.masked_fill(chosen, mask_id)
-    uniform = torch.rand(ids.shape, device=ids.device)
-    random = torch.randint(vocabulary, ids.shape, device=ids.device)
+    width = ids.shape[1]
+    uniform = move(draws.uniform("kind", width), ids.device)
+    random = move((draws.uniform("token", width) * vocabulary).long(), ids.device)
     # 80 % of the uniform numbers are below 0.8, and another 10 % below 0.9.
     masked = torch.where(uniform < 0.8, mask_id, torch.where(uniform < 0.9, random, ids))
     return torch.where(chosen, masked, ids)

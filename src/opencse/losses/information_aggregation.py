@@ -91,8 +91,9 @@ class InformationAggregationLoss(Loss):
         ids, mask = context.tokens[self.sentence]
         there = mask.any(dim=1)
         vectors = context.processes.own_rows(context.vectors[self.sentence])
-        chosen = sample_tokens(network.is_content(ids) & mask.bool(), self.ratio)
-        masked = mask_tokens(ids, chosen, network.mask_id, network.vocabulary, self.masking)
+        draws = context.draws_for(self.name, len(ids))
+        chosen = sample_tokens(network.is_content(ids) & mask.bool(), self.ratio, draws)
+        masked = mask_tokens(ids, chosen, network.mask_id, network.vocabulary, self.masking, draws)
         total = vectors.sum() * 0 + network.zero()
         count = total.new_zeros(())
         correct = total.new_zeros(())
@@ -109,7 +110,7 @@ class InformationAggregationLoss(Loss):
             total = total + F.cross_entropy(logits, labels, reduction="sum")
             count = count + len(labels)
             correct = (logits.argmax(dim=-1) == labels).sum()
-        reports = {"accuracy": correct / count.clamp(min=1)}
+        reports = {"accuracy": context.processes.mean(correct.to(total.dtype), count)}
         return LossOutput(context.processes.mean(total, count), reports)
 
 

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_range
-from opencse.foundation.tensors import true_cells
 from opencse.losses.base import (
     Context,
     Embeddings,
@@ -90,19 +89,7 @@ class PeerContrastiveLoss(Loss):
     def _seen_by(self, peer: PeerNetwork, view: str, context: Context) -> Tensor:
         """Return the peer's embeddings of a view, over the global batch; zero if a row lacks it."""
         ids, mask = context.tokens[view]
-        there = mask.any(dim=1)
-        if there.any():
-            with context.precision():
-                vectors = peer(ids[there], mask[there], context.device)
-            vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
-        else:
-            vectors = peer.zero().expand(0, peer.width)
-        rows = vectors.new_zeros(len(ids), peer.width)
-        if len(vectors):
-            rows = rows.index_copy(0, true_cells(there, context.device), vectors)
-        else:
-            rows = rows + peer.zero()
-        return context.processes.gather_trained(rows)
+        return context.processes.gather_trained(peer.rows(ids, mask, context))
 
 
 def peer_losses(own: Tensor, peer: Tensor, temperature: float) -> dict[str, Tensor]:
@@ -174,9 +161,8 @@ class PeerNetwork(SecondEncoder):
     """
 
     def __init__(self, encoder: nn.Module, projector: nn.Module) -> None:
-        super().__init__(encoder)
+        super().__init__(encoder, int(encoder.get_embedding_dimension()))  # type: ignore[operator]
         self._projector = (projector,)  # in a tuple: it belongs to the network
-        self.width = int(encoder.get_embedding_dimension())  # type: ignore[operator]
 
     def forward(self, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
         """Return the projected vectors (n, width) of tokens (n, L) on the CPU."""

@@ -3,7 +3,7 @@
 A generator edits tokens, and a discriminator conditioned on the sentence vector finds them.
 
 Functions on tokens take ids (n, L) with an attention mask (n, L) of 1 for real tokens, padded at
-the end, and use PyTorch's global generator.
+the end.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.foundation.draws import RowDraws
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, tensors_hash, true_cells
 from opencse.losses.base import (
@@ -143,6 +144,8 @@ class ReplacedTokenDetectionLoss(Loss):
         # stay on a GPU.
         valid = torch.cat([own(present[sentence] & present[text]) for sentence, text in pairs])
         ids, mask = module.join([context.tokens[text] for _, text in pairs])
+        rows = len(ids) // len(pairs)
+        draws = context.draws_for(self.name, rows).of_views(len(pairs))
         any_valid = bool(valid.any())
         if not any_valid:
             # The other processes wait for the gradients of this one, so it computes one row for
@@ -152,10 +155,11 @@ class ReplacedTokenDetectionLoss(Loss):
             mask[0, 0] = 1
         ids = ids[valid]
         mask = mask[valid]
+        draws = draws[valid.numpy()]
         width = int(mask.sum(1).max())
         device = vectors.device
         with context.precision():
-            edited = self._edit(ids[:, :width], mask[:, :width], module)
+            edited = self._edit(ids[:, :width], mask[:, :width], module, draws)
             inputs = move(edited.ids, device)
             attended = move(edited.mask, device)
             labels = move(edited.labels, device)
@@ -173,10 +177,10 @@ class ReplacedTokenDetectionLoss(Loss):
         reports = self._reports(logits.detach(), labels, any_valid, context)
         return LossOutput(context.processes.mean(total, count), reports)
 
-    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> _Edited:
+    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator, draws: RowDraws) -> _Edited:
         """Edit token ids and mask, both (n, L) on the CPU, as the task says."""
         content = module.is_content(ids) & mask.bool()
-        chosen = sample_tokens(content, self.ratio)
+        chosen = sample_tokens(content, self.ratio, draws)
         if self.task == "delete":
             ids, mask, marked = delete_tokens(ids, mask, chosen, module.pad_id)
             return _Edited(ids, mask, marked.long(), self._counted(ids, mask, marked, module))
@@ -184,17 +188,17 @@ class ReplacedTokenDetectionLoss(Loss):
             ids, mask, marked = insert_tokens(
                 ids, mask, chosen, module.mask_id, module.pad_id, module.max_length
             )
-            ids = module.generator.fill(ids, mask, marked, self.temperature)
+            ids = module.generator.fill(ids, mask, marked, self.temperature, draws)
             counted = self._counted(ids, mask, marked, module) | marked
             return _Edited(ids, mask, marked.long(), counted)
-        masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking)
+        masked = mask_tokens(ids, chosen, module.mask_id, module.vocabulary, self.masking, draws)
         if self.task == "masked_lm":
             return _Edited(masked, mask, labels=ids, counted=chosen)
         wanted = chosen
         if self.fill == "all":
             # All but the first token, which the sentence vector replaces.
             wanted = (torch.arange(ids.shape[1], device="cpu") > 0).expand_as(chosen)
-        filled = module.generator.fill(masked, mask, wanted, self.temperature)
+        filled = module.generator.fill(masked, mask, wanted, self.temperature, draws)
         if self.task == "corrective_lm":
             return _Edited(filled, mask, labels=ids, counted=chosen)
         original = move(ids, filled.device)
@@ -397,7 +401,9 @@ class TokenGenerator(Frozen):
         return tensors_hash(self.module.state_dict())
 
     @torch.no_grad()
-    def fill(self, ids: Tensor, mask: Tensor, chosen: Tensor, temperature: float) -> Tensor:
+    def fill(
+        self, ids: Tensor, mask: Tensor, chosen: Tensor, temperature: float, draws: RowDraws
+    ) -> Tensor:
         """Replace the chosen tokens by predictions.
 
         Args:
@@ -405,6 +411,7 @@ class TokenGenerator(Frozen):
             mask: Attention mask, (n, L), on the CPU; real tokens come first.
             chosen: Which tokens to replace, (n, L) bool, on the CPU.
             temperature: Temperature of the softmax to sample from; 0 for the most probable token.
+            draws: Random numbers of the n sequences.
 
         Returns:
             The ids (n, L) with the chosen tokens replaced, on the device of the model.
@@ -412,6 +419,7 @@ class TokenGenerator(Frozen):
         device = next(self.module.parameters()).device
         filled = move(ids, device).clone()
         cells = torch.arange(ids.numel(), device="cpu").view(ids.shape)
+        uniform = draws.uniform("sample", ids.shape[1])
         # Rows of similar length together, for less padding.
         lengths, order = mask.sum(1).sort(stable=True)
         for rows, longest in zip(order.split(_ROWS), lengths.split(_ROWS), strict=True):
@@ -423,7 +431,8 @@ class TokenGenerator(Frozen):
             if not temperature:
                 tokens = logits.argmax(-1)
             else:
-                tokens = sample_classes((logits.float() / temperature).softmax(-1))
+                reached = move(uniform[rows, :width][chosen_part], device)
+                tokens = sample_classes((logits.float() / temperature).softmax(-1), reached)
             places = move(cells[rows, :width][chosen_part], device)
             filled.view(-1).index_copy_(0, places, tokens)
         return filled
@@ -438,13 +447,15 @@ class TokenGenerator(Frozen):
         return self._head[0](hidden.flatten(0, 1)[cells])
 
 
-def sample_classes(probabilities: Tensor) -> Tensor:
+def sample_classes(probabilities: Tensor, uniform: Tensor) -> Tensor:
     """Sample a class (n,) from each row of probabilities (n, C), by inverse transform sampling.
 
-    It needs one random number per row, while `torch.multinomial` draws one for each class.
+    Args:
+        probabilities: They need not sum to exactly 1.
+        uniform: A random number from 0 to below 1 for each row, (n,).
     """
     sums = probabilities.cumsum(-1)
-    reached = torch.rand_like(sums[:, :1]) * sums[:, -1:]
+    reached = uniform[:, None] * sums[:, -1:]
     return torch.searchsorted(sums, reached, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 
 

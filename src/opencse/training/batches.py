@@ -13,6 +13,7 @@ from torch import Tensor
 from opencse.encoder.embedder import plan_batches
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
+from opencse.foundation.draws import RowDraws
 from opencse.foundation.tensors import move
 from opencse.recipes.rows.token_store import TokenStore
 from opencse.training.token_edits import edited
@@ -115,6 +116,8 @@ class EncoderPass:
             CPU.
         lengths: The number of tokens of each encoded row, (rows,), on the CPU.
         prompt_length: As in `ViewTokens`.
+        draws: Random numbers of each encoded row, in the order of the groups; None if the rows are
+            unknown.
     """
 
     dropout: float | None
@@ -123,6 +126,7 @@ class EncoderPass:
     slots: Tensor
     lengths: Tensor
     prompt_length: int | None = None
+    draws: RowDraws | None = None
 
 
 @dataclass
@@ -138,6 +142,7 @@ class Batch:
         shares: Rows of each process, if they differ.
         tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a loss
             reads, on the CPU.
+        draws: Random numbers of the rows; None if the rows are unknown.
     """
 
     views: tuple[str, ...]
@@ -147,6 +152,7 @@ class Batch:
     teachers: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     tokens: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
     shares: tuple[int, ...] = ()
+    draws: RowDraws | None = None
 
     def to(self, device: torch.device) -> Batch:
         """Return the same batch with the inputs of the encoder and the vectors of the teachers on a device."""
@@ -244,14 +250,20 @@ class Collator:
                     present[v, r] = True
             if view.read:
                 tokens_of[name] = self._padded(sequences)
+        draws = RowDraws.of(rows, self._seed, step)
+        of_slots = draws.of_views(len(self._views))
         passes = [self._pass(*treated, items) for treated, items in together.items()]
+        for part in passes:
+            part.draws = of_slots[part.slots.numpy()]
         teachers = {
             name: {
                 view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()
             }
             for name, views in self._teachers.items()
         }
-        return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
+        return Batch(
+            tuple(self._views), len(rows), passes, present, teachers, tokens_of, draws=draws
+        )
 
     def _pass(
         self,

@@ -115,6 +115,12 @@ class TrainingLoop:
                 f"warning: the warm-up takes all {steps} steps of the run: the learning rate never "
                 "reaches its peak (--set schedule.warmup=0.1)"
             )
+        left_out = self.rows - self.sampler.rows_per_epoch
+        if left_out:
+            session.notify(
+                f"{left_out} of {self.rows} rows are left out of each epoch, others each time: the last "
+                "batch has too few rows for the negatives or the processes"
+            )
         groups = [
             group
             for callback in self.callbacks

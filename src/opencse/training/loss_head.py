@@ -94,6 +94,7 @@ class LossHead(nn.Module):
                 ),
                 precision=precision,
                 vectors=dict(zip(batch.views, vectors.unbind(), strict=True)),
+                draws=batch.draws,
             )
             embeddings = self._embeddings(vectors, present, batch.views)
             truncated = {}

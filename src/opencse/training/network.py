@@ -14,6 +14,7 @@ from opencse.encoder.cutoff import embedding_cutoff
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import TemplateDenoising
+from opencse.foundation.draws import RowDraws
 from opencse.foundation.tensors import move
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.loss_head import LossHead
@@ -94,8 +95,13 @@ def encode(
     # One pass for each dropout rate and cut-off; its groups hold texts of similar length, of all views.
     encoded = []
     for part in batch.passes:
+        first = 0
         for ids, mask, packing in part.groups:
-            encoded.append(encode_group(ids, mask, packing, part))
+            draws = None
+            if part.draws is not None:
+                draws = part.draws[first : first + len(ids)]
+            encoded.append(encode_group(ids, mask, packing, part, draws))
+            first += len(ids)
     rows = torch.cat(encoded)
     slots = torch.cat([part.slots for part in batch.passes])
     lengths = torch.cat([part.lengths for part in batch.passes])
@@ -120,6 +126,7 @@ def _encode_group(
     mask: Tensor,
     packing: Packing | None,
     part: EncoderPass,
+    draws: RowDraws | None,
 ) -> Tensor:
     features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
     if packing is not None:
@@ -128,7 +135,7 @@ def _encode_group(
         features["prompt_length"] = part.prompt_length
     with (
         dropout_rate(encoder, part.dropout),
-        embedding_cutoff(encoder, mask, packing, *part.cutoff),
+        embedding_cutoff(encoder, mask, packing, *part.cutoff, draws),
     ):
         features = encoder(features)
     if "training_embedding" in features and not whole:
