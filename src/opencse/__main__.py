@@ -1,6 +1,19 @@
-"""`python -m opencse`: the command line."""
+"""The command line: `opencse`, and `python -m opencse`."""
 
-from opencse.commands.main import main
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line. Ctrl-C while it is imported is one line, too."""
+    try:
+        from opencse.commands.main import main as command_line
+    except KeyboardInterrupt:
+        sys.stderr.write("opencse: stopped\n")
+        sys.exit(130)
+    command_line()
+
 
 if __name__ == "__main__":
     main()

@@ -138,7 +138,12 @@ def main() -> None:
 
 
 def _stop(message: str, code: int) -> None:
-    print_line(f"opencse: {' '.join(message.split())}")
+    one_of_many = code == INTERRUPTED and os.environ.get("RANK", "0") != "0"
+    if not one_of_many:  # Ctrl-C reaches all processes, and the first one reports it
+        print_line(f"opencse: {' '.join(message.split())}")
+    # If Ctrl-C came within `exec`, such as that of a dataclass, CPython would end this process by
+    # the signal, and not with the exit code. Another `exec` makes it forget that.
+    exec("")
     sys.exit(code)
 
 

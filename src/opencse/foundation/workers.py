@@ -91,7 +91,10 @@ class Local:
         try:
             waiting: deque[tuple[Any, Future[Any]]] = deque()
             for job in jobs:
-                waiting.append((job, pool.submit(_run, job)))
+                # A submission may start a worker.
+                with _without_ctrl_c():
+                    future = pool.submit(_run, job)
+                waiting.append((job, future))
                 if len(waiting) > 2 * workers:
                     job, result = waiting.popleft()
                     yield job, result.result()
@@ -123,6 +126,22 @@ def visible_gpus() -> list[str]:
     return [str(number) for number in range(torch.cuda.device_count())]
 
 
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Put Ctrl-C off until the end of the block, and in processes that are started in it until they allow it.
+
+    A worker that is interrupted while it imports its modules would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 # The task of this worker process.
 _TASK: WorkerTask | None = None
 
@@ -134,8 +153,10 @@ def _start(task: WorkerTask, free: Any = None) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = free.get()
     # The first job opens the task, because an error in an initializer does not reach the caller.
     _TASK = task
-    # On Ctrl-C only the caller reports; the workers just end.
+    # On Ctrl-C only the caller reports; the workers just end, those that have just started too.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     threading.Thread(target=_end_with_caller, daemon=True).start()
 
 
@@ -149,9 +170,14 @@ def _end_with_caller() -> None:
 
 def _run(job: Any) -> Any:
     assert _TASK is not None
-    _TASK.open()
-    with one_thread():
-        return _TASK(job)
+    # Within a job, Ctrl-C raises an exception, so that no temporary file is left.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        _TASK.open()
+        with one_thread():
+            return _TASK(job)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager
