@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from opencse.commands.compare import (
 from opencse.commands.main import app as APP
 from opencse.commands.reports.page import write_page
 from opencse.debias.payload import Parts
+from opencse.evaluation.bootstrap import PairScores
 from opencse.foundation.errors import OpencseError
 from opencse.training.run_groups import (
     FinishedRun,
@@ -154,6 +156,23 @@ def test_with_the_models_and_pairs(runs, tmp_path):
     result = run(*runs, "--pairs", scored)
     assert result.exit_code == 0, result.output + repr(result.exception)
     assert "scored" in result.output
+    assert "does not cover other seeds" in " ".join(result.output.split())
+
+
+def test_the_difference_of_averages_has_an_interval_over_pairs(tmp_path):
+    runs = groups(tmp_path, {"poor": [70.0, 70.0], "good": [90.0, 90.0]})
+    gold = np.arange(300) / 300
+    pairs = {}
+    for label, members in runs.items():
+        for seed, member in enumerate(members):
+            errors = np.random.default_rng(seed).normal(size=300)
+            noise = 1.0 if "poor" in label else 0.1
+            pairs[member] = {"toy": PairScores(gold=gold, predicted=gold + noise * errors)}
+    scores = {run: run.scores["sts"] for members in runs.values() for run in members}
+    first, second = compare_groups(runs, scores, pairs).rows
+    assert first[-2] == ""
+    low, high = re.fullmatch(r"\+20\.00 \(\+([\d.]+) to \+([\d.]+)\)", str(second[-2])).groups()
+    assert 50 < float(low) < float(high) < 90  # the correlations of these pairs, not the 20 above
 
 
 RECIPE = """title = "A remark"

@@ -24,8 +24,9 @@ from opencse.debias.reranker import Reranker, reranker_of
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder, own_similarity
 from opencse.encoder.loading import load_encoder
-from opencse.evaluation import Encode, ScoredPairs, evaluate_tasks, load_sts, read_pairs
-from opencse.evaluation.probes.probe_suite import short_names
+from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
+from opencse.evaluation.bootstrap import PairScores, interval
+from opencse.evaluation.probes.probe_suite import ProbeData, run_probes, short_names
 from opencse.evaluation.probes.probes import Estimate, mean_estimate
 from opencse.evaluation.retrieval import search
 from opencse.evaluation.task import Similarity
@@ -40,6 +41,8 @@ from opencse.text.user_text import collect_passages, collect_queries
 from opencse.training.run_groups import FinishedRun, find_runs, group_runs, read_run
 
 RunScores = Mapping[FinishedRun, Mapping[str, float | None]]
+RunPairs = Mapping[str, PairScores]
+"""What a run says of every pair, by the name of the set."""
 
 
 @takes(CompareOptions)
@@ -57,8 +60,15 @@ def compare(options: CompareOptions) -> Table:
     sets = [read_pairs(path) for path in options.pairs]
     if not sets and options.data is not None:
         sets = load_sts(str(options.data))
-    scores = {run: _measured(run, sets) for run in runs} if sets else written_scores(runs)
-    table = compare_groups(groups, scores)
+    pairs: dict[FinishedRun, RunPairs] = {}
+    if sets:
+        measured: dict[FinishedRun, Mapping[str, float | None]] = {}
+        for run in runs:
+            measured[run], pairs[run] = _measured(run, sets)
+        scores: RunScores = measured
+    else:
+        scores = written_scores(runs)
+    table = compare_groups(groups, scores, pairs)
     if options.out is not None:
         write_text(Path(options.out) / "comparison.md", table.markdown())
         write_text(
@@ -94,24 +104,43 @@ def command(options: CompareCommand) -> None:
         print_text(f"page: {Path(options.out) / 'search.html'}")
 
 
-def compare_groups(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores) -> Table:
+def compare_groups(
+    groups: Mapping[str, Sequence[FinishedRun]],
+    scores: RunScores,
+    pairs: Mapping[FinishedRun, RunPairs] | None = None,
+) -> Table:
     """Compare groups of runs with the first group.
 
     Args:
         groups: Runs that differ only in their seed, by a label, the baseline first (`group_runs`).
         scores: The scores of each run, by the same tasks.
+        pairs: What the scores were computed from, if the models were evaluated now; then the
+            difference from the first group gets an interval.
     """
     notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
     if any(len(runs) == 1 for runs in groups.values()):
         notes.append(
             "One seed has no standard deviation: a difference may be chance (train with more seeds)."
         )
-    names, rows, first = list(next(iter(scores.values()))), list[list[Cell]](), None
+    if pairs:
+        notes.append(
+            "Against the first: with the 95 % bootstrap interval over pairs, which does not cover "
+            "other seeds."
+        )
+    names = list(next(iter(scores.values())))
+    rows: list[list[Cell]] = []
+    first: Number | None = None
+    first_draws: np.ndarray | None = None
     for label, runs in groups.items():
+        draws = _average_draws([pairs[run] for run in runs]) if pairs else None
         run_scores = [[scores[run][name] for name in names] for run in runs]
         average, gain = spread([spread(row).value for row in run_scores]), Number(None)
         if first is not None and first.value is not None and average.value is not None:
             gain = Number(average.value - first.value, signed=True)
+            if draws is not None and first_draws is not None:
+                low, high = interval(draws - first_draws)
+                aside = f"{Number(low, 1, signed=True)} to {Number(high, 1, signed=True)}"
+                gain = replace(gain, aside=aside)
         columns = [*map(spread, zip(*run_scores, strict=True)), *[average] * (len(names) > 1)]
         seconds = Number(statistics.fmean(run.seconds for run in runs), 0)
         rows.append(
@@ -123,7 +152,9 @@ def compare_groups(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScore
                 seconds,
             ]
         )
-        first = first or average
+        if first is None:
+            first = average
+            first_draws = draws
     heads = [
         "run",
         "seeds",
@@ -196,11 +227,21 @@ def spread(scores: Sequence[float | None]) -> Number:
     return Number(statistics.fmean(defined), deviation=statistics.stdev(defined))
 
 
-def _measured(run: FinishedRun, tasks: Sequence[ScoredPairs]) -> Mapping[str, float | None]:
+def _measured(
+    run: FinishedRun, tasks: Sequence[ScoredPairs]
+) -> tuple[Mapping[str, float | None], RunPairs]:
+    """Return the scores of a run, and the scores of each pair."""
     encoder = Embedder(
         load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}"
     )
-    return {result.task: result.score for result in evaluate_tasks(encoder, tasks).results}
+    probed = run_probes(ProbeData(sts=tasks), encoder)
+    return {result.task: result.score for result in probed.sts}, probed.pairs
+
+
+def _average_draws(runs: Sequence[RunPairs]) -> np.ndarray:
+    """Return the average over runs and sets in each draw of the pairs, times 100."""
+    draws = [100 * pairs.draws for run in runs for pairs in run.values()]
+    return np.mean(draws, axis=0)
 
 
 def written_scores(runs: Sequence[FinishedRun]) -> RunScores:

@@ -131,10 +131,14 @@ class ScoredPairs:
             zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True)
         )
 
+    def similarities(self, embeddings: TextEmbeddings) -> np.ndarray:
+        """Return the similarity of each pair, (n,)."""
+        return embeddings.paired(self.sentence1, self.sentence2)
+
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the correlations of cosines with gold scores."""
         gold = self.gold
-        cosine = embeddings.paired(self.sentence1, self.sentence2)
+        cosine = self.similarities(embeddings)
         reason = why_undefined(gold, cosine)
         pearson = None if reason else 100 * float(np.corrcoef(gold, cosine)[0, 1])
         metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": pearson}

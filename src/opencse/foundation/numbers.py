@@ -27,7 +27,7 @@ LEAST_ROWS = 20
 """With fewer rows, a rate and its interval support no verdict."""
 
 LEAST_PAIRS = 100
-"""With fewer scored pairs, two correlations, which have no interval, are not called different."""
+"""With fewer scored pairs, two correlations are not called different."""
 
 LEAST_SEARCHED = 100
 """With fewer texts, search is not judged: the ten nearest of few texts are nearly all of them."""

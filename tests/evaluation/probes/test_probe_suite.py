@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +29,7 @@ from opencse.evaluation.probes.probes import (
     transformation_cosines,
     weighted,
 )
-from opencse.evaluation.sts import PUBLISHED_ROWS
+from opencse.evaluation.sts import PUBLISHED_ROWS, spearman
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import match_error_rate
@@ -125,7 +124,11 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
     assert len(calls[0]) == len(set(calls[0]))
     assert found.sts[0] == evaluate_tasks(bag_of_words, [toy]).results[0]
     assert [result.task for result in found.sts] == ["toy", "own"]
-    json.dumps(asdict(found), allow_nan=False)  # plain JSON, and no NaN anywhere
+    assert found.splits[-1].opposed.low < found.splits[-1].opposed.value
+    assert spearman(found.pairs["toy"].gold, found.pairs["toy"].predicted) == pytest.approx(
+        found.sts[0].score / 100
+    )
+    json.dumps(found.plain(), allow_nan=False)  # plain JSON, and no NaN anywhere
 
 
 def test_two_sets_of_one_name_or_none_are_refused():

@@ -123,7 +123,7 @@ def write_report(
     Raises:
         OpencseError: `out` is a file.
     """
-    plain = {name: asdict(probed) for name, probed in models.items()}
+    plain = {name: probed.plain() for name, probed in models.items()}
     scores = {
         name: {"settings": result.pop("settings"), "scores": result}
         for name, result in plain.items()

@@ -14,12 +14,18 @@ import numpy as np
 
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import STS_TASKS
+from opencse.evaluation.bootstrap import (
+    Difference,
+    PairScores,
+    correlation_difference,
+    interval,
+    mean_difference,
+)
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import (
     WEIGHTED_SUPERVISED,
     WEIGHTED_UNSUPERVISED,
-    mean_estimate,
 )
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.page_text import shown
@@ -49,6 +55,10 @@ def _headlines(scores: ProbeScores) -> Iterator[tuple[str, Number]]:
 def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
     """Return the tables for which there is data."""
     filled = []
+    scored = {shown(label, 40): each for label, each in models.items() if each.sts}
+    if scored:
+        correlations = [each.sts for each in scored.values()]
+        filled.append(_sts([*scored], correlations, [each.pairs for each in scored.values()]))
     for name, make in _MAKERS.items():
         parts = {
             shown(label, 40): part
@@ -92,11 +102,13 @@ def triplet_rows(
     return rows
 
 
-def _sts(labels: list[str], parts: list[Any]) -> Table:
-    rows: list[TableRow] = [
-        (shown(tasks[0].task, 40), tasks[0].rows, *(Number(task.score) for task in tasks))
-        for tasks in zip(*parts, strict=True)
-    ]
+def _sts(labels: list[str], parts: list[Any], pairs: Sequence[Mapping[str, PairScores]]) -> Table:
+    rows: list[TableRow] = []
+    for tasks in zip(*parts, strict=True):
+        cells = []
+        for task, known in zip(tasks, pairs, strict=True):
+            cells.append(_correlation(task.score, known.get(task.task)))
+        rows.append((shown(tasks[0].task, 40), tasks[0].rows, *cells))
     scores = [[task.score for task in part if task.task in STS_TASKS] for part in parts]
     averaged = len(scores[0]) > 1
     if averaged:
@@ -107,7 +119,10 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
                 *(Number(None if None in s else fmean(s)) for s in scores),
             )
         )
-    note = "Spearman × 100 over all pairs of a set, as opencse evaluate reports it."
+    note = (
+        "Spearman × 100 over all pairs of a set, as opencse evaluate prints it, with its 95 % "
+        "bootstrap interval over pairs."
+    )
     return Table(
         ("set", "pairs", *labels),
         rows,
@@ -115,6 +130,14 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
         [note],
         int(averaged),
     )
+
+
+def _correlation(score: float | None, pairs: PairScores | None) -> Number:
+    """Return a correlation times 100, with its interval if the scores of its pairs are known."""
+    if score is None or pairs is None:
+        return Number(score)
+    low, high = interval(pairs.draws)
+    return Number(score, aside=f"{Number(100 * low, 1)} to {Number(100 * high, 1)}")
 
 
 def _tasks(labels: list[str], parts: list[Any]) -> Table:
@@ -187,18 +210,20 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
 
 
 _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
-    "sts": _sts,
     "tasks": _tasks,
     "splits": _splits,
     "transformations": _transformations,
     "retrieval": _retrieval,
     "triplets": _triplets,
 }
-"""What makes the table of each part of the scores."""
+"""What makes the table of each part of the scores, after those of `sts`."""
 
 
 _LEAST = 0.1
-"""Points from which a score without an interval counts as changed."""
+"""Points below which a guard has not moved at all."""
+_WITHOUT_ROWS = 5.0
+"""Points from which an accuracy counts as changed if its rows are not at hand: of 200 rows, on
+which two models differ in one of eight, chance moves the difference by as much in one case of 20."""
 _HIT = 0.9
 """Share of the paraphrases that are to pass a semantic cache's threshold."""
 
@@ -212,8 +237,8 @@ class Change:
         before: Score of the untouched model.
         after: Score of the trained model.
         spread: 95 % interval of the difference as text; empty if the score has none.
-        changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1
-            points or more, a guard by more than the strength may cost it.
+        changed: Whether the interval excludes 0. Without one, whether a guard differs by more than
+            the strength may cost it, and another score by 5 points.
         few: Number of rows, if they are too few for a claim (`opencse.foundation.numbers`).
         allowed: Points that a guard may lose; what it loses within them is shown, but neither such
             a loss nor such a gain counts as changed.
@@ -345,9 +370,10 @@ def compare_models(
 ) -> Comparison:
     """Compare the scores before and after training.
 
-    A rate counts as changed if the 95 % bootstrap interval of the paired difference excludes 0; a
-    correlation, for which there is no interval, if it differs by 0.1 points; a guard if it differs
-    by more than the strength may cost, up or down.
+    A rate or a correlation counts as changed if the 95 % interval of a paired bootstrap excludes 0:
+    the same rows are drawn for both models. A guard counts if it differs by more than the strength
+    may cost, and a score whose rows are not at hand if it differs by 5 points. All of it holds up
+    and down.
 
     Args:
         models: Scores of the untouched and of the trained model, by name.
@@ -355,12 +381,7 @@ def compare_models(
         remarks: What was not measured, and what else a user must know.
     """
     (before, first), (after, second), *_ = models.items()
-    changes = [*_rates(first, second)]
-    changes += [
-        _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score, a.rows)
-        for a, b in zip(first.sts, second.sts, strict=True)
-        if a.score is not None and b.score is not None
-    ]
+    changes = [*_rates(first, second), *_correlations(first, second)]
     if curve is not None:
         meaning = {} if first.triplets else curve.meaning  # the same sets
         for scores, prefix, tolerance in (
@@ -369,7 +390,7 @@ def compare_models(
         ):
             for name, values in curve.before_and_after(scores).items():
                 plain = shown(name.removeprefix("guard-").removeprefix("dev-"), 40)
-                changes.append(_scored(f"{prefix}{plain}", *values, may_lose=tolerance))
+                changes.append(_without_rows(f"{prefix}{plain}", *values, may_lose=tolerance))
     steps = "" if curve is None else curve.next_steps()
     if steps:
         remarks = [*remarks, steps]
@@ -422,30 +443,52 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
         if len(rows) < 2 or not rows[0] or len(rows[0]) != len(rows[1]):
             continue
         before, after = (np.array(values, dtype=float) for values in rows)
-        difference = mean_estimate(100 * (after - before))
+        difference = mean_difference(before, after)
         yield Change(
             measure=measure,
             before=100 * float(before.mean()),
             after=100 * float(after.mean()),
-            spread=f"95 % interval {difference.interval(1)}",
-            changed=(difference.low or 0.0) > 0 or (difference.high or 0.0) < 0,
+            spread=_interval_text(difference),
+            changed=difference.beyond_chance,
             few=len(before) if len(before) < LEAST_ROWS else None,
         )
 
 
-def _scored(
-    measure: str, before: float, after: float, rows: int = LEAST_PAIRS, *, may_lose: float = 0.0
-) -> Change:
-    few, lost = rows if rows < LEAST_PAIRS else None, before - after
+def _correlations(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
+    """Yield the correlations of the sets whose pairs both models scored."""
+    for a, b in zip(first.sts, second.sts, strict=True):
+        if a.score is None or b.score is None:
+            continue
+        if a.task not in first.pairs or b.task not in second.pairs:
+            continue
+        difference = correlation_difference(first.pairs[a.task], second.pairs[b.task])
+        if difference is None:
+            continue
+        yield Change(
+            measure=f"agreement with people, {shown(a.task, 40)}",
+            before=a.score,
+            after=b.score,
+            spread=_interval_text(difference),
+            changed=difference.beyond_chance,
+            few=a.rows if a.rows < LEAST_PAIRS else None,
+        )
+
+
+def _interval_text(difference: Difference) -> str:
+    low = Number(100 * difference.low, 1)
+    high = Number(100 * difference.high, 1)
+    return f"95 % interval {low} to {high}"
+
+
+def _without_rows(measure: str, before: float, after: float, *, may_lose: float = 0.0) -> Change:
+    """Return the change of a score of which only the sum is known, such as that of a guard."""
     # One rule for better and for worse: what a guard may lose is no gain either.
-    least = max(_LEAST, may_lose + 0.05)
-    changed = round(abs(lost), 6) >= least
+    least = may_lose + 0.05 if may_lose else _WITHOUT_ROWS
     return Change(
         measure=measure,
         before=before,
         after=after,
         spread="",
-        changed=changed,
-        few=few,
+        changed=round(abs(after - before), 6) >= least,
         allowed=may_lose,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from opencse.evaluation import (
     distinct_texts,
     read_pairs,
 )
+from opencse.evaluation.bootstrap import PairScores
 from opencse.evaluation.probes.probes import (
     SPLITS,
     Estimate,
@@ -124,6 +125,8 @@ class ProbeScores:
         tasks: Results of the user's own tasks.
         settings: What the scores depend on: weights hash, pooling, …; empty if it was not asked
             for.
+        pairs: What `sts` was computed from, by the name of the set, to compare models pair by pair;
+            files don't hold it.
     """
 
     sts: tuple[TaskResult, ...]
@@ -133,6 +136,13 @@ class ProbeScores:
     triplets: tuple[TripletResult, ...] = ()
     tasks: tuple[TaskResult, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    pairs: Mapping[str, PairScores] = field(default_factory=dict, repr=False, compare=False)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the results as JSON types, without the scores of every pair, which are megabytes."""
+        plain = asdict(replace(self, pairs={}))
+        del plain["pairs"]
+        return plain
 
 
 def run_probes(
@@ -181,8 +191,15 @@ def run_probes(
     for triplet_set in data.triplets:
         nearer = triplet_set.margins(embeddings) > 0
         triplets.append(_triplet_result(triplet_set, nearer))
+    # Each set gets its own seed, so that the draws of two sets are independent.
+    pair_scores = {}
+    for seed, pairs in enumerate(scored):
+        pair_scores[pairs.name] = PairScores(
+            gold=pairs.gold, predicted=pairs.similarities(embeddings), seed=seed
+        )
     return ProbeScores(
         sts=tuple(pairs.score(embeddings) for pairs in scored),
+        pairs=pair_scores,
         tasks=tuple(task.score(embeddings) for task in data.tasks),
         splits=splits,
         transformations=transformations,

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
+from opencse.evaluation.bootstrap import RESAMPLES, PairScores, interval
 from opencse.evaluation.retrieval import search
 from opencse.evaluation.sts import spearman, why_undefined
 from opencse.foundation.errors import OpencseError
@@ -127,32 +128,53 @@ def split_results(
         average: Name of the average over all sets.
     """
     results = []
-    for pairs in sets:
-        cosine = embeddings.paired(pairs.sentence1, pairs.sentence2)
+    draws = []
+    for seed, pairs in enumerate(sets):
+        cosine = pairs.similarities(embeddings)
         split = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
+        sides = []
+        for rows in (split.consistent, ~split.consistent):
+            sides.append(PairScores(gold=pairs.gold[rows], predicted=cosine[rows], seed=seed))
+        consistent, opposed = sides
+        draws.append(sides)
         results.append(
             SplitResult(
                 name=pairs.name,
-                consistent=_correlation(pairs.gold, cosine, split.consistent),
-                opposed=_correlation(pairs.gold, cosine, ~split.consistent),
+                consistent=_correlation(consistent),
+                opposed=_correlation(opposed),
                 median_score=split.median_score,
                 median_error_rate=split.median_error_rate,
             )
         )
     total = SplitResult(
         name=average,
-        consistent=weighted([result.consistent for result in results]),
-        opposed=weighted([result.opposed for result in results]),
+        consistent=_average([result.consistent for result in results], [side for side, _ in draws]),
+        opposed=_average([result.opposed for result in results], [side for _, side in draws]),
     )
     return (*results, total)
 
 
-def _correlation(gold: np.ndarray, cosine: np.ndarray, rows: np.ndarray) -> Estimate:
-    """Return the Spearman correlation of some rows."""
-    gold = gold[rows]
-    cosine = cosine[rows]
-    reason = why_undefined(gold, cosine) or ""
-    return Estimate(value=spearman(gold, cosine), rows=len(gold), undefined=reason)
+def _correlation(scores: PairScores) -> Estimate:
+    """Return the Spearman correlation of a set with its interval."""
+    rows = len(scores.gold)
+    reason = why_undefined(scores.gold, scores.predicted)
+    if reason is not None:
+        return Estimate(value=None, rows=rows, undefined=reason)
+    low, high = interval(scores.draws)
+    value = spearman(scores.gold, scores.predicted)
+    return Estimate(value=value, rows=rows, low=low, high=high)
+
+
+def _average(estimates: list[Estimate], sets: Sequence[PairScores]) -> Estimate:
+    """Return the average of correlations, weighted by their pairs, with its interval."""
+    average = weighted(estimates)
+    if average.value is None:
+        return average
+    draws = np.zeros(RESAMPLES)
+    for estimate, scores in zip(estimates, sets, strict=True):
+        draws += scores.draws * estimate.rows / average.rows
+    low, high = interval(draws)
+    return replace(average, low=low, high=high)
 
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
