@@ -12,7 +12,8 @@ import torch
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import ScoredPairs, evaluate_tasks
+from opencse.encoder.loading import attending_padding, build_projector
+from opencse.evaluation import ScoredPairs, evaluate_tasks, evaluators
 from opencse.evaluation.evaluators import (
     GeometryTask,
     PairGeometry,
@@ -20,6 +21,7 @@ from opencse.evaluation.evaluators import (
     TrainingGeometry,
 )
 from opencse.evaluation.retrieval import KeptHitsTask
+from opencse.evaluation.sts import spearman
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evaluator import Evaluators
 from opencse.text.corpus import Corpus
@@ -68,6 +70,42 @@ def test_the_development_score_is_the_mean_of_the_tasks_on_the_current_weights(
         for parameter in encoder.parameters():
             parameter.data.normal_()
     assert sizes == [len({*FIRST, *SECOND})] * 2, "the texts of all tasks are encoded once"
+
+
+def test_an_encoder_that_attends_to_padding_is_scored_in_batches_of_the_file(
+    tmp_path, monkeypatch
+) -> None:
+    """Each column of a batch of pairs is padded to its longest sentence, and nothing is sorted."""
+    cls = load_encoder(tiny_bert(tmp_path), pooling="cls")
+    # Untrained weights of the usual size hardly read anything but the first token.
+    for parameter in cls.parameters():
+        parameter.data.normal_()
+    projector = build_projector("pooler_simcse", cls.get_embedding_dimension())
+    encoder = attending_padding(cls, projector)
+    monkeypatch.setattr(evaluators, "SENTEVAL_BATCH", 2)
+    development = TaskEvaluator([SETS[0]], "fp32")
+    development.start(encoder)
+
+    def column(texts: list[str]) -> torch.Tensor:
+        parts = []
+        for start in (0, 2, 4):
+            tokens = cls.tokenizer(texts[start : start + 2], padding=True, return_tensors="pt")
+            tokens["attention_mask"] = torch.ones_like(tokens["attention_mask"])
+            state = cls[0].auto_model(**tokens).last_hidden_state[:, 0]
+            parts.append(projector[0](state).tanh())
+        return torch.cat(parts)
+
+    cls.eval()
+    with torch.no_grad():
+        cosines = torch.cosine_similarity(column(FIRST), column(SECOND))
+    expected = 100 * spearman(SETS[0].gold, cosines.numpy())
+    assert development.scores() == {"one": pytest.approx(expected)}
+    batched = evaluators.BatchedPairs(encoder)
+    np.testing.assert_allclose(batched.paired(FIRST, SECOND), cosines.numpy(), atol=1e-5)
+    sorted_by_length = development.results(development.vectors())[0]
+    assert sorted_by_length.metrics["pearson"] != pytest.approx(
+        SETS[0].score(batched).metrics["pearson"], abs=1e-3
+    )
 
 
 def test_an_undefined_score_is_an_error_of_development_and_left_out_of_what_is_watched(

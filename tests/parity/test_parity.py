@@ -101,8 +101,7 @@ def test_complete_runs_agree(tmp_path: Path, name: str) -> None:
         quantities.append("weights")
     for quantity in quantities:
         assert errors[quantity] < LOSS.get(name, IN_DOUBLE), quantity
-    if name != "dclr":  # a known difference: see docs/measurements/parity.md
-        assert errors["development score"] < 1e-5
+    assert errors["development score"] < 1e-5
     assert errors["embeddings"] < 1e-5
     assert not token_mismatches(played, recording(name))
 

@@ -538,11 +538,18 @@ def _attending_class() -> type[nn.Module]:
     class AttendingTransformer(Transformer):
         """A transformer that takes padding for text."""
 
+        attends_padding = True
+
         def forward(self, features: dict[str, Any], **options: Any) -> dict[str, Any]:
             mask = torch.ones_like(features["attention_mask"])
             return super().forward(features | {"attention_mask": mask}, **options)
 
     return AttendingTransformer
+
+
+def attends_to_padding(encoder: SentenceTransformer) -> bool:
+    """Return whether a vector depends on the padding of its batch: see `attending_padding`."""
+    return bool(getattr(encoder[0], "attends_padding", False))
 
 
 class _PoolerOutput(nn.Module):

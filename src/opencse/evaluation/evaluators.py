@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,18 @@ import numpy as np
 import torch
 
 from opencse.encoder.device import same_random_state
+from opencse.encoder.dropout import evaluation_mode
 from opencse.encoder.embedder import Embedder, Precision, own_similarity
+from opencse.encoder.loading import attends_to_padding
 from opencse.evaluation.sts import ScoredPairs
-from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score_tasks
+from opencse.evaluation.task import (
+    Task,
+    TaskResult,
+    TextEmbeddings,
+    distinct_texts,
+    paired_cosine,
+    score_tasks,
+)
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.text.corpus import Corpus, text_column
@@ -30,11 +39,17 @@ SENTENCES = 256
 POSITIVE = 4.0
 """A pair with a score above this is a positive pair, as in SimCSE (Gao et al. 2021)."""
 
+SENTEVAL_BATCH = 128
+"""Pairs that SentEval encodes at a time, in the order of the file."""
+
 _BLOCK = 1024
 
 
 class TaskEvaluator:
     """The main metric of each task by name; distinct texts are tokenised once for all calls.
+
+    Scored pairs of an encoder that attends to padding are embedded in SentEval's batches
+    (`BatchedPairs`), because its vectors depend on them.
 
     Args:
         tasks: The tasks.
@@ -75,7 +90,16 @@ class TaskEvaluator:
         ).results
 
     def scores(self) -> dict[str, float]:
-        """Return the main metrics of the current weights."""
+        """Return the main metrics of the current weights.
+
+        Raises:
+            OpencseError: One is undefined.
+        """
+        encoder = self._embedder.model
+        pairs_only = all(isinstance(task, ScoredPairs) for task in self._tasks)
+        if attends_to_padding(encoder) and pairs_only:
+            batched = BatchedPairs(encoder)
+            return self._main_metrics([task.score(batched) for task in self._tasks])
         return self.scored(self.vectors())
 
     def scored(self, vectors: np.ndarray) -> dict[str, float]:
@@ -84,14 +108,52 @@ class TaskEvaluator:
         Raises:
             OpencseError: One is undefined.
         """
+        return self._main_metrics(self.results(vectors))
+
+    def _main_metrics(self, results: Iterable[TaskResult]) -> dict[str, float]:
         scores = {}
-        for result in self.results(vectors):
+        for result in results:
             if result.score is None:
                 raise OpencseError(
                     f"{result.task}: the development score is undefined ({result.undefined})"
                 )
             scores[result.task] = result.score
         return scores
+
+
+class BatchedPairs(TextEmbeddings):
+    """Similarities of pairs whose vectors depend on the sentences that share their batch.
+
+    The first sentences of 128 pairs are a batch, and so are their second sentences. Each is padded
+    to its longest sentence. Source: SentEval's `sts.py`, whose STS-B and SICK-R keep the order of
+    the file, and DCLR's `simcse/trainers.py`.
+
+    Args:
+        encoder: The encoder, which runs in the precision of its weights.
+    """
+
+    def __init__(self, encoder: SentenceTransformer) -> None:
+        super().__init__([], np.zeros((0, 1)))
+        self._encoder = encoder
+
+    def paired(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+        """Return the cosine similarities (n,) of n pairs."""
+        parts = []
+        for start in range(0, len(first), SENTEVAL_BATCH):
+            rows = slice(start, start + SENTEVAL_BATCH)
+            parts.append(
+                paired_cosine(
+                    one_batch(self._encoder, first[rows]), one_batch(self._encoder, second[rows])
+                )
+            )
+        return np.concatenate(parts)
+
+
+def one_batch(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndarray:
+    """Return the vectors (n, d) of texts that are encoded together, padded to the longest one."""
+    with evaluation_mode(encoder):
+        vectors = encoder.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
+    return np.asarray(vectors)
 
 
 def _add_to_digest(digest: hashlib.blake2b, value: Any) -> None:
