@@ -1,6 +1,7 @@
 """Draw one search before and after reranking: the picture of README.
 
     python benchmarks/debias/search_figure.py
+    python benchmarks/debias/search_figure.py --draw    # from the table, without a model
 
 Writes benchmarks/results/readme-search.csv and docs/figures/search.svg. The texts were written for
 this picture; the README's table says how often such a search goes right.
@@ -9,10 +10,10 @@ this picture; the README's table says how often such a search goes right.
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 
 import opencse
 from opencse.encoder import load_encoder
@@ -31,7 +32,8 @@ TEXTS = {
     "The hotel pool is open from May to September.": "wrong",
     "A quiet hotel near the old town.": "other",
 }
-COLOURS = {"right": "#1a7f37", "wrong": "#cf222e", "other": "#57606a"}
+COLORS = {"right": "#1a7f37", "wrong": "#cf222e", "other": "#57606a"}
+MARKS = {"right": "✓", "wrong": "✗", "other": "–"}
 
 
 def scores() -> list[tuple[str, float, float]]:
@@ -47,33 +49,42 @@ def scores() -> list[tuple[str, float, float]]:
 
 
 def draw(rows: list[tuple[str, float, float]]) -> None:
-    """Draw both orders of the texts, with a line from the old place of each to the new one."""
+    """Draw both lists of hits, one above the other, so that a phone can show them; a bar is a score."""
     matplotlib.rcParams["svg.hashsalt"] = "search"
-    figure, axes = pyplot.subplots(figsize=(9, 2.9))
-    before = np.argsort([-cosine for _, cosine, _ in rows])
-    after = np.argsort([-score for _, _, score in rows])
-    for row, (text, cosine, score) in enumerate(rows):
-        colour = COLOURS[TEXTS[text]]
-        left = -int(np.flatnonzero(before == row)[0])
-        right = -int(np.flatnonzero(after == row)[0])
-        weight = "bold" if TEXTS[text] == "right" else "normal"
-        axes.plot([0, 1], [left, right], color=colour, marker="o", linewidth=2)
-        for x, y, value, align in ((-0.06, left, cosine, "right"), (1.06, right, score, "left")):
-            label = f"{text}  {value:.2f}" if align == "right" else f"{value:.2f}  {text}"
-            axes.text(x, y, label, ha=align, va="center", color=colour, weight=weight, size=9)
-    axes.text(-0.06, 0.9, "before: all-MiniLM-L6-v2, cosine", ha="right", size=9, color="#1f2328")
-    axes.text(1.06, 0.9, "after: opencse.Reranker", ha="left", size=9, color="#1f2328")
-    axes.text(0.5, 1.8, f"Search: {QUERY}", ha="center", size=10, color="#1f2328", weight="bold")
-    axes.set_xlim(-2.6, 3.6)
-    axes.set_ylim(-len(rows) + 0.5, 2.2)
-    axes.axis("off")
+    figure, both = pyplot.subplots(2, 1, figsize=(6, 4.3))
+    titles = ("before: all-MiniLM-L6-v2, cosine similarity", "after: opencse.Reranker")
+    for axes, title, column in zip(both, titles, (1, 2), strict=True):
+        ordered = sorted(rows, key=lambda row: -row[column])
+        for place, row in enumerate(ordered):
+            kind = TEXTS[row[0]]
+            score = row[column]
+            axes.barh(place, score, height=0.8, color=COLORS[kind], alpha=0.16)
+            weight = "bold" if kind == "right" else "normal"
+            label = f"{MARKS[kind]} {score:.2f}  {row[0]}"
+            axes.text(0.01, place, label, va="center", color=COLORS[kind], weight=weight, size=11)
+        axes.set_title(title, loc="left", size=11, color="#1f2328")
+        axes.set_xlim(0, 0.8)
+        axes.set_ylim(len(ordered) - 0.5, -0.5)
+        axes.axis("off")
+    figure.suptitle(f"Search: {QUERY}", x=0.02, ha="left", size=12, weight="bold", color="#1f2328")
+    figure.tight_layout()
     figure.savefig(
         FIGURE, bbox_inches="tight", facecolor="white", metadata={"Date": None, "Title": QUERY}
     )
 
 
+def written() -> list[tuple[str, float, float]]:
+    """Return the scores of the table, to draw it without a model."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
+    return [(text, float(cosine), float(score)) for text, cosine, score in rows]
+
+
 def main() -> None:
     """Score the texts, write the table and draw it."""
+    if "--draw" in sys.argv:
+        draw(written())
+        return
     rows = scores()
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
