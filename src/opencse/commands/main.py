@@ -90,8 +90,7 @@ def main() -> None:
     # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training
     # step's time.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    # Threads wait for each other asleep: next to another job, waiting in a loop takes the time of
-    # those that work.
+    # Sleep at barriers instead of spinning; spinning threads starve other jobs on a shared machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows other characters escaped

@@ -93,21 +93,21 @@ class TrainOptions(RecipeOptions):
     )
     data: str | Path | None = option(DATA, default=None, envvar="OPENCSE_DATA")
     guard: str | Path | None = option(
-        "Your own guards, which must not get worse, for recipes such as debias: a file of searches, one per line, or a "
-        "folder with questions.tsv (group, question), answers.tsv (question, passage), topics.tsv (topic, text), "
-        "long.tsv (summary, text), or searches.txt and documents.txt.",
+        "Your own guards, which are searches that must not get worse, for recipes such as debias: a file of searches, "
+        "one per line, or a folder with questions.tsv (group, question), answers.tsv (question, passage), "
+        "topics.tsv (topic, text), long.tsv (summary, text), or searches.txt and documents.txt.",
         default=None,
         check=checks.path,
         metavar="PATH",
     )
     same_width: bool = option(
-        "Of recipes with a meaning block, such as debias: vectors as long as before, for an index that takes no longer "
-        "ones. All change, so that documents have to be embedded again; shorthand for --set block.same_width=true.",
+        "Keep the original embedding size, for indexes that cannot store longer vectors (`debias` only). All vectors "
+        "change, so embed your documents again. Shorthand for --set block.same_width=true.",
         default=False,
     )
     strength: float | None = option(
-        "How much meaning counts (`debias` only), instead of the largest strength that costs no guard more than 0.3 "
-        "points; shorthand for --set block.strength=…",
+        "How much meaning counts (`debias` only). By default, as much as costs no search or classification check more "
+        "than 0.3 points. Shorthand for --set block.strength=…",
         default=None,
     )
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
@@ -277,7 +277,7 @@ _MODEL = "A model folder, a run, a hub id, or `minilm`."
 QUERIES = "Searches that your users make: one per line, or a table with a column `query`."
 _PAIRS = "Scored pairs: a .csv, .tsv or .jsonl file with sentence1, sentence2, score. Repeatable."
 _PRECISION = "Number format: `auto` is bf16 if that is faster on this machine, which changes scores by hundredths."
-_POOLING = "Pooling of an encoder that defines none: cls, mean, first_last, … (untuned baselines)."
+_POOLING = "Pooling of an encoder that has none: cls, mean, first_last, … (untuned baselines)."
 
 
 @options_class
@@ -394,9 +394,9 @@ class ProbeOptions(CommandOptions):
 class CheckOptions(CommandOptions):
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Rules of grammar contradict sentences of your texts (negation, opposite, number) and reword
-    them. The model then searches for each sentence among your texts. No training, no labels, about
-    two minutes.
+    Grammar rules write a contradiction (a negation, an opposite, another number) and a rewording of
+    your sentences. The model then searches for each sentence among your texts. This takes about two
+    minutes and needs no training and no labels.
 
     For example:
 
@@ -435,12 +435,13 @@ class CheckOptions(CommandOptions):
 
 @options_class
 class CompareOptions(CommandOptions):
-    """Group runs that differ only in their seed, and compare the groups with the first.
+    """Compare runs over several seeds, or two models on your searches.
 
-    Mean and standard deviation over seeds; the difference from the baseline; training time.
+    Shows mean and standard deviation over the seeds, the difference from the first group, and
+    training times.
 
-    With --texts, two models search your documents instead: which lists of hits change, whether
-    stored vectors stay usable, and with -o a page with the lists side by side.
+    With --texts, two models search your documents instead. You see which hits change and whether
+    your stored vectors stay valid; -o writes a page with the lists side by side.
 
     For example:
 
@@ -490,7 +491,7 @@ class CompareCommand(CompareOptions):
 
 @options_class
 class ReproduceOptions(Notified):
-    """Reproduce a table or figure of a paper, with the published figures next to the measured ones.
+    """Reproduce a table or figure of a paper, with the published values next to the measured ones.
 
     Runs are kept in OUT/runs under a hash of everything that they depend on. Tables share them, and
     an interrupted reproduction continues where it stopped.
