@@ -5,8 +5,19 @@ from __future__ import annotations
 import random
 
 import pytest
+from pyarrow import parquet
 
-from opencse.text.english.asked import deny, is_question, opposite_questions, question_rewordings
+from opencse.foundation.workers import Local
+from opencse.recipes import load_recipe
+from opencse.text.corpus import Corpus
+from opencse.text.english.asked import (
+    QuestionPair,
+    deny,
+    is_question,
+    opposite_questions,
+    question_rewordings,
+)
+from opencse.text.views.registry import VIEWS, SourceRow, build_views
 
 
 @pytest.mark.parametrize(
@@ -81,3 +92,66 @@ def test_a_statement_is_denied_as_a_whole() -> None:
 def test_code_is_no_question() -> None:
     assert not is_question("what if x == y?")
     assert not is_question("The bridge is safe.")
+
+
+def asked(text: str, *rules: str) -> tuple[str | None, str | None]:
+    (views,) = QuestionPair(rules=rules).open()([SourceRow(id=0, text=text)])
+    reworded, opposed = views
+    return reworded.text, opposed.text
+
+
+def test_a_view_asks_the_same_and_the_opposite() -> None:
+    assert asked("How do I mute a chat?") == (
+        "What is the way to mute a chat?",
+        "How do I unmute a chat?",
+    )
+    assert asked("hotel without a pool") == (None, "hotel with a pool")
+    assert asked("How do I mute a chat?", "limit") == ("What is the way to mute a chat?", None)
+    for statement in ("The flights before noon are full.", "Pay without a card!", "x == y?"):
+        assert asked(statement) == (None, None)
+
+
+def test_the_rule_or_the_reason_is_recorded() -> None:
+    rows = [SourceRow(id=i, text=text) for i, text in enumerate(["Flights before noon?", "Stop."])]
+    (reworded, opposed), (nothing, _) = QuestionPair().open()(rows)
+    assert (reworded.text, reworded.rule) == (None, "no other form")
+    assert (opposed.text, opposed.rule) == ("Flights after noon?", "order")
+    assert opposed.scores["mer"] > 0
+    assert nothing.rule == "no question"
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(ValueError, match="there is no rule 'weather'; choose among action"):
+        QuestionPair(rules=("weather",))
+
+
+def test_a_recipe_can_name_the_view(tmp_path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(RECIPE, encoding="utf-8")
+    loaded = load_recipe(recipe)
+    assert isinstance(loaded.build["asked"], VIEWS["question_pair"])
+    assert loaded.build["asked"].rules == ("action", "order")
+    corpus = tmp_path / "questions.txt"
+    corpus.write_text("How do I mute a chat?\nThe bridge is safe.\n", encoding="utf-8")
+    build_views(Corpus(corpus), loaded.build, tmp_path / "views", engine=Local(processes=1))
+    (file,) = (tmp_path / "views").glob("*.parquet")
+    table = parquet.read_table(file).to_pydict()
+    assert table["asked_opposed"] == ["How do I unmute a chat?", None]
+    assert table["asked_reworded"] == ["What is the way to mute a chat?", None]
+
+
+RECIPE = """extends = "simcse"
+title = "Questions and their opposites"
+
+[build.asked]
+kind = "question_pair"
+rules = ["action", "order"]
+
+[views]
+positive = { text = "asked_reworded" }
+negative = { text = "asked_opposed", optional = true }
+
+[losses.info_nce]
+positive = "positive"
+negatives = ["negative"]
+"""

@@ -1,4 +1,4 @@
-"""Questions that ask for the opposite, questions in other words, and statements denied as a whole.
+"""Questions and searches for the opposite, questions in other words, and statements denied as a whole.
 
 People type questions without a full sentence, and a small parser reads them badly. These rules go by
 patterns of words instead. Each returns nothing unless its pattern fits exactly.
@@ -6,13 +6,31 @@ patterns of words instead. Each returns nothing unless its pattern fits exactly.
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any, ClassVar
 
-from opencse.text.english.lexicon import ACTORS, is_complementary, lexicon_rows, opposites
+from opencse.text.english.lexicon import (
+    ACTORS,
+    OPPOSITE_TABLES,
+    is_complementary,
+    lexicon_bytes,
+    lexicon_rows,
+    opposites,
+)
 from opencse.text.syntax import decapitalise, match_case
+from opencse.text.views.registry import (
+    OpenedView,
+    SourceRow,
+    View,
+    ViewText,
+    row_random,
+    with_error_rate,
+)
 
 _WH = "what|where|when|which|who|whom|whose|why|how"
 _HELPERS = (
@@ -293,3 +311,93 @@ _FORMS = tuple(
     )
 )
 """Forms of questions, and another form for each; the first that fits is taken."""
+
+
+_LONGEST_SEARCH = 12
+"""Words of a search without a question mark, such as "hotel without a pool", at most."""
+
+
+def is_search(text: str) -> bool:
+    """Return whether a text is a question, or a phrase as people type it into a search box."""
+    if is_question(text):
+        return True
+    plain = _PROSE.fullmatch(text) is not None and not text.rstrip().endswith((".", "!", ":"))
+    return plain and 2 <= len(text.split()) <= _LONGEST_SEARCH
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionPair(View):
+    """Ask the same in other words, and ask for the opposite.
+
+    The columns of `[build.NAME]` are, for "How do I mute a chat?":
+
+    - `NAME_reworded`: "What is the way to mute a chat?"
+    - `NAME_opposed`: "How do I unmute a chat?"
+
+    Searches without a question mark are read as well ("hotel without a pool"). Both columns are
+    null for statements, and each is null if no rule fits. These are the rules by which `check`
+    reads questions, so its numbers flatter a model that was trained on them.
+
+    Attributes:
+        rules: Which opposites are asked for: `action` ("mute", "unmute"), `other action` (those
+            that the rows of the meaning block don't hold), `order` ("before", "after"), `limit`
+            ("at least", "at most"), `presence` ("with", "without") and `arguments` ("from Rome to
+            Bern"); empty for all.
+
+    Example:
+        [build.asked]
+        kind = "question_pair"
+
+        >>> QuestionPair().preview("Are there flights before noon?")
+        [['Do you know of flights before noon?', 'Are there flights after noon?']]
+    """
+
+    kind = "question_pair"
+    parts: ClassVar[tuple[str, ...]] = ("reworded", "opposed")
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    rules: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.rules:
+            if name not in _RULES:
+                raise ValueError(f"there is no rule {name!r}; choose among {', '.join(_RULES)}")
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return a column for each part."""
+        return tuple(f"{name}_{part}" for part in self.parts)
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
+        """Return the view; the word lists are read with it."""
+
+        def build(rows: Sequence[SourceRow]) -> list[list[ViewText]]:
+            reworded = []
+            opposed = []
+            for row in rows:
+                rng = row_random(seed, self.kind, row)
+                reworded.append(self._reworded(row.text))
+                opposed.append(self._opposed(row.text, rng))
+            columns = [with_error_rate(rows, reworded), with_error_rate(rows, opposed)]
+            return [list(views) for views in zip(*columns, strict=True)]
+
+        tables = lexicon_bytes("actions", *OPPOSITE_TABLES)
+        digest = hashlib.sha256(tables).hexdigest()
+        return OpenedView(build=build, digest=digest)
+
+    def _reworded(self, text: str) -> tuple[str | None, str]:
+        if not is_question(text):
+            return None, "no question"
+        found = question_rewordings(text)
+        if "asked otherwise" not in found:
+            return None, "no other form"
+        return found["asked otherwise"], "asked otherwise"
+
+    def _opposed(self, text: str, rng: random.Random) -> tuple[str | None, str]:
+        if not is_search(text):
+            return None, "no question"
+        found = opposite_questions(text, rng)
+        kinds = [kind for kind in found if not self.rules or kind in self.rules]
+        if not kinds:
+            return None, "no opposite"
+        kind = rng.choice(kinds)
+        return found[kind], kind

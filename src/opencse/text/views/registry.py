@@ -49,6 +49,7 @@ _CLASSES = {
     "question": "opencse.text.english.questions:Question",
     "topic_question": "opencse.text.english.questions:TopicQuestion",
     "keywords": "opencse.text.english.questions:Keywords",
+    "question_pair": "opencse.text.english.asked:QuestionPair",
     "passage": "opencse.text.perturbed:Passage",
     "span_mask": "opencse.text.perturbed:SpanMask",
     "insertion": "opencse.text.generated.likely_words:Insertion",
