@@ -410,6 +410,18 @@ PUBLISHED: dict[str, Values] = {
         ("losses.information_aggregation.lower_layers", "published"): 6,
         ("losses.information_aggregation.new_layers", "published"): 2,
     },
+    "is-bert": {
+        ("encoder.pooling", "published"): "ngrams",
+        ("encoder.projector", "coded"): "none",
+        ("encoder.max_length", "coded"): 131,
+        ("optimizer.lr", "coded"): 2e-06,
+        ("optimizer.eps", "coded"): 1e-07,
+        ("optimizer.weight_decay", "coded"): 0.01,
+        ("schedule.warmup", "coded"): 0.1,
+        ("training.epochs", "coded"): 1,
+        ("training.batch_size", "coded"): 32,
+        ("selection.every", "coded"): 1000,
+    },
     "pcl": {
         ("losses.peer_contrastive.temperature", "published"): 0.05,
         ("losses.peer_contrastive.positives", "coded"): [
@@ -490,6 +502,7 @@ SCORES: dict[str, tuple[float | None, ...]] = {
     "consert": (72.74, 76.45, None, None),
     "pcl": (78.11, 79.98, 77.98, 79.79),
     "infocse": (78.85, 80.18, None, None),
+    "is-bert": (66.58, None, None, None),
     "syncse": (None, None, 81.84, 82.66),
 }
 """Averages over the seven STS tasks."""

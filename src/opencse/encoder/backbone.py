@@ -90,7 +90,10 @@ class Backbone:
         else:
             # Built again, because a layer may have been built without dropout.
             model = self._opened(dropout)
-        model = pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark)
+        # A pooling may have new weights.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            model = pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark)
         return model.to(self.device)
 
     @cached_property

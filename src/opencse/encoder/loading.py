@@ -416,7 +416,12 @@ def readable_errors(name: object) -> Iterator[None]:
 
 
 _LAYER_MIXES = ("first_last", "embeddings_last", "last_two")
-POOLINGS = ("cls", "mean", "lasttoken", *_LAYER_MIXES, "mask")
+POOLINGS = ("cls", "mean", "lasttoken", *_LAYER_MIXES, "mask", "ngrams")
+
+_NGRAMS = (1, 3, 5)
+"""Tokens that each convolution of `ngrams` pooling sees at a time ..."""
+_CHANNELS = 256
+"""... and the numbers that it gives for each token."""
 
 
 def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> list[torch.nn.Module]:
@@ -426,13 +431,15 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
         kind: `cls`, `mean`, `lasttoken` (for decoders), `first_last` (the mean over tokens of the
             mean of the first and the last layer's output, as in SimCSE's evaluation since 2024),
             `embeddings_last` (the same with the embeddings in place of the first layer, as in the
-            papers' tables), `last_two` (the same of the last two layers, ConSERT) or `mask`: the
-            mean over tokens, in which only the mask token has a weight.
+            papers' tables), `last_two` (the same of the last two layers, ConSERT), `mask`: the
+            mean over tokens, in which only the mask token has a weight; or `ngrams`: the mean over
+            tokens of new convolutions, which have to be trained (IS-BERT).
         transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its
             configuration.
         mask: Id of the mask token, for `mask`.
     """
     from sentence_transformers.sentence_transformer.modules import (
+        CNN,
         Pooling,
         WeightedLayerPooling,
         WordWeights,
@@ -455,6 +462,14 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
         ids = [str(i) for i in range(transformer.config.vocab_size)]
         only_mask = WordWeights(ids, {str(mask): 1.0}, unknown_word_weight=0.0)
         return [only_mask.requires_grad_(False), Pooling(width, "mean")]
+    if kind == "ngrams":
+        # With the weight 1 for every token, padding becomes 0. Otherwise the convolutions would
+        # read the states of padding, and a vector would depend on the longest text of its batch.
+        ids = [str(i) for i in range(transformer.config.vocab_size)]
+        only_text = WordWeights(ids, {}, unknown_word_weight=1.0)
+        convolutions = CNN(width, out_channels=_CHANNELS, kernel_sizes=list(_NGRAMS))
+        total = convolutions.get_embedding_dimension()
+        return [only_text.requires_grad_(False), convolutions, Pooling(total, "mean")]
     return [Pooling(width, kind)]
 
 

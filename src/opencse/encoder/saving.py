@@ -26,6 +26,7 @@ OLDEST = "3.4"
 It works with transformers from 4.41 on.
 """
 _KINDS = (
+    "CNN",
     "Dense",
     "Dropout",
     "LayerNorm",
@@ -128,6 +129,8 @@ def _use_old_names(folder: Path, model: SentenceTransformer) -> None:
         path = folder / module["path"] / "config.json"
         if kind == "Transformer":
             path = folder / module["path"] / "sentence_bert_config.json"
+        elif kind == "CNN":
+            path = folder / module["path"] / "cnn_config.json"
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if kind == "Transformer":
             settings = _transformer_settings(settings, model)
@@ -187,12 +190,17 @@ def _pooling_settings(written: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_OLD_KEYS = {
+    "embedding_dimension": "word_embedding_dimension",
+    "in_embedding_dimension": "in_word_embedding_dimension",
+}
+
+
 def _other_settings(written: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a further module; what it reads and writes is left out where it is the sentence vector."""
     settings = {}
     for key, value in written.items():
         if key in ("module_input_name", "module_output_name") and value == "sentence_embedding":
             continue
-        name = "word_embedding_dimension" if key == "embedding_dimension" else key
-        settings[name] = value
+        settings[_OLD_KEYS.get(key, key)] = value
     return settings

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         LossOutput,
         Objective,
         Processes,
+        TokenOutputs,
     )
     from opencse.losses.contrastive_tension import ContrastiveTensionLoss
     from opencse.losses.denoising_autoencoder import DenoisingAutoencoderLoss
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         TwoWayMarginLoss,
     )
     from opencse.losses.information_aggregation import InformationAggregationLoss
+    from opencse.losses.mutual_information import MutualInformationLoss
     from opencse.losses.negatives import (
         DCLRLoss,
         FalseNegatives,
@@ -65,6 +67,7 @@ LOSSES: MutableMapping[str, type[Loss]] = Kinds(
         "information_aggregation": (
             "opencse.losses.information_aggregation:InformationAggregationLoss"
         ),
+        "mutual_information": "opencse.losses.mutual_information:MutualInformationLoss",
         "denoising_autoencoder": "opencse.losses.denoising_autoencoder:DenoisingAutoencoderLoss",
         "ranking_consistency": "opencse.losses.distillation:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",
@@ -96,6 +99,7 @@ __all__ = [
     "MarginInfoNCELoss",
     "MaskedLanguageModelLoss",
     "MomentumContrastiveLoss",
+    "MutualInformationLoss",
     "NTXentLoss",
     "NoiseNegatives",
     "Objective",
@@ -105,6 +109,7 @@ __all__ = [
     "RecallLoss",
     "ReplacedTokenDetectionLoss",
     "SelfGuidedLoss",
+    "TokenOutputs",
     "TwoWayMarginLoss",
 ]
 

@@ -47,6 +47,19 @@ class Processes:
 
 
 @dataclass(frozen=True)
+class TokenOutputs:
+    """What the encoder gives for each token of a view, in the rows of this process.
+
+    Attributes:
+        vectors: Vectors (T, width) of all tokens, special ones included, in full precision.
+        rows: Row of each token among the rows of this process, (T,), on the device of the vectors.
+    """
+
+    vectors: Tensor
+    rows: Tensor
+
+
+@dataclass(frozen=True)
 class Context:
     """Inputs of a loss in addition to embeddings and masks, the same for all losses of a step.
 
@@ -64,6 +77,7 @@ class Context:
             the objective.
         vectors: Sentence vectors (B, width) by view, before the projector, over the global batch.
         draws: Random numbers of the rows of this process; None if the rows are unknown.
+        token_outputs: The encoder's output at each token, for the views in `Loss.token_outputs`.
     """
 
     step: int = 0
@@ -76,6 +90,7 @@ class Context:
     teacher_weights: Tensor | None = None
     vectors: Mapping[str, Tensor] = field(default_factory=dict)
     draws: RowDraws | None = None
+    token_outputs: Mapping[str, TokenOutputs] = field(default_factory=dict)
 
     def draws_for(self, purpose: str, rows: int) -> RowDraws:
         """Return random numbers for the rows of this process.
@@ -246,6 +261,11 @@ class Loss:
         return ()
 
     @property
+    def token_outputs(self) -> tuple[str, ...]:
+        """The views of which the loss reads the encoder's output at each token too."""
+        return ()
+
+    @property
     def weights_from(self) -> str:
         """Name of the earlier loss whose teacher weights the loss reuses; empty for none."""
         return ""
@@ -390,6 +410,14 @@ class Objective:
 
     def __init__(self, losses: Sequence[Loss]) -> None:
         self.losses = tuple(losses)
+
+    @property
+    def token_outputs(self) -> tuple[str, ...]:
+        """The views of which a loss reads the encoder's output at each token."""
+        views: dict[str, None] = {}
+        for loss in self.losses:
+            views |= dict.fromkeys(loss.token_outputs)
+        return tuple(views)
 
     def __call__(
         self,

@@ -144,7 +144,8 @@ class Encoder:
     Attributes:
         pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`,
             `lasttoken` (of decoders), `first_last` (mean over tokens of the first and the last
-            layer), `last_two` (the same of the last two layers) and `mask` (the vector at the prompt's mask) replace it.
+            layer), `last_two` (the same of the last two layers), `mask` (the vector at the prompt's
+            mask) and `ngrams` (mean over tokens of new convolutions, IS-BERT) replace it.
         projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3), `diffcse` (two
             layers with BatchNorm, DiffCSE §3), `pooler` (the backbone's own pooler) or
             `pooler_simcse` (that pooler, then `simcse`; DCLR's code); not exported.
@@ -167,9 +168,9 @@ class Encoder:
             `zero` (PromptBERT's code, which for RoBERTa means other positions).
     """
 
-    pooling: Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two", "mask"] = (
-        "cls"
-    )
+    pooling: Literal[
+        "backbone", "cls", "mean", "lasttoken", "first_last", "last_two", "mask", "ngrams"
+    ] = "cls"
     projector: Literal["none", "simcse", "diffcse", "pooler", "pooler_simcse"] = "simcse"
     keep_projector: bool = False
     max_length: int = 32

@@ -15,7 +15,15 @@ from opencse.encoder.loading import load_masked_lm, load_with_pooler
 from opencse.encoder.packing import use_packed_attention
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses import Context, Loss, LossBuildContext, LossModule, Objective, Processes
+from opencse.losses import (
+    Context,
+    Loss,
+    LossBuildContext,
+    LossModule,
+    Objective,
+    Processes,
+    TokenOutputs,
+)
 from opencse.training.batches import Batch
 from opencse.training.processes import all_rows, gather_rows, gathered, mean, own_rows
 
@@ -49,7 +57,11 @@ class LossHead(nn.Module):
         self.auxiliary = nn.ModuleList(modules.values())
 
     def forward(
-        self, vectors: Tensor, batch: Batch, step: int = 0
+        self,
+        vectors: Tensor,
+        batch: Batch,
+        step: int = 0,
+        tokens: Mapping[str, TokenOutputs] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Compute the loss over the global batch.
 
@@ -57,6 +69,7 @@ class LossHead(nn.Module):
             vectors: Sentence vectors of all views, (views, rows, width), from `encode`.
             batch: This process's part of the batch.
             step: The optimiser step, from 0.
+            tokens: The encoder's outputs at each token, by view, for losses that read them.
 
         Returns:
             The weighted sum of the losses, their unweighted values by name, and their reports.
@@ -95,6 +108,7 @@ class LossHead(nn.Module):
                 precision=precision,
                 vectors=dict(zip(batch.views, vectors.unbind(), strict=True)),
                 draws=batch.draws,
+                token_outputs=tokens or {},
             )
             embeddings = self._embeddings(vectors, present, batch.views)
             truncated = {}

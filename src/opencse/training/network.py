@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import TemplateDenoising
 from opencse.foundation.draws import RowDraws
-from opencse.foundation.tensors import move
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses import TokenOutputs
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.loss_head import LossHead
 from opencse.training.processes import sharing
@@ -63,19 +65,41 @@ class Network(nn.Module):
         self, batch: Batch, step: int = 0
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Encode this process's part of a batch, and compute the loss; see `LossHead.forward`."""
-        vectors = encode(self.encoder, batch, self._denoisers, self._encode_twice)
+        read = self.head.objective.token_outputs
+        encoded = encode_batch(
+            self.encoder, batch, self._denoisers, self._encode_twice, token_views=read
+        )
         with sharing(batch.shares):
-            return self.head(vectors, batch, step)
+            return self.head(encoded.vectors, batch, step, encoded.tokens)
 
 
-def encode(
+@dataclass(frozen=True)
+class Encoded:
+    """What the encoder gives for this process's part of a batch.
+
+    Attributes:
+        vectors: Sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
+        tokens: Outputs at each token, of the views that were asked for.
+    """
+
+    vectors: Tensor
+    tokens: Mapping[str, TokenOutputs] = field(default_factory=dict)
+
+
+def encode(encoder: nn.Module, batch: Batch, *, whole: bool = False) -> Tensor:
+    """Return the sentence vectors of all views, (views, rows, width); arguments as for `encode_batch`."""
+    return encode_batch(encoder, batch, whole=whole).vectors
+
+
+def encode_batch(
     encoder: nn.Module,
     batch: Batch,
     denoisers: Mapping[str, TemplateDenoising] | None = None,
     twice: bool = False,
     whole: bool = False,
-) -> Tensor:
-    """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
+    token_views: Sequence[str] = (),
+) -> Encoded:
+    """Encode all views of a batch.
 
     A module of the encoder may give the losses more than the sentence vector, as
     `training_embedding`.
@@ -87,6 +111,7 @@ def encode(
         twice: Keep no activations, and encode each group again for its gradient, with the same
             dropout masks.
         whole: Return the vectors that `encoder.encode` gives, without what a module adds.
+        token_views: Views whose outputs at each token are returned too.
     """
     encode_group = partial(_encode_group, encoder, whole)
     if twice:
@@ -94,13 +119,18 @@ def encode(
 
     # One pass for each dropout rate and cut-off; its groups hold texts of similar length, of all views.
     encoded = []
+    states = []
     for part in batch.passes:
         first = 0
         for ids, mask, packing in part.groups:
             draws = None
             if part.draws is not None:
                 draws = part.draws[first : first + len(ids)]
-            encoded.append(encode_group(ids, mask, packing, part, draws))
+            vectors, outputs = encode_group(ids, mask, packing, part, draws)
+            encoded.append(vectors)
+            if token_views and outputs is not None:
+                lengths_of_group = part.lengths[first : first + len(ids)]
+                states.append(_real_tokens(outputs, lengths_of_group))
             first += len(ids)
     rows = torch.cat(encoded)
     slots = torch.cat([part.slots for part in batch.passes])
@@ -116,7 +146,40 @@ def encode(
 
     slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
     slotted = slotted.index_copy(0, move(slots, rows.device), rows)
-    return slotted.view(len(batch.views), batch.rows, -1)
+    tokens = {}
+    if token_views:
+        slot_of_token = slots.repeat_interleave(lengths)
+        for view in token_views:
+            tokens[view] = _tokens_of(batch, view, torch.cat(states), slot_of_token)
+    return Encoded(slotted.view(len(batch.views), batch.rows, -1), tokens)
+
+
+def _real_tokens(outputs: Tensor, lengths: Tensor) -> Tensor:
+    """Return the outputs (n, L, width) without padding, which is on the right, as (tokens, width).
+
+    Args:
+        outputs: The outputs.
+        lengths: Number of tokens of each text, (n,), on the CPU: a mask would have to be read there.
+    """
+    places = torch.arange(outputs.shape[1], device="cpu")
+    real = places < lengths[:, None]
+    return outputs.flatten(0, 1).index_select(0, true_cells(real, outputs.device))
+
+
+def _tokens_of(batch: Batch, view: str, states: Tensor, slots: Tensor) -> TokenOutputs:
+    """Return the tokens of a view from those of all views.
+
+    Args:
+        batch: This process's part of the batch.
+        view: The view.
+        states: Vectors of all tokens of all views, (tokens, width).
+        slots: The view x row slot of each token, (tokens,), on the CPU.
+    """
+    chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
+    vectors = states.index_select(0, move(chosen, states.device))
+    if vectors.dtype != torch.float64:
+        vectors = vectors.float()
+    return TokenOutputs(vectors, move(slots[chosen] % batch.rows, states.device))
 
 
 def _encode_group(
@@ -127,7 +190,8 @@ def _encode_group(
     packing: Packing | None,
     part: EncoderPass,
     draws: RowDraws | None,
-) -> Tensor:
+) -> tuple[Tensor, Tensor | None]:
+    """Return the sentence vectors of a group (n, width), and its outputs at each token (n, L, width)."""
     features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
     if packing is not None:
         features["packing"] = packing
@@ -138,9 +202,10 @@ def _encode_group(
         embedding_cutoff(encoder, mask, packing, *part.cutoff, draws),
     ):
         features = encoder(features)
+    vectors: Tensor
     if "training_embedding" in features and not whole:
-        training_vectors: Tensor = features["training_embedding"]
-        return training_vectors
-    width = getattr(encoder, "truncate_dim", None)
-    vectors: Tensor = features["sentence_embedding"][:, :width]
-    return vectors
+        vectors = features["training_embedding"]
+    else:
+        width = getattr(encoder, "truncate_dim", None)
+        vectors = features["sentence_embedding"][:, :width]
+    return vectors, features.get("token_embeddings")

@@ -26,7 +26,7 @@ from opencse.recipes.schema import Teacher, ViewSettings
 from opencse.training.batches import NO_CUTOFF, Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
 from opencse.training.loss_head import LossHead, loss_modules
-from opencse.training.network import encode
+from opencse.training.network import encode_batch
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -160,6 +160,11 @@ class RecipeLoss(nn.Module):
         self.head = LossHead(
             projector, Objective(recipe.losses), modules, recipe.dimensions_within(width)
         ).to(model.device)
+        if self.head.objective.token_outputs and model.tokenizer.padding_side == "left":
+            raise OpencseError(
+                f"the recipe '{recipe.name}' reads the outputs of tokens, and the model pads on the left",
+                "Train with `opencse train`.",
+            )
 
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
@@ -182,7 +187,9 @@ class RecipeLoss(nn.Module):
             self.model.training
         )  # the trainer leaves it in training mode while it evaluates
         batch = self._batch(dict(zip(self.columns, columns, strict=True)))
-        loss, values, reports = self.head(encode(self.model, batch), batch, self._step)
+        read = self.head.objective.token_outputs
+        encoded = encode_batch(self.model, batch, token_views=read)
+        loss, values, reports = self.head(encoded.vectors, batch, self._step, encoded.tokens)
         self._step += self.model.training
         self.reports = {name: value.detach() for name, value in values.items()} | reports
         return cast(Tensor, loss)
