@@ -19,44 +19,46 @@ if TYPE_CHECKING:
 
 
 def text(given: Any) -> None:
-    """Check that a corpus or a folder of documents exists; texts in memory are read later."""
+    """Check that a corpus or a folder of documents exists; data in memory is read later."""
     from opencse.foundation.reading import existing_path
     from opencse.text.corpus import demo_path
+    from opencse.text.memory_tables import is_path
 
-    if isinstance(given, str | Path) and not str(given).startswith("hub:"):
+    if is_path(given):
         existing_path(demo_path(given, "sentences.txt"))
 
 
-def path(given: str | Path) -> None:
-    """Check that a file or folder exists."""
+def path(given: Any) -> None:
+    """Check that a file or folder exists; data in memory is read later."""
     from opencse.foundation.reading import existing_path
+    from opencse.text.memory_tables import is_path
 
-    existing_path(given)
+    if is_path(given):
+        existing_path(given)
 
 
-def file(given: str | Path) -> None:
-    """Check that a file exists and is no folder."""
+def file(given: Any) -> None:
+    """Check that a file exists and is no folder; data in memory is read later."""
     from opencse.foundation.reading import regular_file
+    from opencse.text.memory_tables import is_path
 
-    regular_file(given)
+    if is_path(given):
+        regular_file(given)
 
 
-def pairs(given: str | Path) -> None:
+def pairs(given: Any) -> None:
     """Check that a file of scored pairs exists, if it is not the one that comes with opencse."""
-    from opencse.foundation.reading import regular_file
     from opencse.text.corpus import demo_path
 
-    regular_file(demo_path(given, "pairs.tsv"))
+    file(demo_path(given, "pairs.tsv") if isinstance(given, str | Path) else given)
 
 
-def development(given: str | Path) -> None:
+def development(given: Any) -> None:
     """Check that the file of development pairs exists, if one is named."""
-    from opencse.evaluation.sts import development_file
-    from opencse.foundation.reading import regular_file
+    from opencse.evaluation.sts import names_pairs
 
-    named = development_file(given)
-    if named is not None:
-        regular_file(named)
+    if names_pairs(given):
+        pairs(given)
 
 
 def model(given: Any) -> None:

@@ -31,7 +31,7 @@ import typer
 from opencse.commands import checks
 from opencse.foundation.plugins import import_plugin
 from opencse.foundation.progress import LOG, Notify, note, set_quiet
-from opencse.foundation.reading import as_items
+from opencse.text.memory_tables import as_tables
 
 P = ParamSpec("P")
 Options = TypeVar("Options")
@@ -86,7 +86,8 @@ def python_only(help: str, *, default: Any) -> Any:
 def options_class(cls: type[Options]) -> type[Options]:
     """Make a class the frozen dataclass of a command's options.
 
-    A lone string or path for a field that is a sequence is one item of it, never a sequence of letters.
+    A lone string, path or table for a field that is a sequence is one item of it, never a sequence of
+    letters or rows.
     """
     cls.__post_init__ = _lone_items  # type: ignore[attr-defined]
     return dataclass(frozen=True, kw_only=True)(cls)
@@ -97,7 +98,7 @@ def _lone_items(options: Any) -> None:
     for spec in fields(options):
         if get_origin(hints[spec.name]) is Sequence:
             value = getattr(options, spec.name)
-            object.__setattr__(options, spec.name, as_items(value))
+            object.__setattr__(options, spec.name, as_tables(value))
 
 
 def takes(

@@ -57,7 +57,7 @@ def compare(options: CompareOptions) -> Table:
     """
     groups = group_runs([read_run(folder) for folder in find_runs(options.runs)])
     runs = [run for members in groups.values() for run in members]
-    sets = [read_pairs(path) for path in options.pairs]
+    sets = [read_pairs(given) for given in options.pairs]
     if not sets and options.data is not None:
         sets = load_sts(str(options.data))
     pairs: dict[FinishedRun, RunPairs] = {}

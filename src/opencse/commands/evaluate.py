@@ -74,7 +74,7 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
     if options.pairs:
-        return {"pairs": [read_pairs(path) for path in options.pairs]}
+        return {"pairs": [read_pairs(given) for given in options.pairs]}
     names, objects = named_and_given(options.tasks)
     of_mteb = [name for name in names if name.startswith(OF_MTEB)]
     ours = [name for name in names if not name.startswith(OF_MTEB)]

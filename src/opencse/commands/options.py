@@ -37,6 +37,7 @@ _CORPUS = (
     "opencse; or a data set: the folder that `save_to_disk` wrote, or hub:owner/name. In Python also strings, dicts, a data "
     "frame, a Dataset or an Arrow table."
 )
+_MEMORY = "In Python also a data frame, a Dataset, an Arrow table or dicts."
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
 DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream."
 
@@ -85,17 +86,18 @@ class TrainOptions(RecipeOptions):
 
     backbone: Any = option(_BACKBONE, check=checks.model)
     out: str | Path = option("Output folder.", flags=OUT, shown=Path)
-    dev: str | Path | None = option(
-        "Scored pairs that choose the best step: a file with sentence1, sentence2, score; `stsb` for STS-B dev below "
-        "--data, the default if that is given; or `none`.",
+    dev: Any = option(
+        "Scored pairs that choose the best step: a table with sentence1, sentence2, score; `stsb` for STS-B dev below "
+        f"--data, the default if that is given; or `none`. {_MEMORY}",
         default=None,
         check=checks.development,
     )
     data: str | Path | None = option(DATA, default=None, envvar="OPENCSE_DATA")
-    guard: str | Path | None = option(
+    guard: Any = option(
         "Your own guards, which are searches that must not get worse, for recipes such as debias: a file of searches, "
         "one per line, or a folder with questions.tsv (group, question), answers.tsv (question, passage), "
-        "topics.tsv (topic, text), long.tsv (summary, text), or searches.txt and documents.txt.",
+        f"topics.tsv (topic, text), long.tsv (summary, text), or searches.txt and documents.txt. {_MEMORY} Several "
+        "tables go into a dict: {'questions': …, 'searches': …}.",
         default=None,
         check=checks.path,
         metavar="PATH",
@@ -146,7 +148,8 @@ class TrainOptions(RecipeOptions):
         if self.recipe_file is not None:
             columns = self.recipe_file.named_columns(self.settings, self.variant)
             checks.columns_of_training(self.recipe_file.name, columns, self.corpus)
-        if self.dev in (None, "stsb"):
+        by_default = self.dev is None
+        if by_default or (isinstance(self.dev, str) and self.dev == "stsb"):
             checks.sts_data(self.data)
         self.check_output()
 
@@ -190,14 +193,14 @@ class RunOptions(TrainOptions):
         kw_only=False,
     )
     backbone: Any = option(_BACKBONE, default="minilm", check=checks.model)
-    pairs: str | Path | None = option(
-        "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`.",
+    pairs: Any = option(
+        f"Scored pairs to evaluate on before and after: a table as for --dev, or `demo`. {_MEMORY}",
         default=None,
         check=checks.pairs,
     )
-    paraphrases: str | Path | None = option(
+    paraphrases: Any = option(
         "Paraphrases: a table with a column text, and one paraphrase, back_translation or candidate. Its sentences are "
-        "added to the corpus.",
+        f"added to the corpus. {_MEMORY}",
         default=None,
         check=checks.file,
         metavar="TABLE",
@@ -220,7 +223,7 @@ class RunOptions(TrainOptions):
         # Not the columns, as for `train`: a run builds those that are missing.
         RecipeOptions.check(self)
         checks.sts_data(self.data)
-        if self.corpus is not None and self.recipe_file is not None and not self.paraphrases:
+        if self.corpus is not None and self.recipe_file is not None and self.paraphrases is None:
             checks.translation(self.recipe_file, self.settings, self.corpus)
         # A run that was killed while its text was built has no checkpoint yet, but continues.
         checks.output_folder(
@@ -275,7 +278,7 @@ class BuildCommand(BuildOptions):
 
 _MODEL = "A model folder, a run, a hub id, or `minilm`."
 QUERIES = "Searches that your users make: one per line, or a table with a column `query`."
-_PAIRS = "Scored pairs: a .csv, .tsv or .jsonl file with sentence1, sentence2, score. Repeatable."
+_PAIRS = f"Scored pairs: a .csv, .tsv, .jsonl or .parquet file with sentence1, sentence2, score. Repeatable. {_MEMORY}"
 _PRECISION = "Number format: `auto` is bf16 if that is faster on this machine, which changes scores by hundredths."
 _POOLING = "Pooling of an encoder that has none: cls, mean, first_last, … (untuned baselines)."
 
@@ -309,7 +312,7 @@ class EvaluateOptions(CommandOptions):
     data: str | Path | None = option(
         f"{DATA} `hub` fetches the data of mteb's tasks.", default=None, envvar="OPENCSE_DATA"
     )
-    pairs: Sequence[str | Path] = option(
+    pairs: Sequence[Any] = option(
         f"Score these instead. {_PAIRS}", default=(), check_each=checks.pairs
     )
     text: TextVariant = option(
@@ -373,14 +376,14 @@ class ProbeOptions(CommandOptions):
     data: str | Path | None = option(
         f"{DATA} Without it, only sentences are probed.", default=None, envvar="OPENCSE_DATA"
     )
-    sentences: str | Path | None = option(
+    sentences: Any = option(
         "Your own sentences: a table or built views, with a column sentence or text and any of paraphrase, negation, "
-        "deletion, insertion, substitution, random.",
+        f"deletion, insertion, substitution, random. {_MEMORY}",
         default=None,
         check=checks.path,
-        shown=Path,
+        shown=str,
     )
-    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=(), check_each=checks.pairs)
+    pairs: Sequence[Any] = option(f"Your own. {_PAIRS}", default=(), check_each=checks.pairs)
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
 
@@ -461,7 +464,7 @@ class CompareOptions(CommandOptions):
         "Evaluate the models now on these STS tasks; by default the scores that the runs wrote are compared.",
         default=None,
     )
-    pairs: Sequence[str | Path] = option(
+    pairs: Sequence[Any] = option(
         f"Evaluate on these instead. {_PAIRS}", default=(), check_each=checks.pairs
     )
 
@@ -473,7 +476,7 @@ class CompareCommand(CompareOptions):
     texts: str | None = option(
         "Your documents: show which searches among them change.", default=None, check=checks.text
     )
-    queries: Path | None = option(
+    queries: str | None = option(
         f"With --texts: {QUERIES} By default sentences of the texts.",
         default=None,
         check=checks.path,
@@ -512,8 +515,8 @@ class ReproduceOptions(Notified):
     data: str | Path | None = option(
         f"{DATA} By default the pairs that come with opencse are scored.", default=None
     )
-    corpus: str | Path = option(
-        "Sentences to train on, or `demo`.", default="demo", check=checks.text
+    corpus: Any = option(
+        f"Sentences to train on, or `demo`. {_MEMORY}", default="demo", check=checks.text
     )
     scale: Literal["small", "full"] = option(
         "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
@@ -539,16 +542,19 @@ class ReproduceOptions(Notified):
     overrides: Sequence[str] = option(
         "Override a setting of all runs.", default=(), flags=SET, check_each=checks.override
     )
-    paraphrases: str | Path | None = option(
-        "A table, in place of back-translation.", default=None, shown=Path, check=checks.file
-    )
-    sentences: str | Path | None = option(
-        "Sentences with versions, as for `probe`.", default=None, shown=Path, check=checks.path
-    )
-    triplets: str | Path | None = option(
-        "A table of text, entailment and contradiction.",
+    paraphrases: Any = option(
+        f"A table, in place of back-translation. {_MEMORY}",
         default=None,
-        shown=Path,
+        shown=str,
+        check=checks.file,
+    )
+    sentences: Any = option(
+        "Sentences with versions, as for `probe`.", default=None, shown=str, check=checks.path
+    )
+    triplets: Any = option(
+        f"A table of text, entailment and contradiction. {_MEMORY}",
+        default=None,
+        shown=str,
         check=checks.path,
     )
     word_vectors: str | Path | None = option(

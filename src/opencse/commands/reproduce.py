@@ -21,7 +21,7 @@ from opencse.papers.reproduction import reproduce_entry, reproduce_splits
 from opencse.papers.runs import MeasuredModel, Reproduction, Start, Training
 from opencse.papers.table import ReproducedTable
 from opencse.text.corpus import Corpus
-from opencse.text.user_text import text_file
+from opencse.text.memory_tables import data_file
 from opencse.training.run_groups import parse_seeds
 
 FULL = {
@@ -116,9 +116,9 @@ def shared_settings(entry: Entry, options: ReproduceOptions) -> Reproduction:
         overrides=overrides,
         variant=options.variant or ("faithful" if full else "sound"),
         seeds=chosen_seeds(entry, options),
-        corpus=Corpus(text_file(options.corpus)),
-        triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
-        paraphrases=None if options.paraphrases is None else Path(options.paraphrases),
+        corpus=Corpus(data_file(options.corpus)),
+        triplets=None if options.triplets is None else Corpus(data_file(options.triplets)),
+        paraphrases=None if options.paraphrases is None else data_file(options.paraphrases),
         word_vectors=None if options.word_vectors is None else Path(options.word_vectors),
         data=options.data,
         probe_data=probe_data,
@@ -145,7 +145,8 @@ def check_corpus(entry: Entry, starts: Sequence[Start], options: ReproduceOption
     Raises:
         OpencseError: A row would be trained on them.
     """
-    if options.scale != "full" or options.corpus != "demo":
+    is_demo = isinstance(options.corpus, str) and options.corpus == "demo"
+    if options.scale != "full" or not is_demo:
         return
     for start in starts:
         for system in entry.systems_of(start.family):

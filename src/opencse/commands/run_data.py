@@ -21,6 +21,7 @@ from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
+from opencse.text.memory_tables import data_file, data_name
 from opencse.text.user_text import UserText
 from opencse.text.views.registry import View
 from opencse.training.first_stages import train_first_stages
@@ -39,6 +40,7 @@ class Source:
         likely: The likely language of the text; None for unknown.
         language: The rules for the language of the text.
         paraphrases: The user's table of paraphrases.
+        paraphrases_name: Its name in reports.
         few: A warning if the text has few sentences.
     """
 
@@ -48,6 +50,7 @@ class Source:
     likely: str | None
     language: ChosenLanguage
     paraphrases: Path | None
+    paraphrases_name: str
     few: list[str]
 
     @property
@@ -67,7 +70,7 @@ class Source:
         """Return the names of the text and of the paraphrases, for the model card."""
         if self.paraphrases is None:
             return self.corpus.name
-        return f"{self.corpus.name}, paraphrases from {self.paraphrases.name}"
+        return f"{self.corpus.name}, paraphrases from {self.paraphrases_name}"
 
 
 def open_source(options: RunOptions) -> Source:
@@ -78,7 +81,9 @@ def open_source(options: RunOptions) -> Source:
     """
     text = UserText(options.corpus, options.column)
     likely = likely_language(text.first_texts(ENOUGH_TEXTS))
-    paraphrases = None if options.paraphrases is None else Path(options.paraphrases)
+    paraphrases = None
+    if options.paraphrases is not None:
+        paraphrases = data_file(options.paraphrases)
     backbone = Backbone(options.backbone)
     recipe = resolve_recipe(
         options, backbone, text.columns, likely, paraphrases=paraphrases, builds=True
@@ -99,6 +104,7 @@ def open_source(options: RunOptions) -> Source:
         likely=likely,
         language=choose_language(recipe.corpus.language, likely),
         paraphrases=paraphrases,
+        paraphrases_name=data_name(options.paraphrases),
         few=few,
     )
 

@@ -82,8 +82,8 @@ def own_tasks(tasks: Any) -> list[Task]:
     return [*loaded, *given]
 
 
-def _given(path: str | Path | None) -> list[str | Path]:
-    return [] if path is None else [path]
+def _given(pairs: Any) -> list[Any]:
+    return [] if pairs is None else [pairs]
 
 
 @dataclass(frozen=True, kw_only=True)

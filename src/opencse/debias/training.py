@@ -130,7 +130,7 @@ class BlockTraining(TrainingCallback):
 def block_evaluators(
     *,
     precision: Precision,
-    own: str | Path | None = None,
+    own: Any = None,
     pairs: Sequence[Task] = (),
     documents: Iterable[str] = (),
 ) -> BlockEvaluators:
@@ -138,7 +138,7 @@ def block_evaluators(
 
     Args:
         precision: Number format of the encoder.
-        own: The user's own guards, a file of searches or a folder.
+        own: The user's own guards, as for `load_guard`.
         pairs: Scored pairs. They guard what the untouched model knows; what the block learns, they
             don't show.
         documents: The user's texts, which the user's searches search if they bring no documents.

@@ -36,7 +36,8 @@ from opencse.foundation.numbers import LEAST_PAIRS
 from opencse.foundation.progress import note
 from opencse.foundation.reading import as_items
 from opencse.foundation.tables import parse_score, read_lines, table_columns
-from opencse.text.corpus import demo_path
+from opencse.text.corpus import content_hash
+from opencse.text.memory_tables import data_file, is_path
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 """The seven tasks, in the order of the papers' tables."""
@@ -193,22 +194,28 @@ def why_undefined(gold: np.ndarray, predicted: np.ndarray) -> str | None:
     return None
 
 
-def read_pairs(path: str | Path) -> ScoredPairs:
-    """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, named after the file.
+def read_pairs(given: Any) -> ScoredPairs:
+    """Read scored pairs from a table, named after the file.
 
     Columns `sentence1`, `sentence2` and `score`, in any order among others; a column `subset` or
     `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a
     character. Blank lines are skipped.
 
     Args:
-        path: The file, or `demo` for the pairs that come with the package.
+        given: A `.csv`, `.tsv`, `.jsonl` (each also `.gz`) or `.parquet` file; `demo` for the pairs
+            that come with the package; or a table in memory, or a data set
+            (`opencse.text.memory_tables.data_file`).
 
     Raises:
         OpencseError: A column, a text or a score is missing, a score is not a number, a row has too
             few cells, the file is not valid UTF-8, or it has no rows; the message has the line
             number.
     """
-    path = demo_path(path, "pairs.tsv")
+    path = data_file(given, "pairs.tsv")
+    name = path.name.split(".")[0]
+    if not is_path(given):
+        # Two tables without a file have two names.
+        name = f"pairs-{content_hash(path)[:6]}"
     names = table_columns(path)
     subset = ""
     if "subset" in names:
@@ -218,11 +225,11 @@ def read_pairs(path: str | Path) -> ScoredPairs:
     rows = list(complete_rows(path, "sentence1", "sentence2", others=["score"]))
     if len(rows) < LEAST_PAIRS:
         note(
-            f"{path.name}: {len(rows)} pairs are too few for a correlation to mean much "
+            f"{name}: {len(rows)} pairs are too few for a correlation to mean much "
             f"(at least {LEAST_PAIRS})"
         )
     return ScoredPairs(
-        name=path.name.split(".")[0],
+        name=name,
         sentence1=[row["sentence1"] for _, row in rows],
         sentence2=[row["sentence2"] for _, row in rows],
         scores=[parse_score(row["score"], path, line) for line, row in rows],
@@ -362,12 +369,12 @@ def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Scored
 
 
 def development_sets(
-    dev: str | Path | None, data: str | Path | None, tasks: Sequence[str] = ("STS-B",)
+    dev: Any, data: str | Path | None, tasks: Sequence[str] = ("STS-B",)
 ) -> list[ScoredPairs]:
     """Read the sets of scored pairs that `--dev` names.
 
     Args:
-        dev: A file of scored pairs, `demo`, `stsb` (STS-B dev below `data`), `none`, or None for
+        dev: Scored pairs, as for `read_pairs`, `demo`, `stsb` (STS-B dev below `data`), `none`, or None for
             `tasks` if there is `data`.
         data: The STS files.
         tasks: The development sets that the recipe names (`Selection.tasks`).
@@ -378,11 +385,12 @@ def development_sets(
     Raises:
         OpencseError: A file cannot be read, or `stsb` is asked for without `data`.
     """
-    if str(dev) == "none" or (dev is None and data is None):
+    if dev is None and data is None:
         return []
-    file = development_file(dev)
-    if file is not None:
-        return [read_pairs(file)]
+    if isinstance(dev, str) and dev == "none":
+        return []
+    if names_pairs(dev):
+        return [read_pairs(dev)]
     if data is None:
         raise OpencseError(
             "--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev."
@@ -391,8 +399,8 @@ def development_sets(
     return load_sts(data, tasks=wanted, split="dev")
 
 
-def development_file(dev: str | Path | None) -> Path | None:
-    """Return the file that `--dev` names; None for None, `none` and `stsb`."""
-    if dev is None or str(dev) in ("none", "stsb"):
-        return None
-    return demo_path(dev, "pairs.tsv")
+def names_pairs(dev: Any) -> bool:
+    """Return whether `--dev` names scored pairs: it is not None, `none` or `stsb`."""
+    if dev is None:
+        return False
+    return not isinstance(dev, str) or dev not in ("none", "stsb")

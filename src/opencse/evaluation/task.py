@@ -17,7 +17,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.foundation.reading import ASSETS
 from opencse.foundation.roles import encode_roles, plain
-from opencse.foundation.tables import read_lines, read_table, require_text
+from opencse.foundation.tables import read_lines, read_table, require_text, table_rows
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """A model: from n texts to a float matrix (n, d)."""
@@ -267,17 +267,17 @@ def complete_rows(
     """Yield line number and cells of the rows of a table; blank lines are skipped.
 
     Args:
-        path: A `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`.
+        path: A `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`, or a `.parquet` file.
         texts: Columns that hold a text in every row.
         others: Columns that hold anything in every row.
 
     Raises:
-        OpencseError: As `read_table`; or a cell is empty, or there is no row. The message has the
+        OpencseError: As `table_rows`; or a cell is empty, or there is no row. The message has the
             line number.
     """
     columns = (*texts, *others)
     count = 0
-    for line, row in read_table(path):
+    for line, row in table_rows(path):
         if not row:
             continue
         for column in columns:

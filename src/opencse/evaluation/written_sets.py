@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,10 @@ from opencse.foundation.numbers import LEAST_ROWS
 from opencse.foundation.progress import note
 from opencse.foundation.reading import ASSETS, existing_path
 from opencse.foundation.tables import table_columns
-from opencse.text.corpus import Corpus, query_column
+from opencse.text.corpus import Corpus, query_column, text_column
+from opencse.text.memory_tables import data_file
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
-_SEARCHES = "searches.txt"
-_DOCUMENTS = "documents.txt"
 # Only the beginning of each file is used, because a run is scored up to seven times.
 _MOST_SEARCHES = 1000
 _MOST_DOCUMENTS = 5000
@@ -36,13 +36,14 @@ _SHORTEST = 5
 
 
 def load_guard(
-    path: str | Path | None = None, *, prefix: str = "guard", documents: Iterable[str] = ()
+    given: Any = None, *, prefix: str = "guard", documents: Iterable[str] = ()
 ) -> list[Task]:
     """Load guard tasks.
 
     Args:
-        path: A folder that holds any of these files, or the last of them alone; None for the guard
-            set that comes with the package.
+        given: A folder that holds any of these files; a mapping with any of these tables in memory,
+            by the names of the files without their ending; the searches alone, as a file or in
+            memory; or None for the guard set that comes with the package.
 
             - `questions.tsv` (`group`, `question`): every question searches for the others of its
               group.
@@ -67,25 +68,37 @@ def load_guard(
     Raises:
         OpencseError: There is none of the files, or one of them lacks a column or a text.
     """
-    chosen = ASSETS / "guard" if path is None else existing_path(path)
-    # Unlike Path.is_file, this is false for any path that cannot be read.
-    if os.path.isfile(chosen):
-        return [_searches(f"{prefix}-searches", chosen, documents)]
+    files = _guard_files(ASSETS / "guard" if given is None else given)
     tasks: list[Task] = []
     for table, build in _BUILDERS.items():
-        file = chosen / f"{table}.tsv"
-        if os.path.isfile(file):
-            tasks.append(build(f"{prefix}-{table}", file))
-    if os.path.isfile(chosen / _SEARCHES):
-        if os.path.isfile(chosen / _DOCUMENTS):
-            documents = Corpus(chosen / _DOCUMENTS).texts()
-        tasks.append(_searches(f"{prefix}-searches", chosen / _SEARCHES, documents))
+        if table in files:
+            tasks.append(build(f"{prefix}-{table}", files[table]))
+    if "searches" in files:
+        if "documents" in files:
+            searched = Corpus(files["documents"])
+            documents = searched.texts(text_column(searched.columns, searched.path))
+        tasks.append(_searches(f"{prefix}-searches", files["searches"], documents))
     if not tasks:
         tables = ", ".join(f"{table}.tsv" for table in _BUILDERS)
         raise OpencseError(
-            f"{chosen} holds no guard", f"Put one of these files there: {tables}, {_SEARCHES}."
+            f"{given} holds no guard", f"Put one of these files there: {tables}, searches.txt."
         )
     return tasks
+
+
+def _guard_files(given: Any) -> dict[str, Path]:
+    """Return the file of each table of a guard, by its name without an ending."""
+    if isinstance(given, Mapping) and given.keys() <= _GUARD_FILES.keys():
+        return {table: data_file(rows) for table, rows in given.items()}
+    path = existing_path(data_file(given))
+    # Unlike Path.is_file, this is false for any path that cannot be read.
+    if os.path.isfile(path):
+        return {"searches": path}
+    files = {}
+    for table, name in _GUARD_FILES.items():
+        if os.path.isfile(path / name):
+            files[table] = path / name
+    return files
 
 
 def _rows(path: Path, *columns: str, optional: str = "") -> list[dict[str, str]]:
@@ -171,7 +184,7 @@ def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:
     searched = _first(documents, _MOST_DOCUMENTS)
     if not searched:
         raise OpencseError(
-            f"{path}: no texts to search", f"Put {_DOCUMENTS} next to it, one text per line."
+            f"{path}: no texts to search", "Put documents.txt next to it, one text per line."
         )
     return KeptHitsTask(name, searches, searched)
 
@@ -182,6 +195,11 @@ def _first(texts: Iterable[str], most: int) -> list[str]:
 
 
 _BUILDERS = {"questions": _questions, "answers": _answers, "topics": _topics, "long": _long}
+_GUARD_FILES = {
+    **{table: f"{table}.tsv" for table in _BUILDERS},
+    "searches": "searches.txt",
+    "documents": "documents.txt",
+}
 GUARD_TASKS = tuple(f"guard-{table}" for table in _BUILDERS)
 """The tasks of the bundled guard set."""
 

@@ -243,6 +243,20 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         )
 
 
+def table_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield `(row number, cells by column name)` of a text table, or of a Parquet file or a folder of them.
+
+    Raises:
+        OpencseError: As `read_table` and `table_columns`.
+    """
+    if not _is_parquet(path):
+        yield from read_table(path)
+        return
+    names = table_columns(path)
+    for _, number, cells in column_rows(path, names):
+        yield number, dict(zip(names, cells, strict=True))
+
+
 def table_columns(path: Path) -> list[str]:
     """Return the names of the columns; empty for an empty file.
 

@@ -1,4 +1,7 @@
-"""Tables in memory, saved data sets and data sets of a hub, written as Parquet files in the cache.
+"""Data in any form as a file: paths as they are, everything else as a Parquet file in the cache.
+
+`data_file` converts texts and tables in memory, saved data sets and data sets of a hub, for every
+argument that takes a path.
 
 Everything is converted by pyarrow or by the library that made it. Equal rows give the same file,
 whatever object they come from, so that a run on a data frame equals one on a list.
@@ -6,7 +9,7 @@ whatever object they come from, so that a run on a data frame equals one on a li
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +17,7 @@ from opencse.foundation.cache import cache_place, cache_root
 from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.files import replaced
 from opencse.foundation.reading import error_reason
-from opencse.text.corpus import content_hash
+from opencse.text.corpus import content_hash, demo_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +26,20 @@ HUB = "hub:"
 """What a data set of a hub begins with: `hub:owner/name`, or `hub:owner/name:split`."""
 
 _REMEDY = "Give a path, strings, rows as dicts, or a data frame with a column of text."
+
+
+def as_tables(given: Any) -> Sequence[Any]:
+    """Return what a user gave for a list; a single path, table or other object is one item."""
+    if given is None:
+        return ()
+    if isinstance(given, str | Path) or is_table(given) or not isinstance(given, Iterable):
+        return (given,)
+    return tuple(given)
+
+
+def is_path(given: Any) -> bool:
+    """Return whether this is the path of a file or folder that is read as it is."""
+    return isinstance(given, str | Path) and not is_named_dataset(given)
 
 
 def is_named_dataset(given: Any) -> bool:
@@ -50,7 +67,50 @@ def is_table(given: Any) -> bool:
     return has_columns and (hasattr(given, "__arrow_c_stream__") or hasattr(given, "with_format"))
 
 
-def parquet_of(given: Any) -> Path:
+def data_file(given: Any, demo: str = "sentences.txt") -> Path:
+    """Return the path of a user's data; what is in memory, or in a data set, is written to the cache.
+
+    Args:
+        given: A path, `"demo"`, a data frame of pandas or polars, an Arrow table, a data set of the
+            library datasets, the folder that its `save_to_disk` wrote, `hub:owner/name`, rows as
+            dicts, or strings.
+        demo: The file of the package that is `"demo"`.
+
+    Raises:
+        OpencseError: It cannot be read, or is a data set of several splits.
+    """
+    if is_named_dataset(given) or is_table(given):
+        return _parquet_of(given)
+    if isinstance(given, str | Path):
+        return demo_path(given, demo)
+    return _parquet_of({"text": strings_of(given)})
+
+
+def data_name(given: Any) -> str:
+    """Return the name of a user's data in reports: the file's name, or the type of an object in memory."""
+    if isinstance(given, str | Path):
+        return Path(given).name
+    return f"texts in memory ({type(given).__name__})"
+
+
+def strings_of(given: Any) -> list[str]:
+    """Return the strings among texts in memory, of which some may be None.
+
+    Raises:
+        OpencseError: The object is no sequence of strings.
+    """
+    if isinstance(given, Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
+        raise OpencseError(f"texts of the type {type(given).__name__} cannot be read", _REMEDY)
+    texts = [text for text in given if text is not None]
+    for text in texts:
+        if not isinstance(text, str):
+            raise OpencseError(
+                f"a text is {type(text).__name__}, not a string: {text!r:.60}", _REMEDY
+            )
+    return texts
+
+
+def _parquet_of(given: Any) -> Path:
     """Return the Parquet file of a table (`is_table`) or of a data set (`is_named_dataset`).
 
     Raises:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,12 @@ from opencse.text.corpus import (
     Row,
     chunks,
     content_hash,
-    demo_path,
     query_column,
     text_column,
 )
 from opencse.text.document_readers import READERS
 from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
-from opencse.text.memory_tables import is_named_dataset, is_table, parquet_of
+from opencse.text.memory_tables import data_file, data_name, is_table, strings_of
 
 _QUERIES = 200
 _VERSION = 7
@@ -53,8 +51,8 @@ class UserText:
     """
 
     def __init__(self, given: Any, column: str | None = None) -> None:
-        self._name = _name(given)
-        self._documents = Documents(text_file(given))
+        self._name = data_name(given)
+        self._documents = Documents(data_file(given))
         self._column = column
         self._table: Corpus | None = None
         self.columns: tuple[str, ...] = ("text",)
@@ -133,9 +131,11 @@ def collect_passages(
     Raises:
         OpencseError: The text cannot be read, is empty, or is in an unknown column.
     """
-    passages = list(Documents(text_file(given)).passages(column=column, words=words))
+    passages = list(Documents(data_file(given)).passages(column=column, words=words))
     if not passages:
-        raise OpencseError(f"{_name(given)}: no text", "Give documents with at least one sentence.")
+        raise OpencseError(
+            f"{data_name(given)}: no text", "Give documents with at least one sentence."
+        )
     return passages
 
 
@@ -150,7 +150,7 @@ def document_passages(
         column: As for `UserText`.
         words: Maximum number of words in a passage.
     """
-    documents = Documents(text_file(given))
+    documents = Documents(data_file(given))
     if not documents.are_prose:
         return []
     return list(islice(documents.passages(column=column, words=words), count))
@@ -168,14 +168,14 @@ def collect_queries(given: Any) -> list[str]:
     """
     texts: Iterable[str]
     if isinstance(given, str | Path) or is_table(given):
-        documents = Documents(text_file(given))
+        documents = Documents(data_file(given))
         if documents.path.is_file() and file_extension(documents.path) in READERS:
             texts = [text for passage in documents.passages() for text in passage.sentences]
         else:
             file = Corpus(documents.path)
             texts = file.texts(query_column(file.columns, file.path))
     else:
-        texts = _strings(given)
+        texts = strings_of(given)
     queries = dict.fromkeys(text.strip() for text in texts if text.strip())
     if not queries:
         raise OpencseError(f"{given} has no query", "Give at least one.")
@@ -183,13 +183,6 @@ def collect_queries(given: Any) -> list[str]:
     if len(listed) <= _QUERIES:
         return listed
     return [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
-
-
-def _name(given: Any) -> str:
-    """Return the name of a text in reports: the file's name, or the type of an object in memory."""
-    if isinstance(given, str | Path):
-        return Path(given).name
-    return f"texts in memory ({type(given).__name__})"
 
 
 def _split(documents: Documents, column: str | None, name: str) -> Corpus:
@@ -318,32 +311,3 @@ def _written(
                 f"{source} has no sentence", "Give documents with at least one sentence."
             )
     return out
-
-
-def _strings(given: Any) -> list[str]:
-    """Return the strings among texts in memory, of which some may be None.
-
-    Raises:
-        OpencseError: The object is no sequence of strings.
-    """
-    remedy = "Give a path, strings, rows as dicts, or a data frame."
-    if isinstance(given, Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
-        raise OpencseError(f"texts of the type {type(given).__name__} cannot be read", remedy)
-    texts = [text for text in given if text is not None]
-    for text in texts:
-        if not isinstance(text, str):
-            raise OpencseError(
-                f"a text is {type(text).__name__}, not a string: {text!r:.60}", remedy
-            )
-    return texts
-
-
-def text_file(given: Any) -> Path:
-    """Return the path of a user's text; what is in memory, or in a data set, is written to the cache."""
-    if is_named_dataset(given) or is_table(given):
-        return parquet_of(given)
-    if isinstance(given, str | Path):
-        return demo_path(given, "sentences.txt")
-    texts = _strings(given)
-    rows = partial(zip, texts)
-    return _written("strings", [key_hash(texts)], ("text",), rows, Path("texts"))

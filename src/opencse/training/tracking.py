@@ -65,8 +65,8 @@ class Tracking(TrainingCallback):
             if isinstance(tracker, str) and tracker in TRACKERS:
                 tracker = _registered(tracker, folder)
             # accelerate leaves it to a tracker of the user to be silent in the other processes.
-            own = isinstance(tracker, GeneralTracker)
-            if run.main or not own or not tracker.main_process_only:
+            own = isinstance(tracker, GeneralTracker) and tracker.main_process_only
+            if run.main or not own:
                 started.append(tracker)
         accelerator.log_with = filter_trackers(started, str(folder))
         settings = {

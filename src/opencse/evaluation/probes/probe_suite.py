@@ -37,8 +37,9 @@ from opencse.evaluation.probes.probes import (
 from opencse.evaluation.task import HasTexts, Similarity, Task
 from opencse.evaluation.written_sets import TripletSet, load_development, read_triplets
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import ASSETS, as_items
+from opencse.foundation.reading import ASSETS
 from opencse.foundation.roles import encode_roles
+from opencse.text.memory_tables import as_tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,14 +68,14 @@ class ProbeData:
 def load_probe_data(
     *,
     data: str | Path | None = None,
-    pairs: Sequence[str | Path] = (),
-    sentences: str | Path | None = None,
+    pairs: Sequence[Any] = (),
+    sentences: Any = None,
 ) -> ProbeData:
     """Read the data of the probes.
 
     Args:
         data: Source of the STS tasks, as for `opencse.evaluation.load_sts`; None for none.
-        pairs: Files of scored pairs.
+        pairs: Scored pairs, each as for `opencse.evaluation.read_pairs`.
         sentences: Sentences with transformations or built views (`read_sentences`); None
             for those that come with the package.
 
@@ -103,7 +104,7 @@ def load_probe_data(
     return ProbeData(
         sts=tasks,
         split_sets=split_sets,
-        pairs=[read_pairs(path) for path in as_items(pairs)],
+        pairs=[read_pairs(given) for given in as_tables(pairs)],
         sentences=own,
         triplets=[*load_development(""), antonyms] if sentences is None else (),
         notes=tuple(notes),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
@@ -23,6 +24,7 @@ from opencse.foundation.reading import ASSETS
 from opencse.foundation.result_table import Number
 from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus
+from opencse.text.memory_tables import data_file, data_name
 from opencse.text.surface import consistency_opposition, match_error_rate
 
 
@@ -230,21 +232,24 @@ class ProbeSentences:
         return np.array(rows, dtype=np.int64), sentences, versions
 
 
-def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> ProbeSentences:
+def read_sentences(given: Any = None, *, limit: int = 2000) -> ProbeSentences:
     """Read sentences and their versions.
 
     Args:
-        path: Any format of `opencse.text.corpus` that has columns, or a folder of built views. The
-            column `sentence` or `text` holds the sentences, and columns named as in `KINDS` their
-            transformations. None is the sentences that come with the package.
+        given: Any format of `opencse.text.corpus` that has columns, a folder of built views, a table
+            in memory or a data set (`opencse.text.memory_tables.data_file`). The column `sentence`
+            or `text` holds the sentences, and columns named as in `KINDS` their transformations.
+            None is the sentences that come with the package.
         limit: Maximum number of rows; more are sampled at random.
 
     Raises:
         OpencseError: There is no such file, it has no column of sentences, no version of them, or
             no usable row.
     """
-    path = ASSETS / "probe" / "transformations.tsv" if path is None else Path(path)
-    corpus = Corpus(path)
+    if given is None:
+        given = ASSETS / "probe" / "transformations.tsv"
+    path = data_file(given)
+    corpus = Corpus(path, data_name(given))
     names = corpus.columns
     anchor = next((name for name in _ANCHORS if name in names), None)
     if anchor is None:
@@ -277,7 +282,7 @@ def read_sentences(path: str | Path | None = None, *, limit: int = 2000) -> Prob
         raise OpencseError(
             f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them."
         )
-    return ProbeSentences(name=path.name, anchors=anchors, versions=versions, total=total)
+    return ProbeSentences(name=corpus.name, anchors=anchors, versions=versions, total=total)
 
 
 @dataclass(frozen=True, kw_only=True)
