@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import torch
@@ -322,7 +324,7 @@ class Loss:
         if step is not None:
             inputs = replace(inputs, step=step)
         with torch.autocast(device.type, enabled=False):
-            output = checked_output(self, self.compute(named, masks, inputs))
+            output = computed(self, named, masks, inputs)
         return replace(output, value=self.weight * output.value)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
@@ -359,6 +361,71 @@ def _check_rows(loss: Loss, embeddings: Mapping[str, Tensor]) -> None:
             f"loss '{loss.name}': the views have different numbers of rows ({listed}). Give each view "
             "one row per sentence; if a row lacks a view, give zeros, and its mask in `present`."
         )
+
+
+def check_is_loss(given: Any, name: str = "") -> None:
+    """Check that something is the class of a loss.
+
+    Args:
+        given: What was registered, or the class of what was given.
+        name: Its name in recipes.
+
+    Raises:
+        OpencseError: It is something else, such as a plain `nn.Module`; the message names it and the
+            fix.
+    """
+    if isinstance(given, type) and issubclass(given, Loss):
+        return
+    called = getattr(given, "__name__", type(given).__name__)
+    problem = f"the loss {called} is no opencse.losses.Loss"
+    if name:
+        problem = f"the loss '{name}' ({called}) is no opencse.losses.Loss"
+    remedy = "Derive its class from Loss, and compute the value in its method `compute`."
+    if isinstance(given, type) and issubclass(given, nn.Module):
+        remedy += " Its method `module` returns what has parameters."
+    raise OpencseError(problem, remedy)
+
+
+def computed(
+    loss: Loss, embeddings: Embeddings, present: Embeddings, context: Context
+) -> LossOutput:
+    """Return what `Loss.compute` returns, checked.
+
+    Raises:
+        OpencseError: It fails in a loss from outside the package, or returns something else; the
+            message names the loss and the fix.
+    """
+    try:
+        output = loss.compute(embeddings, present, context)
+    except _MISTAKES as error:
+        ours = type(loss).__module__.startswith("opencse.")
+        if ours or isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise _failed(loss, embeddings, error) from error
+    return checked_output(loss, output)
+
+
+_MISTAKES = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, NameError)
+
+
+def _failed(loss: Loss, embeddings: Embeddings, error: Exception) -> OpencseError:
+    """Return the error for a loss whose `compute` fails, with the line that fails."""
+    lines = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename != __file__ and "/torch/" not in frame.filename
+    ]
+    place = f" in {Path(lines[-1].filename).name}, line {lines[-1].lineno}" if lines else ""
+    shapes = ", ".join(f"{view} {tuple(rows.shape)}" for view, rows in embeddings.items())
+    remedy = f"It got {shapes}."
+    if isinstance(error, RuntimeError | IndexError):
+        remedy += (
+            " If views lack different rows, take those that have all of them: "
+            "rows = context.rows(present, *self.views)."
+        )
+    return OpencseError(
+        f"loss '{loss.name}': compute fails{place} ({type(error).__name__}: {error})", remedy
+    )
 
 
 def checked_output(loss: Loss, output: Any) -> LossOutput:
@@ -409,6 +476,8 @@ class Objective:
     """
 
     def __init__(self, losses: Sequence[Loss]) -> None:
+        for loss in losses:
+            check_is_loss(type(loss))
         self.losses = tuple(losses)
 
     @property
@@ -457,10 +526,16 @@ class Objective:
             if truncated and loss.compares_embeddings:
                 outputs[loss.name] = _at_each_dimension(loss, truncated, present, given)
             else:
-                output = loss.compute(embeddings, present, given)
-                outputs[loss.name] = checked_output(loss, output)
+                outputs[loss.name] = computed(loss, embeddings, present, given)
         values = {name: output.value for name, output in outputs.items()}
         total = torch.stack([loss.weight * values[loss.name] for loss in self.losses]).sum()
+        trains = torch.is_grad_enabled() and any(v.requires_grad for v in embeddings.values())
+        if trains and not total.requires_grad:
+            names = ", ".join(f"'{name}'" for name in values)
+            raise OpencseError(
+                f"the value of {names} has no gradient, so nothing can be trained",
+                "Compute it from the embeddings, without detach(), item() or NumPy.",
+            )
         reports = {}
         for name, output in outputs.items():
             for key, report in output.reports.items():
@@ -476,7 +551,7 @@ def _at_each_dimension(
     for embeddings in truncated.values():
         if outputs:
             context = replace(context, teacher_weights=outputs[0].teacher_weights)
-        outputs.append(checked_output(loss, loss.compute(embeddings, present, context)))
+        outputs.append(computed(loss, embeddings, present, context))
     total = torch.stack([output.value for output in outputs]).sum()
     reports = dict(outputs[0].reports)
     for size, output in zip(truncated, outputs, strict=True):

@@ -34,6 +34,7 @@ from opencse.foundation.toml_tables import (
     unknown_name_error,
 )
 from opencse.losses import LOSSES
+from opencse.losses.base import check_is_loss
 from opencse.recipes.schema import Recipe
 from opencse.text.generated.likely_words import Insertion, Substitution, WordSubstitution
 from opencse.text.views.registry import VIEWS
@@ -457,6 +458,13 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
         if isinstance(value, Mapping) and "kind" in value:  # one view as the source of another
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
     found = kinds[kind]
+    if kinds is LOSSES:
+        check_is_loss(found, kind)
+    elif not is_dataclass(found):
+        raise OpencseError(
+            f"the view '{kind}' ({getattr(found, '__name__', found)}) is no dataclass",
+            "Derive its class from opencse.text.views.registry.View, below @dataclass(frozen=True, kw_only=True).",
+        )
     if hasattr(found, "check_class"):
         found.check_class()
     return decode(found, fields, where)

@@ -19,6 +19,7 @@ from opencse.encoder.names import family_of
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.toml_tables import unknown_name_error
 from opencse.losses import Loss, Objective
+from opencse.losses.base import check_is_loss
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.load import adapt_recipe
 from opencse.recipes.schema import Encoder as EncoderSettings
@@ -103,6 +104,8 @@ def _recipe_of(losses: Sequence[Loss], columns: Mapping[str, str]) -> Recipe:
     Raises:
         OpencseError: A view in `columns` is read by no loss, or two losses share a name.
     """
+    for loss in losses:
+        check_is_loss(type(loss))
     names = list(dict.fromkeys(view for loss in losses for view in loss.views))
     for view in columns:
         if view not in names:
