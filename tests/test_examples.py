@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import os
 import subprocess
 import sys
@@ -11,14 +12,18 @@ import pytest
 import torch
 
 from opencse import Reranker
+from opencse.commands.main import main
 from opencse.debias.payload import score
 from opencse.encoder import load_encoder
+from opencse.evaluation import evaluate_tasks
 from opencse.losses import LOSSES, Context, InfoNCELoss
 from opencse.text.corpus import Corpus, demo_path
 from opencse.text.views.registry import VIEWS
+from tests.tiny import WORDS, tiny_bert
 
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
+PEERS = FOLDER.parent / "benchmarks" / "extending"
 
 
 @pytest.mark.slow
@@ -33,6 +38,85 @@ def test_runs_for_three_steps(example, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("peer", sorted(PEERS.glob("peer_*.py")), ids=lambda path: path.stem)
+def test_the_same_job_with_sentence_transformers_runs(peer, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(peer), str(tmp_path / "out"), "2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip()
+
+
+def test_two_losses_are_worth_what_they_are_worth_elsewhere(monkeypatch):
+    """The loop of the example and that of sentence-transformers' losses: the same last value."""
+    monkeypatch.syspath_prepend(EXAMPLES[0].parent)
+    monkeypatch.syspath_prepend(PEERS)
+    from peer_two_losses import MultipleNegativesRankingLoss, SumOfLosses
+    from peer_two_losses import train_in_a_loop as peer_loop
+    from two_losses import train_in_a_loop
+
+    sentences = demo_path("demo", "sentences.txt").read_text(encoding="utf-8").splitlines()
+    values = []
+    for ours in (True, False):
+        torch.manual_seed(1)
+        model = load_encoder("mini-mlm", pooling="mean")
+        losses = [MultipleNegativesRankingLoss(model, scale=scale) for scale in (20, 10)]
+        if ours:
+            values.append(train_in_a_loop(model, sentences, 3))
+        else:
+            values.append(peer_loop(model, SumOfLosses(model, losses, [1, 0.5]), sentences, 3))
+    assert values[0] == pytest.approx(values[1], rel=1e-4)
+    assert values[0] > 0.01
+
+
+def test_a_loss_outside_the_package_trains_from_the_command_line(tmp_path, monkeypatch, capsys):
+    """The file of the example is all that --import needs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(LOSSES, "data", dict(LOSSES.data))
+    source = FOLDER / "new_loss.py"
+    text = source.read_text(encoding="utf-8").split('"""')[3]
+    assert text.startswith('\nextends = "simcse"')
+    (tmp_path / "uniform.toml").write_text(text)
+    sentences = [f"the {a} {b} runs" for a in WORDS[:4] for b in WORDS[4:8]]
+    (tmp_path / "text.txt").write_text("\n".join(sentences))
+    backbone = tiny_bert(tmp_path / "bert")
+    command = (
+        f"opencse train uniform.toml text.txt --backbone {backbone} -o out --import {source} "
+        "--set encoder.pooling=mean --set training.max_steps=1 --quiet"
+    )
+    monkeypatch.setattr(sys, "argv", command.split())
+    with pytest.raises(SystemExit) as stop:
+        main()
+    sys.modules.pop("new_loss", None)
+    assert stop.value.code == 0, capsys.readouterr().err
+    assert "uniformity/nearest" in (tmp_path / "out" / "metrics.jsonl").read_text()
+
+
+def test_the_lines_of_the_jobs_are_counted(monkeypatch):
+    monkeypatch.syspath_prepend(PEERS)
+    import count
+
+    written = list(csv.reader(count.OUT.read_text(encoding="utf-8").splitlines()))
+    assert written == count.table(), "run benchmarks/extending/count.py"
+    assert count.code_lines(PEERS / "peer_loss.py") < 50
+
+
+def test_a_task_of_ones_own_is_scored(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES[0].parent)
+    from custom_task import Answers
+
+    encoder = load_encoder("mini-mlm", pooling="mean")
+    (result,) = evaluate_tasks(encoder.encode, [Answers()]).results
+    assert result.score in {0, 100 / 3, 200 / 3, 100}
+    assert len(result.data_sha256) == 64
 
 
 def test_a_loss_of_the_package_trains_in_a_plain_loop(monkeypatch):

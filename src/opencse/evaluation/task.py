@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -112,7 +112,8 @@ class TaskResult:
         metrics: Metrics by name; correlations and accuracies times 100. None is undefined, with the
             reason in `undefined`.
         rows: Number of test items.
-        data_sha256: Hash of the test items, to detect different data under the same name.
+        data_sha256: Hash of the test items, to detect different data under the same name; by default
+            that of the texts of the task.
         undefined: Reason for each undefined metric, by name.
         details: Further results and settings (scores by subset, the text variant, …); JSON types
             only.
@@ -122,7 +123,7 @@ class TaskResult:
     main: str | None
     metrics: Mapping[str, float | None]
     rows: int
-    data_sha256: str
+    data_sha256: str = ""
     undefined: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -202,7 +203,13 @@ def distinct_texts(tasks: Iterable[HasTexts]) -> tuple[str, ...]:
 
 def score_tasks(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
     """Score tasks on the vectors of `distinct_texts(tasks)`, prepared once by a training loop."""
-    return Results(results=tuple(task.score(embeddings) for task in tasks))
+    results = []
+    for task in tasks:
+        result = task.score(embeddings)
+        if not result.data_sha256:
+            result = replace(result, data_sha256=rows_sha256(task.texts()))
+        results.append(result)
+    return Results(results=tuple(results))
 
 
 def evaluate_tasks(

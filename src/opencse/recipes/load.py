@@ -34,7 +34,6 @@ from opencse.foundation.toml_tables import (
     unknown_name_error,
 )
 from opencse.losses import LOSSES
-from opencse.losses.base import check_is_loss
 from opencse.recipes.schema import Recipe
 from opencse.text.generated.likely_words import Insertion, Substitution, WordSubstitution
 from opencse.text.views.registry import VIEWS
@@ -459,6 +458,9 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
     found = kinds[kind]
     if kinds is LOSSES:
+        # Here, because it imports PyTorch, which the checks of a command do without.
+        from opencse.losses.base import check_is_loss
+
         check_is_loss(found, kind)
     elif not is_dataclass(found):
         raise OpencseError(

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opencse.foundation.cache import cache_place, cache_root
 from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.files import replaced
 from opencse.foundation.reading import error_reason
@@ -214,6 +213,9 @@ def _plain(table: pa.Table) -> pa.Table:
 def _cached(table: pa.Table) -> Path:
     """Return the file of a table in the cache, named by a hash of its bytes."""
     import pyarrow.parquet as pq
+
+    # Here, because it imports NumPy, which `opencse --help` does without.
+    from opencse.foundation.cache import cache_place, cache_root
 
     draft = cache_root() / "inputs" / "table.parquet"
     with replaced(draft) as temporary:
