@@ -9,24 +9,22 @@ from pathlib import Path
 from opencse.commands.add_block import add_shipped_block
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import RunOptions
-from opencse.commands.reports.examples import (
-    own_triples,
-)
+from opencse.commands.reports.examples import own_triples
 from opencse.commands.reports.scores_on_card import add_scores
 from opencse.commands.run_data import make_rows, open_source, train_miners
 from opencse.commands.run_result import RunResult
-from opencse.commands.run_scores import _given, check_own_texts, own_tasks, probe_models, report_run
-from opencse.commands.train import (
-    read_validation,
-    recipe_callbacks,
-    run_control,
-    train_on_rows,
+from opencse.commands.run_scores import (
+    check_own_texts,
+    probe_models,
+    read_probe_data,
+    report_run,
 )
-from opencse.evaluation.probes import load_probe_data
+from opencse.commands.train import read_validation, recipe_callbacks, run_control, train_on_rows
 from opencse.foundation.files import locked
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import collect
 from opencse.foundation.result_table import show
+from opencse.training.session import RunControl
 
 
 @takes(RunOptions)
@@ -41,40 +39,35 @@ def run(options: RunOptions) -> RunResult:
     """
     if options.corpus is None:
         return add_shipped_block(options)
-    # The clock of --minutes starts with the command.
-    deadline = None
-    if options.minutes is not None:
-        check_minutes(options.minutes)
-        deadline = time.perf_counter() + 60 * options.minutes
     folder = Path(options.out)
+    control = start_control(options)
     with locked(folder), collect() as timings:
-        control = replace(run_control(options), deadline=deadline)
         source = open_source(options)
         # All data is read before any training, so that a mistake in a path costs nothing.
-        probe_data = load_probe_data(data=options.data, pairs=_given(options.pairs))
-        probe_data = replace(probe_data, tasks=own_tasks(options.tasks))
+        probe_data = read_probe_data(options)
         evaluators = read_validation(source.recipe, options)
         callbacks = recipe_callbacks(source.recipe, source.corpus, source.likely, options)
-        control = replace(control, callbacks=callbacks)
+        control = replace(control, callbacks=callbacks, language=source.likely)
         for line in source.remarks():
             options.notify(line)
+
         miners = train_miners(source, control, options)
         rows = make_rows(source, miners, options)
         if not (folder / "run.json").is_file():
             # Killed while its text was built: there is nothing to resume but the text.
             control = replace(control, resume=False)
         trained = train_on_rows(source.recipe, rows, source.backbone, evaluators, control)
-        probed = probe_models(
-            trained, source.backbone, probe_data, own_triples(rows, source.recipe)
-        )
+
+        triples = own_triples(rows, source.recipe)
+        probed = probe_models(trained, source.backbone, probe_data, triples)
         own_texts = check_own_texts(source, trained, options)
         comparison, report = report_run(trained, probed, probe_data.notes, source.few, own_texts)
         readme = trained.model / "README.md"
         add_scores(readme, probed.by_name(), probed.trained, made_of=source.description())
-        told = [line.removeprefix("warning: ") for line in source.few]
-        trained = replace(trained, warnings=(*told, *trained.warnings))
+
+    told = [line.removeprefix("warning: ") for line in source.few]
     result = RunResult(
-        run=trained,
+        run=replace(trained, warnings=(*told, *trained.warnings)),
         untouched=probed.untouched,
         trained=probed.trained,
         scores=probed.by_name(),
@@ -85,6 +78,15 @@ def run(options: RunOptions) -> RunResult:
     result.save(folder / "results.json")
     options.notify(timings.line())
     return result
+
+
+def start_control(options: RunOptions) -> RunControl:
+    """Return how the run is carried out; the clock of `--minutes` starts here, with the command."""
+    deadline = None
+    if options.minutes is not None:
+        check_minutes(options.minutes)
+        deadline = time.perf_counter() + 60 * options.minutes
+    return replace(run_control(options), deadline=deadline)
 
 
 def command(options: RunOptions) -> None:

@@ -37,7 +37,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation.check.contradictions import SentenceRewriter
-from opencse.evaluation.probes import ProbeData, ProbeScores, run_probes
+from opencse.evaluation.probes import ProbeData, ProbeScores, load_probe_data, run_probes
 from opencse.evaluation.suites import TASKS
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
@@ -68,6 +68,13 @@ _NOT_UNIT = (
 )
 
 
+def read_probe_data(options: RunOptions) -> ProbeData:
+    """Read what both models are measured on: sets of the package, the user's pairs and tasks."""
+    pairs = [] if options.pairs is None else [options.pairs]
+    probe_data = load_probe_data(data=options.data, pairs=pairs)
+    return replace(probe_data, tasks=own_tasks(options.tasks))
+
+
 def own_tasks(tasks: Any) -> list[Task]:
     """Return the user's tasks: objects, or registered ones by name."""
     names, given = named_and_given(tasks)
@@ -80,10 +87,6 @@ def own_tasks(tasks: Any) -> list[Task]:
             )
         loaded.append(TASKS[name]())
     return [*loaded, *given]
-
-
-def _given(pairs: Any) -> list[Any]:
-    return [] if pairs is None else [pairs]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,7 @@ def train(options: TrainOptions) -> TrainingRun:
     callbacks = recipe_callbacks(recipe, rows, language, options)
     for line in few:
         options.notify(line)
-    control = replace(control, callbacks=callbacks)
+    control = replace(control, callbacks=callbacks, language=language)
     trained = train_on_rows(recipe, rows, backbone, evaluators, control)
     told = [line.removeprefix("warning: ") for line in few]
     return replace(trained, warnings=(*told, *trained.warnings))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -41,7 +41,7 @@ from opencse.papers.scores import (
     WatchedCurves,
     as_numbers,
 )
-from opencse.recipes import Recipe, dump_recipe, load_recipe
+from opencse.recipes import Recipe, dump_recipe
 from opencse.recipes.load import RecipeFile, stand_ins
 from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus
@@ -428,18 +428,24 @@ class Reproduction:
             raise OpencseError(
                 f"a --corpus with a column {system.column!r} that a language model wrote"
             )
+        file = recipe_file(system.recipe)
         family = start.settings or start.own_family
         settings = list(system.set)
-        recipe = load_recipe(system.recipe, family=family, variant=self.variant, overrides=settings)
-        if start.stands_in:
-            settings += stand_ins(recipe, start.backbone)
+        columns: Collection[str] = self.corpus.columns
+        # Which models must be stood in for, and which corpus has the columns, shows only in the
+        # resolved recipe.
+        if start.stands_in or self.triplets is not None:
+            published = file.resolve(family=family, variant=self.variant, overrides=settings)
+            columns = self.corpus_of(published).columns
+            if start.stands_in:
+                settings += stand_ins(published, start.backbone)
         settings += self.overrides
         settings.append(f"selection.watch={[*self.entry.watch]}")
         if seed is not None:
             settings.append(f"training.seed={seed}")
         return recipe_for_corpus(
-            RecipeFile.read(system.recipe),
-            self.corpus_of(recipe).columns,
+            file,
+            columns,
             family=family,
             variant=self.variant,
             overrides=settings,
@@ -457,7 +463,7 @@ class Reproduction:
 
     def paraphrases_of(self, recipe: str) -> Path | None:
         """Return the user's table of paraphrases for a recipe that uses one."""
-        used = "paraphrases" in RecipeFile.read(recipe).layers["with"]
+        used = "paraphrases" in recipe_file(recipe).layers["with"]
         return self.paraphrases if used else None
 
     def _place(self, key: Mapping[str, str]) -> _Place:
@@ -470,6 +476,12 @@ class Reproduction:
         text = json.dumps(dependencies, sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return _Place(self.out / "runs" / digest, dependencies)
+
+
+@lru_cache
+def recipe_file(name: str) -> RecipeFile:
+    """Return the file of a recipe, read once for all rows and seeds."""
+    return RecipeFile.read(name)
 
 
 @dataclass(frozen=True)

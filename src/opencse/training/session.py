@@ -41,6 +41,7 @@ class RunControl:
             fit is computed once, after the first steps; the schedule then runs to its end by that
             number.
         callbacks: Called around the training steps, after those of opencse itself.
+        language: Likely language of the text, for the model card; None if it is unknown.
     """
 
     folder: Path
@@ -50,6 +51,7 @@ class RunControl:
     notify: Notify = lambda _: None
     deadline: float | None = None
     callbacks: Sequence[Any] = ()
+    language: str | None = None
 
 
 @dataclass(frozen=True)

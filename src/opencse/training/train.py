@@ -133,7 +133,9 @@ def train_encoder(
             model.merge_adapter()
             # First the model, then the card about it: what a card quotes is written by strangers.
             save_encoder(model.encoder, session.folder / "model", "")
-            card = encoder_card(recipe, session.record, outcome, run.card, language=text.language)
+            card = encoder_card(
+                recipe, session.record, outcome, run.card, language=control.language
+            )
             write_text(session.folder / "model" / "README.md", card)
             session.end(outcome, run.checkpoints.folder, session.folder / BEST)
         session.accelerator.wait_for_everyone()

@@ -11,8 +11,6 @@ from opencse.foundation.progress import timed
 from opencse.recipes import Recipe
 from opencse.recipes.rows.token_store import TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.text.documents import likely_language
-from opencse.text.languages import ENOUGH_TEXTS
 from opencse.training.batches import Collator
 from opencse.training.session import TrainingSession
 from opencse.training.teachers import load_teachers, teacher_vectors
@@ -31,7 +29,6 @@ class TrainingText:
         store: The tokens.
         vectors: The vectors of the teachers.
         teacher_digests: Hash of each teacher.
-        language: Likely language of the text.
         warnings: Warnings for the user.
     """
 
@@ -64,7 +61,6 @@ class TrainingText:
                 rows = UsableRows(corpus, model.sources)
                 self.vectors = teacher_vectors(recipe, teachers, rows, progress=session.progress)
         self.teacher_digests = {name: key_hash(teacher.key()) for name, teacher in teachers.items()}
-        self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
         self.warnings: list[str] = []
         empty = [name for name, view in model.views.items() if not self.store.present(view.source)]
         if empty:

@@ -188,7 +188,9 @@ def recipe_for_corpus(
     having = ["block"] if "block" in file.layers["with"] and trained_block() else []
     if source:
         return load(having=["paraphrases", *having])
-    if "paraphrases" in file.layers["with"]:
+    # Plain text has no paraphrases, so the recipe needs to be resolved only once.
+    only_text = set(columns) <= {"text"}
+    if "paraphrases" in file.layers["with"] and not only_text:
         recipe = load(having=["paraphrases", *having])
         built = "paraphrase" in columns and built_by_opencse(recipe.build, columns)
         if built or not missing_specs(recipe.build, recipe.columns, columns):
