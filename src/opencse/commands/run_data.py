@@ -17,7 +17,7 @@ from opencse.foundation.evaluator import Evaluators
 from opencse.foundation.numbers import few_sentences
 from opencse.foundation.progress import collect, timed
 from opencse.recipes import Recipe, shortened
-from opencse.recipes.rows.prepare import RowSources, missing_specs, prepare_rows
+from opencse.recipes.rows.prepare import RowSources, is_sampled, missing_specs, prepare_rows
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
 from opencse.text.languages import ENOUGH_TEXTS, ChosenLanguage, choose_language
@@ -91,8 +91,9 @@ def open_source(options: RunOptions) -> Source:
     if options.quick:
         recipe = shortened(recipe)
     # Documents are split into sentences, unless they are a table with columns that the recipe's
-    # views read.
-    corpus = text.corpus(set(recipe.columns) - {"text"})
+    # views read. A sample is stored in the run's folder, so its source need not be stored, too.
+    sampled = is_sampled(recipe, text.columns, paraphrases) and not recipe.first_stages
+    corpus = text.corpus(set(recipe.columns) - {"text"}, stored=not sampled)
     few = few_sentences(corpus.texts()) if paraphrases is None else []
     backbone = backbone.with_seed(recipe.training.seed)
     # A model that cannot be used is refused before any text is built.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,13 @@ class UserText:
             self._table = Corpus(self._documents.path, self._name)
             self.columns = tuple(self._table.columns)
 
-    def corpus(self, needed: Collection[str] = frozenset(), *, split: bool = True) -> Corpus:
+    def corpus(
+        self,
+        needed: Collection[str] = frozenset(),
+        *,
+        split: bool = True,
+        stored: bool = True,
+    ) -> Corpus:
         """Return the corpus.
 
         A file of this form is opened as it is. Everything else is converted and kept in the cache:
@@ -72,6 +79,8 @@ class UserText:
             needed: A table with one of these columns is not split.
             split: Split the rows of a table into sentences if some are paragraphs; the other
                 columns are lost.
+            stored: Keep the sentences of documents in the cache; without it they are read again at
+                each pass, which is enough for a corpus that is only sampled.
 
         Raises:
             OpencseError: The text cannot be read, is empty or one sentence only, or is in an
@@ -79,7 +88,8 @@ class UserText:
         """
         corpus = self._table
         if corpus is None:
-            return _split(self._documents, self._column, self._name)
+            sentences = SplitDocuments(self._documents, self._column, self._name)
+            return sentences.stored() if stored else sentences
         wanted = text_column(corpus.columns, corpus.path, self._column)
         if self._column is None and wanted != "text":
             reason = "the only one" if len(corpus.columns) == 1 else "the likeliest by its name"
@@ -101,7 +111,8 @@ class UserText:
                 "Choose another with --column.",
             )
         if split and not columns and not are_sentences(first):
-            return _split(self._documents, wanted, self._name)
+            sentences = SplitDocuments(self._documents, wanted, self._name)
+            return sentences.stored() if stored else sentences
         others = sorted(columns - {"text", wanted})
         return _distinct(corpus, [wanted, *others])
 
@@ -185,25 +196,60 @@ def collect_queries(given: Any) -> list[str]:
     return [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
 
 
-def _split(documents: Documents, column: str | None, name: str) -> Corpus:
-    """Write the distinct sentences of documents to the cache, without one- or two-word headings."""
+class SplitDocuments(Corpus):
+    """The distinct sentences of documents, without headings of one or two words.
 
-    def sentences() -> Iterator[str]:
-        for passage in documents.passages(column=column):
+    Nothing is stored: the documents are read and split at each pass. `stored` writes them to the
+    cache, for whoever needs several passes.
+    """
+
+    def __init__(self, documents: Documents, column: str | None, name: str) -> None:
+        # Not that of the base class, which looks for a table.
+        self.path = documents.path
+        self.name = name
+        self.columns = ("text",)
+        self.format = "documents"
+        self._documents = documents
+        self._column = column
+        self._told = False
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Hash of the documents and of how they are split."""
+        return key_hash([_VERSION, *self._key()])
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """Yield the sentences in order, each as a row for every time that `text` is named."""
+        seen: set[str] = set()
+        for passage in self._documents.passages(column=self._column):
             for text in passage.sentences:
-                if count_words(text) >= _LEAST:
-                    yield text
+                if text not in seen and count_words(text) >= _LEAST:
+                    seen.add(text)
+                    yield (text,) * len(columns)
+        if not seen:
+            raise no_sentence(self.path)
+        self._tell(len(seen))
 
-    key = [content_hash(documents.path), column or ""]
-    path = _written(
-        "sentences",
-        key,
-        ("text",),
-        lambda: ((text,) for text in dict.fromkeys(sentences())),
-        documents.path,
-    )
-    note(f"{name}: split into {pq.read_metadata(path).num_rows:,} distinct sentences")
-    return Corpus(path, name)
+    def stored(self) -> Corpus:
+        """Return the sentences as a table in the cache."""
+        rows = partial(self.rows, ("text",))
+        path = _written("sentences", self._key(), ("text",), rows, self.path)
+        self._tell(pq.read_metadata(path).num_rows)
+        return Corpus(path, self.name)
+
+    def _tell(self, count: int) -> None:
+        """Note the number of sentences, once for all passes."""
+        if not self._told:
+            note(f"{self.name}: split into {count:,} distinct sentences")
+        self._told = True
+
+    def _key(self) -> list[str]:
+        return [content_hash(self.path), self._column or ""]
+
+
+def no_sentence(source: Path) -> OpencseError:
+    """Return the error for a text without a sentence."""
+    return OpencseError(f"{source} has no sentence", "Give documents with at least one sentence.")
 
 
 def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
@@ -307,7 +353,5 @@ def _written(
             writer.write_table(pa.table(columns, schema=schema))
             written = True
         if not written:
-            raise OpencseError(
-                f"{source} has no sentence", "Give documents with at least one sentence."
-            )
+            raise no_sentence(source)
     return out

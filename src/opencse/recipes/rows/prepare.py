@@ -60,11 +60,12 @@ def chosen_specs(specs: Mapping[str, View], only: Collection[str]) -> dict[str, 
             raise OpencseError(
                 f"--only {name}: no such column", f"The recipe builds {', '.join(specs)}."
             )
-    columns = [
-        column
-        for name in only
-        for column in (specs[name].columns(name) if name in specs else (name,))
-    ]
+    columns: list[str] = []
+    for name in only:
+        if name in specs:
+            columns.extend(specs[name].columns(name))
+        else:
+            columns.append(name)
     return missing_specs(specs, columns)
 
 
@@ -77,9 +78,11 @@ def built_by_opencse(specs: Mapping[str, View], present: Collection[str]) -> boo
         specs: Views by name, as in a recipe's `[build]`.
         present: Columns of the corpus.
     """
-    return any(
-        f"{column}.rule" in present for name, spec in specs.items() for column in spec.columns(name)
-    )
+    for name, spec in specs.items():
+        for column in spec.columns(name):
+            if f"{column}.rule" in present:
+                return True
+    return False
 
 
 def with_models(
@@ -98,10 +101,10 @@ def with_models(
     for name, spec in specs.items():
         if not isinstance(spec, MinedView) or spec.model not in models:
             continue
-        own = spec.pooling == "backbone" and spec.model == "backbone"
-        resolved[name] = replace(
-            spec, model=models[spec.model].name, pooling=pooling if own else spec.pooling
-        )
+        resolved[name] = replace(spec, model=models[spec.model].name)
+        # Another model than the backbone keeps its own pooling.
+        if spec.pooling == "backbone" and spec.model == "backbone":
+            resolved[name] = replace(resolved[name], pooling=pooling)
     return resolved
 
 
@@ -117,19 +120,18 @@ def add_columns(corpus: Corpus, built: Corpus, columns: Sequence[str]) -> Corpus
         `built` if there is nothing to add, else the file `joined.parquet` next to its folder, whose
         files are its rows.
     """
-    table = pa.concat_tables(
-        [read_parquet(part) for part in sorted(built.path.glob("part-*.parquet"))]
-    )
-    added = [
-        column
-        for column in columns
-        if column in corpus.columns and column not in table.column_names
-    ]
+    table = pa.concat_tables([read_parquet(part) for part in _parts(built)])
+    added = []
+    for column in columns:
+        if column in corpus.columns and column not in table.column_names:
+            added.append(column)
     if not added:
         return built
-    rows = [
-        row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None
-    ]  # as in the builder
+    rows = []
+    for text, *others in corpus.rows(("text", *added)):
+        # The builder leaves out blank texts, too.
+        if text is not None:
+            rows.append(others)
     for column, cells in zip(added, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
     joined = built.path.with_name("joined.parquet")
@@ -138,20 +140,24 @@ def add_columns(corpus: Corpus, built: Corpus, columns: Sequence[str]) -> Corpus
     return Corpus(joined, corpus.name)
 
 
+def _parts(built: Corpus) -> list[Path]:
+    """Return the files of built views, in order."""
+    return sorted(built.path.glob("part-*.parquet"))
+
+
 def skipped_lines(built: Corpus, specs: Mapping[str, View]) -> Iterator[str]:
     """Yield how many candidates mining skipped as likely false negatives, from what `build_views` returned."""
     for name, spec in specs.items():
-        if isinstance(spec, HardNegatives) and spec.max_ratio is not None:
-            column = f"{spec.columns(name)[0]}.skipped"
-            parts = [
-                read_parquet(part, columns=[column])
-                for part in sorted(built.path.glob("part-*.parquet"))
-            ]
-            counts = pa.concat_tables(parts)[column].to_numpy()
-            yield (
-                f"{name}: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as likely false "
-                f"negatives, with a cosine above {spec.max_ratio:g} times that of the positive"
-            )
+        if not isinstance(spec, HardNegatives) or spec.max_ratio is None:
+            continue
+        column = f"{spec.columns(name)[0]}.skipped"
+        parts = [read_parquet(part, columns=[column]) for part in _parts(built)]
+        counts = pa.concat_tables(parts)[column].to_numpy()
+        yield (
+            f"{name}: {counts.sum():,} candidates of {(counts > 0).sum():,} sentences skipped as "
+            "likely false negatives, with a cosine above "
+            f"{spec.max_ratio:g} times that of the positive"
+        )
 
 
 def recipe_for_corpus(
@@ -185,7 +191,10 @@ def recipe_for_corpus(
     """
     source = paraphrase_settings(paraphrases, file.layers["with"].get("paraphrases", {}))
     load = partial(file.resolve, family=family, variant=variant, overrides=[*source, *overrides])
-    having = ["block"] if "block" in file.layers["with"] and trained_block() else []
+    having = []
+    # Asked last, because the answer loads the weights.
+    if "block" in file.layers["with"] and trained_block():
+        having.append("block")
     if source:
         return load(having=["paraphrases", *having])
     # Plain text has no paraphrases, so the recipe needs to be resolved only once.
@@ -248,36 +257,60 @@ def prepare_rows(
             finds no sentence.
     """
     seed = recipe.training.seed
-    complete = recipe.build and not missing_specs(recipe.build, recipe.columns, corpus.columns)
-    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(
-        recipe.build, corpus.columns
-    )
-    if not complete and not (whole and sources.paraphrases is None):
-        path, table = out / "corpus.parquet", sources.paraphrases
-        corpus = sample(
+    sampled = is_sampled(recipe, corpus.columns, sources.paraphrases)
+    rows = corpus
+    if sampled:
+        rows = sample(
             corpus,
             recipe.corpus,
-            path,
-            table=table,
+            out / "corpus.parquet",
+            table=sources.paraphrases,
             seed=seed,
             pack=sources.pack,
             columns=recipe.columns,
         )
-    if missing := missing_specs(recipe.build, recipe.columns, corpus.columns):
+
+    missing = missing_specs(recipe.build, recipe.columns, rows.columns)
+    if missing:
         notify(f"building {', '.join(missing)}")
+        # A template's mask is no pooling of plain sentences.
         pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
         specs = sources.pack.localise(with_models(missing, sources.models, pooling))
-        models = list(sources.models.values())
         built = build_views(
-            corpus, specs, out / "views", seed=seed, resume=sources.keep, models=models
+            rows,
+            specs,
+            out / "views",
+            seed=seed,
+            resume=sources.keep,
+            models=list(sources.models.values()),
+            sampled=sampled,
         )
         for line in skipped_lines(built, specs):
             notify(line)
-        corpus = add_columns(corpus, built, list(recipe.columns))
-    if parts := recipe.used_parts:
+        rows = add_columns(rows, built, list(recipe.columns))
+
+    if recipe.used_parts:
         out.mkdir(parents=True, exist_ok=True)
-        corpus = mix_rows(corpus, parts, out / "mixture.parquet", seed=seed, notify=notify)
-    return corpus
+        mixture = out / "mixture.parquet"
+        rows = mix_rows(rows, recipe.used_parts, mixture, seed=seed, notify=notify)
+    return rows
+
+
+def is_sampled(recipe: Recipe, columns: Collection[str], paraphrases: Path | None) -> bool:
+    """Return whether a recipe trains on a sample of the sentences: some of them, cut, or with those of a table.
+
+    Args:
+        recipe: The resolved recipe.
+        columns: Columns of the corpus.
+        paraphrases: The user's table of paraphrases.
+    """
+    if recipe.build and not missing_specs(recipe.build, recipe.columns, columns):
+        return False
+    if paraphrases is not None:
+        return True
+    # The sentences of built views have been sampled before.
+    asked = bool(recipe.corpus.rows or recipe.corpus.clauses)
+    return asked and not built_by_opencse(recipe.build, columns)
 
 
 def mix_rows(
@@ -307,34 +340,24 @@ def mix_rows(
         OpencseError: No sentence has the columns that any part needs.
     """
     parts = {name: part for name, part in parts.items() if part.rows}
-    columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
+    columns: list[str] = []
+    for part in parts.values():
+        for column in (*part.needs, *part.keeps):
+            if column not in columns:
+                columns.append(column)
     sentences = [row for row in built.rows(("text", *columns)) if row[0] is not None]
+
     rows: list[Row] = []
     without_rows: list[str] = []
     for name, part in parts.items():
-        needed, cells = (
-            [columns.index(c) + 1 for c in names]
-            for names in (part.needs, (*part.needs, *part.keeps))
-        )
-        fitting = [
-            row
-            for row in sentences
-            if all(row[i] for i in needed)
-            and (part.words is None or len((row[0] or "").split()) <= part.words)
-        ]
+        fitting = _fitting(sentences, part, columns)
         if not fitting:
-            needs = [f"needs {' and '.join(part.needs)}"] if part.needs else []
-            words = [f"at most {part.words} words"] if part.words else []
-            without_rows.append(f"{name} ({', '.join([*needs, *words])})")
+            without_rows.append(_wanted(name, part))
             continue
-        drawn: list[Row] = []  # the counts of rows differ by at most 1
-        rng = random.Random(f"{seed} {name}")
-        while len(drawn) < part.rows:
-            drawn += rng.sample(fitting, min(part.rows - len(drawn), len(fitting)))
-        rows += [
-            (row[0], *(row[i] if i in cells else None for i in range(1, len(row))), name)
-            for row in drawn
-        ]
+        kept = {columns.index(column) + 1 for column in (*part.needs, *part.keeps)}
+        for row in _drawn(fitting, part.rows, random.Random(f"{seed} {name}")):
+            cells = [row[i] if i in kept else None for i in range(1, len(row))]
+            rows.append((row[0], *cells, name))
     if not rows:
         raise OpencseError(
             f"none of the {len(sentences)} sentences fits any part of the training rows: {', '.join(without_rows)}",
@@ -347,3 +370,34 @@ def mix_rows(
     names = ["text", *columns, "part"]
     write_texts(out, dict(zip(names, zip(*rows, strict=True), strict=True)))
     return Corpus(out, built.name)
+
+
+def _fitting(sentences: Sequence[Row], part: MixturePart, columns: Sequence[str]) -> list[Row]:
+    """Return the rows that a part can draw: with every view that it needs, and not too long."""
+    needed = [columns.index(column) + 1 for column in part.needs]
+    fitting = []
+    for row in sentences:
+        words = len((row[0] or "").split())
+        if part.words is not None and words > part.words:
+            continue
+        if all(row[i] for i in needed):
+            fitting.append(row)
+    return fitting
+
+
+def _drawn(fitting: Sequence[Row], count: int, rng: random.Random) -> list[Row]:
+    """Return `count` rows, of which each occurs equally often, or once more than others."""
+    drawn: list[Row] = []
+    while len(drawn) < count:
+        drawn += rng.sample(fitting, min(count - len(drawn), len(fitting)))
+    return drawn
+
+
+def _wanted(name: str, part: MixturePart) -> str:
+    """Return a part's name, and what it asks of a sentence, for messages."""
+    wishes = []
+    if part.needs:
+        wishes.append(f"needs {' and '.join(part.needs)}")
+    if part.words:
+        wishes.append(f"at most {part.words} words")
+    return f"{name} ({', '.join(wishes)})"

@@ -23,6 +23,7 @@ from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
     UNIT,
     OpenedView,
+    SampledSentences,
     SentenceStore,
     SourceRow,
     View,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 PART_ROWS = 16 * UNIT
 """Maximum number of rows per file."""
+_LARGEST_SAMPLE = 300_000
+"""Sentences that each process may hold in memory: with 100 characters each about 50 MB."""
 _PARTS = 64
 """Corpora of fewer files than this get smaller files, so that workers share the work."""
 
@@ -51,6 +54,7 @@ def build_views(
     engine: Engine | None = None,
     resume: bool = True,
     models: Sequence[Backbone] = (),
+    sampled: bool = False,
 ) -> Corpus:
     """Build columns of related sentences for a corpus.
 
@@ -68,6 +72,7 @@ def build_views(
         engine: Runs the work; by default one process per core.
         resume: Keep the files of an interrupted build with the same header; if false, start afresh.
         models: Models to mine with that are open already.
+        sampled: The corpus is a table of a sample, which each process may hold in memory.
 
     Returns:
         The folder, opened, under the name of the corpus.
@@ -93,7 +98,11 @@ def build_views(
                 f"{corpus.path} has no sentence",
                 "Give a corpus with at least one line that is not blank.",
             )
-        sentences = open_sentence_store(corpus.texts(), digest)
+        sentences: SentenceStore
+        if sampled and rows <= _LARGEST_SAMPLE:
+            sentences = SampledSentences(corpus.path.absolute(), digest)
+        else:
+            sentences = open_sentence_store(corpus.texts(), digest)
         part_rows = _rows_per_file(specs, rows)
         engine = _engine_for(engine, files=-(-rows // part_rows))
         builder = _PartBuilder(specs, sentences, seed, part_rows, out_dir.absolute())

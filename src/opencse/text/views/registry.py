@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,7 +24,7 @@ import numpy as np
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.lazy import Kinds, names_of_classes
 from opencse.foundation.workers import Engine, Local
-from opencse.text.corpus import chunks
+from opencse.text.corpus import Corpus, chunks
 from opencse.text.surface import match_error_rate
 
 if TYPE_CHECKING:
@@ -276,15 +279,35 @@ def with_error_rate(
     return views
 
 
-@dataclass(frozen=True)
-class SentenceStore:
-    """All texts of a corpus by the builder's row numbers, memory-mapped; pickled as a path.
+class SentenceStore(ABC):
+    """All texts of a corpus by the builder's row numbers; pickled as a path.
 
     Attributes:
-        store: The texts, and for each a 64-bit key that ignores case and white space, to recognize
-            duplicates.
         texts_hash: Hash of the texts.
     """
+
+    texts_hash: str
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def keys(self) -> np.ndarray:
+        """uint64 (n,): equal for texts that differ only in case and white space."""
+
+    @abstractmethod
+    def take(self, ids: np.ndarray) -> list[str]:
+        """Return the texts with the given numbers, int64 (m,)."""
+
+    def range(self, start: int, stop: int) -> list[str]:
+        """Return the texts with the numbers from `start` up to, but not including, `stop`."""
+        return self.take(np.arange(start, min(stop, len(self))))
+
+
+@dataclass(frozen=True)
+class CachedSentences(SentenceStore):
+    """Texts and their keys in the cache, memory-mapped, so that their number is not limited by memory."""
 
     store: Store
     texts_hash: str
@@ -294,16 +317,60 @@ class SentenceStore:
 
     @property
     def keys(self) -> np.ndarray:
-        """uint64 (n,), memory-mapped: equal for texts that differ only in case and white space."""
+        """uint64 (n,), memory-mapped."""
         return self.store.columns["keys"].values
 
     def take(self, ids: np.ndarray) -> list[str]:
         """Return the texts with the given numbers, int64 (m,)."""
         return self.store.texts("texts", ids)
 
-    def range(self, start: int, stop: int) -> list[str]:
-        """Return the texts with the numbers from `start` up to, but not including, `stop`."""
-        return self.take(np.arange(start, min(stop, len(self))))
+
+@dataclass(frozen=True)
+class SampledSentences(SentenceStore):
+    """The texts of a sample, which each process reads from its table when it first needs one.
+
+    A sample fits in memory, and is on disk already: another copy in the cache would only cost time.
+    """
+
+    path: Path
+    texts_hash: str
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def keys(self) -> np.ndarray:
+        """uint64 (n,), computed once in each process."""
+        return _keys_of_sample(self.path, self.texts_hash)
+
+    def take(self, ids: np.ndarray) -> list[str]:
+        """Return the texts with the given numbers, int64 (m,)."""
+        texts = self._texts
+        return [texts[number] for number in ids.tolist()]
+
+    @property
+    def _texts(self) -> list[str]:
+        return _texts_of_sample(self.path, self.texts_hash)
+
+
+# The hash is part of the key because a later run may write another sample to the same path.
+@lru_cache(maxsize=1)
+def _texts_of_sample(path: Path, texts_hash: str) -> list[str]:
+    return list(Corpus(path).texts())
+
+
+@lru_cache(maxsize=1)
+def _keys_of_sample(path: Path, texts_hash: str) -> np.ndarray:
+    return _sentence_keys(_texts_of_sample(path, texts_hash))
+
+
+def _sentence_keys(texts: Iterable[str]) -> np.ndarray:
+    """Return a key of each text that ignores case and white space, uint64 (n,), to recognize duplicates."""
+    keys = b""
+    for text in texts:
+        folded = " ".join(text.lower().split()).encode("utf-8", "replace")
+        keys += hashlib.blake2b(folded, digest_size=8).digest()
+    return np.frombuffer(keys, dtype="<u8")
 
 
 def texts_hash(texts: Iterable[str | bytes]) -> tuple[str, int]:
@@ -332,11 +399,6 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
     if not is_whole(folder):
         with new_store(folder, {"texts": np.uint8, "keys": np.uint64}) as writer:
             for chunk in chunks(texts, 8192):
-                texts_as_bytes = []
-                keys = b""
-                for text in chunk:
-                    texts_as_bytes.append(text.encode("utf-8", "replace"))
-                    folded = " ".join(text.lower().split()).encode("utf-8", "replace")
-                    keys += hashlib.blake2b(folded, digest_size=8).digest()
-                writer.add(texts_as_bytes, np.frombuffer(keys, dtype="<u8"))
-    return SentenceStore(Store(folder), texts_hash)
+                texts_as_bytes = [text.encode("utf-8", "replace") for text in chunk]
+                writer.add(texts_as_bytes, _sentence_keys(chunk))
+    return CachedSentences(Store(folder), texts_hash)
