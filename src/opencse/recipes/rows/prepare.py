@@ -101,10 +101,11 @@ def with_models(
     for name, spec in specs.items():
         if not isinstance(spec, MinedView) or spec.model not in models:
             continue
-        resolved[name] = replace(spec, model=models[spec.model].name)
+        own_pooling = spec.pooling
         # Another model than the backbone keeps its own pooling.
         if spec.pooling == "backbone" and spec.model == "backbone":
-            resolved[name] = replace(resolved[name], pooling=pooling)
+            own_pooling = pooling
+        resolved[name] = replace(spec, model=models[spec.model].name, pooling=own_pooling)
     return resolved
 
 

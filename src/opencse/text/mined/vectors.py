@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from opencse.foundation.workers import Engine
 
 
-Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two"]
+Pooling = Literal["backbone", "cls", "mean", "lasttoken", "first_last", "last_two", "ngrams"]
 
 # Texts embedded in one call, and vectors in a file.
 CHUNK = 8192
