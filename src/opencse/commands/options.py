@@ -257,13 +257,6 @@ class BuildOptions(RecipeOptions):
         default=True,
         flags=("--resume/--overwrite",),
     )
-    engine: Any = python_only("Runs the work; by default one process per core.", default=None)
-
-
-@options_class
-class BuildCommand(BuildOptions):
-    """The options of `opencse build` on the command line."""
-
     engine: Any = option(
         "`local`, or `ray`: a cluster whose machines see the same files. The output is the same.",
         default="local",
