@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from opencse.commands.command_line import takes
-from opencse.commands.options import EvaluateCommand, EvaluateOptions
+from opencse.commands.options import EvaluateOptions
 from opencse.debias.reranker import reranker_of
 from opencse.encoder.backbone import model_source, pooling_name, weights_hash
 from opencse.encoder.device import describe, model_config
@@ -69,7 +69,10 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     """
     # The model is loaded last, because a mistake in the data shows sooner.
     suites = _suites(options)
-    return _scores(options, options.model, suites)[0]
+    evaluation = _scores(options, options.model, suites)[0]
+    if options.output is not None:
+        write_json(Path(options.output), as_json(evaluation))
+    return evaluation
 
 
 def _suites(options: EvaluateOptions) -> dict[str, list[Task]]:
@@ -122,11 +125,12 @@ def _scores(
     evaluations = []
     for name, encode, similarity in _ways(source, model, embedder, tasks):
         measured = evaluate_tasks(encode, tasks, similarity)
+        # All tasks were scored in one pass, so each suite takes its own out of the results.
+        results = {}
+        for suite, members in suites.items():
+            of_suite = tuple(measured[task.name] for task in members)
+            results[suite] = Results(results=of_suite)
         texts = {str(result.details.get("text", "own")) for result in measured.results}
-        results = {
-            suite: Results(results=tuple(measured[one.name] for one in own))
-            for suite, own in suites.items()
-        }
         settings = {
             "model": name,
             "weights_sha256": weights_hash(model),
@@ -185,14 +189,21 @@ def _compares_texts(task: Task) -> bool:
     return not isinstance(task, LabelledSet)
 
 
-def command(options: EvaluateCommand) -> None:
+def command(options: EvaluateOptions) -> None:
     """Evaluate one model or several, and print or write the scores."""
     suites = _suites(options)
-    evaluations = [scores for model in options.model for scores in _scores(options, model, suites)]
-    show(*(evaluations if len(evaluations) == 1 else [scores_table(evaluations)]))
+    evaluations: list[Evaluation] = []
+    for model in options.model:
+        evaluations.extend(_scores(options, model, suites))
+    documents = [as_json(result) for result in evaluations]
+    if len(evaluations) == 1:
+        show(evaluations[0])
+        written = documents[0]
+    else:
+        show(scores_table(evaluations))
+        written = {"models": documents}
     if options.output is not None:
-        documents = [as_json(result) for result in evaluations]
-        write_json(options.output, documents[0] if len(evaluations) == 1 else {"models": documents})
+        write_json(Path(options.output), written)
         show(f"written to {options.output}")
 
 
@@ -203,9 +214,11 @@ class MtebTask:
         self._task = task
         self.name: str = task.metadata.name
         self.compares_texts = task.metadata.type in _COMPARING
-        texts, rng = dict[str, None](), np.random.default_rng(0)
+        texts: dict[str, None] = {}
+        rng = np.random.default_rng(0)
 
         def collect(batch: Sequence[str]) -> np.ndarray:
+            # Random vectors, because some scores of equal vectors are not defined.
             texts.update(dict.fromkeys(batch))
             return rng.standard_normal((len(batch), 8), dtype=np.float32)
 
@@ -220,16 +233,27 @@ class MtebTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the main score of `mteb`, times 100."""
-        main, value = self._task.metadata.main_score, 100 * self._score(embeddings)
-        made_from = {"data": self._task.metadata.dataset["path"], "mteb": version("mteb")}
+        main = self._task.metadata.main_score
+        value: float | None = 100 * self._score(embeddings)
+        undefined = {}
+        # A task whose data lacks a class or a positive has no score.
+        if value is None or math.isnan(value):
+            value = None
+            undefined[main] = "mteb returns no number"
+        details = {
+            "text": "released",
+            "data": self._task.metadata.dataset["path"],
+            "mteb": version("mteb"),
+            "published": _PUBLISHED.get(self.name),
+        }
         return TaskResult(
             task=self.name,
             main=main,
-            metrics={main: None if math.isnan(value) else value},
-            undefined={main: "mteb returns no number"} if math.isnan(value) else {},
+            metrics={main: value},
+            undefined=undefined,
             rows=len(self._texts),
             data_sha256=rows_sha256(self._texts),
-            details={"text": "released", **made_from, "published": _PUBLISHED.get(self.name)},
+            details=details,
         )
 
     def _score(self, encode: Encode) -> float:
@@ -251,27 +275,34 @@ def load_mteb(names: Iterable[str], source: str | Path | None) -> dict[str, list
         OpencseError: `mteb` is not installed, it has no such task, or the data is missing or
             invalid.
     """
-    mteb, suites = imported("mteb", "mteb"), dict[str, list[Task]]()
+    mteb = imported("mteb", "mteb")
     imported("datasets", "datasets").disable_progress_bars()
+    suites: dict[str, list[Task]] = {}
     for name in names:
         bare = "NanoBEIR" if name == "nanobeir" else name.removeprefix("mteb:")
+        # A name may be that of a task, or that of a benchmark; mteb looks up each kind by itself.
         try:
-            suite, tasks = "mteb", [mteb.get_task(bare)]
+            suite = "mteb"
+            tasks = [mteb.get_task(bare)]
         except KeyError:
             try:
-                suite, tasks = bare, mteb.get_benchmark(bare).tasks
+                suite = bare
+                tasks = mteb.get_benchmark(bare).tasks
             except KeyError:
                 raise OpencseError(
                     f"mteb {version('mteb')} has no task or benchmark {bare!r}",
                     "Take a name from its documentation; your own data is a folder below --data, without `mteb:`.",
                 ) from None
-        suites.setdefault(suite, []).extend(MtebTask(_loaded(task, source)) for task in tasks)
+        members = suites.setdefault(suite, [])
+        for task in tasks:
+            members.append(MtebTask(_loaded(task, source)))
     return suites
 
 
 def _loaded(task: Any, source: str | Path | None) -> Any:
     """Return a task with its data, which only `hub` fetches from the network."""
-    name, repository = task.metadata.name, task.metadata.dataset["path"]
+    name = task.metadata.name
+    repository = task.metadata.dataset["path"]
     wanted = repository.rpartition("/")[2]
     remedy = f"Give --data FOLDER with FOLDER/{wanted}, a copy of the hub's data set {repository}, or --data hub."
     if str(source) != "hub":
@@ -302,7 +333,8 @@ class VectorEncoder:
         described = imported("mteb.models.model_meta", "mteb")
         cosine = {"similarity_fn_name": described.ScoringFunction.COSINE}
         self.mteb_model_meta = described.ModelMeta.create_empty(overwrites=cosine)
-        self._encode, self._similarity = encode, similarity
+        self._encode = encode
+        self._similarity = similarity
 
     def encode(
         self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **_: Any

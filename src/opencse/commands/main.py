@@ -48,7 +48,7 @@ app = typer.Typer(
 add_command(app, "run", options.RunOptions)
 add_command(app, "train", options.TrainCommand, options.TrainOptions)
 add_command(app, "build", options.BuildOptions)
-add_command(app, "evaluate", options.EvaluateCommand, options.EvaluateOptions)
+add_command(app, "evaluate", options.EvaluateOptions)
 add_command(app, "probe", options.ProbeOptions)
 add_command(app, "check", options.CheckOptions)
 add_command(app, "compare", options.CompareCommand, options.CompareOptions)

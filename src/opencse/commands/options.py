@@ -293,7 +293,13 @@ class EvaluateOptions(CommandOptions):
     opencse evaluate minilm out/model --tasks mteb:NevIR,nanobeir --data hub
     """
 
-    model: Any = option(_MODEL, check=checks.model, kw_only=False)
+    model: Any = option(
+        f"{_MODEL} On the command line, several are compared.",
+        metavar="MODEL...",
+        shown=list[str],
+        check_each=checks.model,
+        kw_only=False,
+    )
     tasks: str | Sequence[Any] = option(
         "Suites and tasks, separated by commas: sts, transfer, classification, retrieval, geometry; "
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; your own folder below --data; "
@@ -314,23 +320,11 @@ class EvaluateOptions(CommandOptions):
     )
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
-
-
-@options_class
-class EvaluateCommand(EvaluateOptions):
-    """The options of `opencse evaluate` on the command line."""
-
-    model: Sequence[str] = option(
-        f"{_MODEL} Several are compared.",
-        metavar="MODEL...",
-        shown=list[str],
-        check_each=checks.model,
-        kw_only=False,
-    )
-    output: Path | None = option(
+    output: str | Path | None = option(
         "JSON file to write, with all settings that the scores depend on.",
         default=None,
         flags=("-o", "--output"),
+        shown=Path,
     )
 
     def check(self) -> None:
