@@ -113,7 +113,7 @@ def changed_by(system: System) -> tuple[str, ...]:
 def test_every_row_that_trains_is_of_a_published_system() -> None:
     recipes = {system.recipe for entry in ENTRIES for system in entry.systems if system.recipe}
     assert recipes <= {*published_names()}
-    assert sum(len(rows_of(name)) for name in published_names()) == 292
+    assert sum(len(rows_of(name)) for name in published_names()) == 294
 
 
 @pytest.mark.parametrize("trains", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -139,6 +139,8 @@ def test_what_reproduce_trains_is_what_was_published(
         run = shared(tmp_path / str(number), corpus, only_train)
         if trains and load_recipe(system.recipe, family=family).encoder.max_length > 64:
             run = replace(run, overrides=(*SHORT, "encoder.max_length=64"))
+        if trains and name == "cot-bert":  # its templates alone have up to 48 tokens
+            run = replace(run, overrides=(*SHORT, "encoder.max_length=16"))
         run = (
             replace(run, entry=replace(run.entry, kind="curves", watch=watch))
             if watch and trains

@@ -102,10 +102,43 @@ def test_a_final_mark_is_put_where_there_is_none(
     assert load_encoder(tmp_path / "model").tokenizer(text)["input_ids"] == expected
 
 
-@pytest.mark.parametrize("prompt", ["{mask} {}", "{} {mask} {mask}", "{}"])
-def test_a_template_must_have_one_mask_behind_the_sentence(backbone, prompt: str) -> None:
+@pytest.mark.parametrize("prompt", ["{mask} {}", "{mask} {} {mask}", "{}"])
+def test_a_template_must_have_its_masks_behind_the_sentence(backbone, prompt: str) -> None:
     with pytest.raises(OpencseError, match="mask"):
         load_encoder(backbone, pooling="mask", prompt=prompt)
+
+
+TWO_STEPS = 'The sentence of "{}" means {mask} , so it can be summarized as {mask} .'
+
+
+def test_the_vector_is_the_one_at_the_last_of_two_masks(backbone, plain, tmp_path) -> None:
+    encoder = load_encoder(backbone, pooling="mask", prompt=TWO_STEPS).eval()
+    transformer = load_encoder(backbone, pooling="cls").eval()[0].auto_model
+    texts = ["the cat sits", "[MASK] or <mask>"]
+    vectors = encoder.encode(texts)
+    save_encoder(encoder, tmp_path / "model")
+    again = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts)
+    np.testing.assert_allclose(again, vectors, atol=1e-6)
+
+    # Literally, with one token for both masks, as they are in the authors' code.
+    prefix, suffix = TWO_STEPS.replace("{mask}", plain.mask_token).split("{}")
+    special = special_frame(plain)
+    for text, vector in zip(texts, vectors, strict=True):
+        parts = [plain(part, add_special_tokens=False)["input_ids"] for part in (prefix, suffix)]
+        content = encoder.tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids = torch.tensor([[*special.before, *parts[0], *content, *parts[1], *special.after]])
+        places = (ids[0] == plain.mask_token_id).nonzero().squeeze(1)
+        assert len(places) == 2
+        hidden = transformer(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        np.testing.assert_allclose(vector, hidden[0, places[-1]].detach(), atol=1e-5)
+
+
+def test_the_earlier_mask_is_a_token_that_no_text_has(backbone, plain) -> None:
+    encoder = load_encoder(backbone, pooling="mask", prompt=TWO_STEPS)
+    weights = encoder[0].auto_model.get_input_embeddings().weight
+    assert torch.equal(weights[-1], weights[plain.mask_token_id])
+    own = encoder.tokenizer.get_vocab()
+    assert len(weights) - 1 not in own.values()
 
 
 TEMPLATE = 'This sentence of "{}" means {mask}.'
@@ -162,6 +195,22 @@ def test_positions_from_zero_are_those_of_bert_and_others_for_roberta(folder) ->
     )
     same = torch.equal(one, two)
     assert same == ("roberta" not in type(model).__name__.lower())
+
+
+def test_padding_takes_the_place_of_the_sentence(folder) -> None:
+    """Each length alone: the ids and the mask of the authors' code, at the positions that the model itself counts."""
+    encoder, frame = load(folder)
+    model = encoder[0].auto_model.eval()
+    pad = encoder.tokenizer.pad_token_id
+    lengths = torch.tensor([3, 0, 7])
+    found = TemplateDenoising(model, frame, "padding", padding=pad).delta(lengths)
+    for length, vector in zip(lengths.tolist(), found, strict=True):
+        ids = torch.tensor([[*frame.before, *[pad] * length, *frame.after, *[pad] * 2]])
+        mask = torch.ones_like(ids)
+        mask[0, -2:] = 0
+        hidden = model(input_ids=ids, attention_mask=mask).last_hidden_state
+        place = len(frame.before) + length + frame.mask
+        torch.testing.assert_close(vector, hidden[0, place], rtol=1e-5, atol=1e-6)
 
 
 def test_gradients_flow_and_lengths_share_a_dropout_mask(folder) -> None:

@@ -159,6 +159,7 @@ CASES = [
     info_nce("infonce", InfoNCELoss()),
     info_nce("temperature", InfoNCELoss(temperature=0.2), t=0.2),
     info_nce("hard", InfoNCELoss(negatives=HARD)),
+    info_nce("both sides", InfoNCELoss(negatives=HARD, both_sides=True), both_sides=True),
     info_nce("two blocks", InfoNCELoss(negatives=("negative", "second"))),
     info_nce("hince", InfoNCELoss(negatives=HARD, negative_temperature=0.08), t2=0.08),
     *margins(),

@@ -387,6 +387,33 @@ PUBLISHED: dict[str, Values] = {
         ("training.batch_size", "coded"): 16,
         ("optimizer.lr", "coded"): 1e-05,
     },
+    "cot-bert": {
+        ("views.anchor.prompt", "coded"): (
+            'The sentence of "{}" means {mask} , so it can be summarized as {mask} .',
+            None,
+            "The sentence of '{} ' means {mask} , so it can be summarized as {mask} . ",
+            None,
+        ),
+        ("views.twin.prompt", "coded"): (
+            'The sentence : "{}" means {mask} , so it can be summarized as {mask} .',
+            None,
+            "The sentence : '{} ' means {mask} , so it can be summarized as {mask} . ",
+            None,
+        ),
+        ("views.negative.prompt", "coded"): (
+            'The sentence : "{}" does not mean {mask} , so it cannot be summarized as {mask} .',
+            None,
+            "The sentence : '{} ' does not mean {mask} , so it cannot be summarized as {mask} . ",
+            None,
+        ),
+        ("losses.info_nce.both_sides", "published"): True,
+        ("encoder.pooling", "published"): "mask",
+        ("encoder.length_counts", "coded"): "content",
+        ("encoder.denoising", "published"): "train",
+        ("encoder.denoising_positions", "published"): "padding",
+        ("optimizer.lr", "coded"): 1e-05,
+        ("training.batch_size", "coded"): 256,
+    },
     "declutr": {
         ("build.span.anchors", "published"): 2,
         ("build.span.positives", "published"): 2,
@@ -502,6 +529,7 @@ SCORES: dict[str, tuple[float | None, ...]] = {
     "consert": (72.74, 76.45, None, None),
     "pcl": (78.11, 79.98, 77.98, 79.79),
     "infocse": (78.85, 80.18, None, None),
+    "cot-bert": (79.40, None, 80.62, None),
     "is-bert": (66.58, None, None, None),
     "syncse": (None, None, 81.84, 82.66),
 }

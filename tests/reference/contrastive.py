@@ -24,6 +24,7 @@ def contrastive(
     m: float | str = 0.0,
     by_candidate: bool = False,
     mix: bool = False,
+    both_sides: bool = False,
     has_anchor: np.ndarray | None = None,
     has_positive: np.ndarray | None = None,
     has_negative: list[np.ndarray] | None = None,
@@ -64,6 +65,8 @@ def contrastive(
                         weight = own_weight if i == j else 1.0
                         add = q * margin(i) if q else 0.0
                         below += weight * math.exp((cosine(anchors[i], block[j]) + add) / t2)
+                        if both_sides:  # z1_z3_cos and z2_z3_cos of CoT-BERT's models.py
+                            below += math.exp(cosine(positives[i], block[j]) / t2)
             losses.append(-math.log(top / below))
         return sum(losses) / len(losses) if losses else 0.0
 

@@ -27,7 +27,7 @@ from opencse.encoder.invariant import tasks_of
 from opencse.encoder.model_folder import check_loaded, has_pooling, quiet
 from opencse.encoder.names import BUNDLED_POOLING, resolve
 from opencse.encoder.packing import first_position
-from opencse.encoder.prompts import bake_template
+from opencse.encoder.prompts import MASK, add_earlier_mask, bake_template
 from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.plugins import MODULES
 from opencse.foundation.progress import note_once
@@ -294,7 +294,10 @@ def pooled(
             )
             model.default_prompt_name = None
         mask = model.tokenizer.mask_token_id
-        tokenizer = bake_template(model.tokenizer, prompt, final_mark)
+        earlier = None
+        if mask is not None and prompt.count(MASK) > 1:
+            earlier = add_earlier_mask(transformer.auto_model, mask)
+        tokenizer = bake_template(model.tokenizer, prompt, final_mark, earlier)
         tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
         transformer.processor = tokenizer
     modules = pooling_modules(pooling, transformer, mask)

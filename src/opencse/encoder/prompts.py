@@ -4,6 +4,10 @@ A template such as `'This sentence of "{}" means {mask}.'` (PromptBERT, Jiang et
 makes the vector at the mask represent the sentence. It is put around the *tokens* of the sentence,
 so that no sentence can push the mask out or add another. After the template come the final special
 tokens of every text, such as `[SEP]`.
+
+A template with several masks, such as CoT-BERT's, has its vector at the last one. Poolings find the
+mask by its id, so the masks before it get an id of their own, with an embedding that starts as that
+of the mask.
 """
 
 from __future__ import annotations
@@ -86,7 +90,24 @@ def left_out_by_pooling(model: Any, prompt: str | None) -> int | None:
     return length
 
 
-def template_frame(tokenizer: Any, prompt: str) -> Frame:
+def add_earlier_mask(transformer: Any, mask: int) -> int:
+    """Give a transformer a token for the masks before the last one, in place, and return its id.
+
+    Its embedding starts as that of the mask. No text has this token.
+
+    Args:
+        transformer: A transformers encoder.
+        mask: Id of the mask.
+    """
+    new = transformer.get_input_embeddings().num_embeddings
+    transformer.resize_token_embeddings(new + 1, mean_resizing=False)
+    weights = transformer.get_input_embeddings().weight
+    with torch.no_grad():
+        weights[new] = weights[mask]
+    return int(new)
+
+
+def template_frame(tokenizer: Any, prompt: str, earlier: int | None = None) -> Frame:
     """Return the ids around a sentence in a template with `{mask}`, special tokens included.
 
     Prefix and suffix are tokenised separately, spaces included, like in the code of PromptBERT and
@@ -94,17 +115,19 @@ def template_frame(tokenizer: Any, prompt: str) -> Frame:
 
     Args:
         tokenizer: A fast tokenizer with its mask token.
-        prompt: The template: `{}` for the sentence, and `{mask}` once after it. Text may follow the
+        prompt: The template: `{}` for the sentence, and `{mask}` after it. Text may follow the
             mask.
+        earlier: Id of the masks before the last one (`add_earlier_mask`), for templates with
+            several.
 
     Raises:
-        OpencseError: The template has no mask after its sentence, or several, or the tokenizer has
-            no mask token.
+        OpencseError: The template has no mask after its sentence, one before it, or the tokenizer
+            has no mask token.
     """
     prefix, suffix = prompt.split("{}")
-    if prompt.count(MASK) != 1 or MASK not in suffix:
+    if MASK in prefix or MASK not in suffix:
         raise OpencseError(
-            f"prompt '{prompt}': must contain {{mask}} once, after {{}}",
+            f"prompt '{prompt}': must contain {{mask}} after {{}}, not before it",
             """For example 'This sentence of "{}" means {mask}.'.""",
         )
     if tokenizer.mask_token is None:
@@ -115,15 +138,22 @@ def template_frame(tokenizer: Any, prompt: str) -> Frame:
     before = tokenizer(prefix, add_special_tokens=False)["input_ids"]
     suffix = suffix.replace(MASK, tokenizer.mask_token)
     after = tokenizer(suffix, add_special_tokens=False)["input_ids"]
-    if after.count(tokenizer.mask_token_id) != 1:
+    places = [i for i, token in enumerate(after) if token == tokenizer.mask_token_id]
+    if len(places) != prompt.count(MASK):
         raise OpencseError(
             f"prompt '{prompt}': this tokenizer does not turn {{mask}} into one mask token"
         )
-    mask = after.index(tokenizer.mask_token_id)
+    *before_last, mask = places
+    if before_last and earlier is None:
+        raise ValueError("a template with several masks needs the id of the earlier ones")
+    for place in before_last:
+        after[place] = earlier
     return Frame((*special.before, *before), (*after, *special.after), mask)
 
 
-def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
+def bake_template(
+    tokenizer: Any, prompt: str, final_mark: str = "", earlier: int | None = None
+) -> Any:
     """Return a copy of a tokenizer that adds the template to every text.
 
     The copy has no mask token, so that `[MASK]` in a sentence is read as plain text. It is of the
@@ -134,11 +164,12 @@ def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
         tokenizer: A fast tokenizer.
         prompt: The template.
         final_mark: Appended to texts that do not end in ASCII punctuation, like `" ."` in SNCSE.
+        earlier: As for `template_frame`.
     """
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    frame = template_frame(tokenizer, prompt)
+    frame = template_frame(tokenizer, prompt, earlier)
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     spec["added_tokens"] = [t for t in spec["added_tokens"] if t["content"] != tokenizer.mask_token]
     spec["padding"] = None
@@ -151,7 +182,14 @@ def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
         spec["normalizer"] = {"type": "Sequence", "normalizers": steps}
 
     def piece(name: str, ids: tuple[int, ...]) -> dict[str, Any]:
-        return {"id": name, "ids": list(ids), "tokens": tokenizer.convert_ids_to_tokens(list(ids))}
+        tokens = []
+        for token in ids:
+            # The earlier mask is not in the vocabulary, so that no text contains it.
+            text = (
+                tokenizer.mask_token if token == earlier else tokenizer.convert_ids_to_tokens(token)
+            )
+            tokens.append(text)
+        return {"id": name, "ids": list(ids), "tokens": tokens}
 
     sides = {"<before>": piece("<before>", frame.before), "<after>": piece("<after>", frame.after)}
     sequence = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
@@ -189,8 +227,10 @@ class TemplateDenoising(nn.Module):
         frame: Token ids of the template, with its mask.
         positions: `model` uses the model's position ids. `zero` begins at 0 for every model, like
             PromptBERT's code; for RoBERTa, whose first position is 2, δ is then computed at shifted
-            positions.
+            positions. `padding` puts ℓ padding tokens, which are attended to, in the place of the
+            sentence, with the positions that the model gives them (CoT-BERT, §3.3).
         dropout: Dropout rate for the template; None for that of the model.
+        padding: Id of the padding token, for `padding`.
 
     Raises:
         OpencseError: The model takes no position ids.
@@ -202,6 +242,7 @@ class TemplateDenoising(nn.Module):
         frame: Frame,
         positions: str = "model",
         dropout: float | None = None,
+        padding: int = 0,
     ) -> None:
         super().__init__()
         if getattr(getattr(transformer, "embeddings", None), "position_embeddings", None) is None:
@@ -216,7 +257,8 @@ class TemplateDenoising(nn.Module):
         self.frame = frame
         self._mask = frame.mask
         self._dropout = dropout
-        self._start = first_position(transformer) if positions == "model" else 0
+        self._start = 0 if positions == "zero" else first_position(transformer)
+        self._padding = padding if positions == "padding" else None
 
     def delta(self, lengths: Tensor) -> Tensor:
         """Return δ(ℓ), (n, width), for the numbers of tokens ℓ of n sentences, in one pass.
@@ -226,24 +268,52 @@ class TemplateDenoising(nn.Module):
         their device.
         """
         distinct, inverse = lengths.cpu().unique(return_inverse=True)
-        before = len(self.frame.before)
-        after = len(self.frame.after)
-        template = torch.tensor([*self.frame.before, *self.frame.after], device="cpu")
-        template = template.expand(len(distinct), -1)
-        positions = torch.arange(before + after, device="cpu").expand(len(distinct), -1).clone()
-        # The second part stands after a sentence of ℓ tokens.
-        positions[:, before:] += distinct[:, None]
+        if self._padding is None:
+            ids, mask, positions = self._shifted(distinct)
+        else:
+            ids, mask, positions = self._padded(distinct, self._padding)
 
         model: Any = self._transformer[0]
         device = next(model.parameters()).device
-        ids = move(template, device)
-        position_ids = move(positions + self._start, device)
-        inverse = move(inverse, device)
-        ones = torch.ones_like(ids)
         with dropout_rate(model, self._dropout):
-            output = model(input_ids=ids, attention_mask=ones, position_ids=position_ids)
-        hidden = output.last_hidden_state
-        return hidden[:, before + self._mask][inverse]
+            output = model(
+                input_ids=move(ids, device),
+                attention_mask=move(mask, device),
+                position_ids=move(positions, device),
+            )
+        place = torch.full_like(distinct, len(self.frame.before) + self._mask)
+        if self._padding is not None:
+            place += distinct
+        rows = torch.arange(len(distinct), device="cpu")
+        vectors = output.last_hidden_state[move(rows, device), move(place, device)]
+        return vectors[move(inverse, device)]
+
+    def _shifted(self, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return ids, attention mask and positions of the template, its second part after ℓ positions, each (n, L)."""
+        before = len(self.frame.before)
+        template = torch.tensor([*self.frame.before, *self.frame.after], device="cpu")
+        ids = template.expand(len(lengths), -1)
+        positions = torch.arange(ids.shape[1], device="cpu").expand(len(lengths), -1).clone()
+        positions[:, before:] += lengths[:, None]
+        return ids, torch.ones_like(ids), positions + self._start
+
+    def _padded(self, lengths: Tensor, padding: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same of the template around ℓ padding tokens, which are attended to."""
+        longest = len(self.frame) + int(lengths.max())
+        ids = torch.full((len(lengths), longest), padding, device="cpu")
+        mask = torch.zeros_like(ids)
+        before = torch.tensor(self.frame.before, device="cpu")
+        after = torch.tensor(self.frame.after, device="cpu")
+        for row, length in enumerate(lengths.tolist()):
+            end = len(before) + length
+            ids[row, : len(before)] = before
+            ids[row, end : end + len(after)] = after
+            mask[row, : end + len(after)] = 1
+        if self._start == 0:
+            return ids, mask, torch.arange(longest, device="cpu").expand_as(ids)
+        # RoBERTa counts no padding, and gives it the position before the first one.
+        real = ids != padding
+        return ids, mask, real.long().cumsum(dim=1) * real + self._start - 1
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         """Subtract δ(ℓ) from `sentence_embedding`."""

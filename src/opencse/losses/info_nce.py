@@ -26,7 +26,9 @@ class InfoNCELoss(Loss):
 
     averaged over the rows that have both anchor and positive. Missing candidates and negatives are
     left out of every sum. Sources: SimCSE (Gao et al., EMNLP 2021) eq. 1 and 5; HiNCE (SAN paper)
-    eq. 2 for t'.
+    eq. 2 for t'. With `both_sides`, the denominator also has the hard negatives as the positive
+    sees them, :math:`\sum_j e^{c(p_i, n_j)/t'}` (CoT-BERT, Zhang et
+    al., ICANN 2024, eq. 3).
 
     Attributes:
         anchor: View of the anchors.
@@ -35,6 +37,7 @@ class InfoNCELoss(Loss):
         temperature: t, in units of cosine similarity.
         negative_temperature: t', for the hard negatives only (HiNCE), or one for each of
             `negatives`; by default t.
+        both_sides: Whether the positives are kept away from the hard negatives, too.
 
     Example:
         >>> anchor, twin = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 1.0]])
@@ -51,9 +54,14 @@ class InfoNCELoss(Loss):
     negatives: tuple[str, ...] = ()
     temperature: float = 0.05
     negative_temperature: float | tuple[float, ...] | None = None
+    both_sides: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.both_sides and not self.negatives:
+            raise ValueError(
+                "both_sides without negatives has no effect: name the view in `negatives`"
+            )
         temperature = self.negative_temperature
         if isinstance(temperature, tuple) and len(temperature) != len(self.negatives):
             raise ValueError(
@@ -93,6 +101,10 @@ class InfoNCELoss(Loss):
             allowed = move(present[view], context.device).expand_as(cosine)
             logits = (cosine + shift) / temperature
             blocks.append(logits.masked_fill(~allowed, -math.inf))
+            if self.both_sides:
+                positives = processes.own_rows(unit[self.positive])
+                seen = positives @ processes.all_rows(unit[view]).T / temperature
+                blocks.append(seen.masked_fill(~allowed, -math.inf))
         # The positive of row i is in column own.first + i of the first block.
         logits = torch.cat(blocks, dim=1)[own.rows]
         total = F.cross_entropy(logits, own.positives, reduction="sum")

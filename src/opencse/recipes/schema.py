@@ -165,7 +165,8 @@ class Encoder:
             template's own vector away in training only, `train_and_dev` on the development pairs
             too. The exported model never does.
         denoising_positions: Whether the template's positions count as the `model` does, or from
-            `zero` (PromptBERT's code, which for RoBERTa means other positions).
+            `zero` (PromptBERT's code, which for RoBERTa means other positions); or `padding`, which
+            puts padding tokens in the place of the sentence (CoT-BERT).
     """
 
     pooling: Literal[
@@ -180,7 +181,7 @@ class Encoder:
     lora: Lora | None = None
     final_mark: str = ""
     denoising: Literal["none", "train", "train_and_dev"] = "none"
-    denoising_positions: Literal["model", "zero"] = "model"
+    denoising_positions: Literal["model", "zero", "padding"] = "model"
 
     def __post_init__(self) -> None:
         check_least(self, 3, "max_length")
@@ -337,6 +338,11 @@ class Recipe:
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
         if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")
+        single = [n for n in masked if (self.used_views[n].prompt or "").count("{mask}") == 1]
+        if single and len(single) != len(masked):
+            raise ValueError(
+                f"the prompt of view '{single[0]}' has one {{mask}}, those of others have several"
+            )
         if self.encoder.pooling != "mask" and masked:
             raise ValueError(
                 f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'"

@@ -141,7 +141,10 @@ class TrainedModel:
         if settings.pooling == "mask" and prompt:
             # The encoder's tokenizer lost the mask token, so templates are read with the
             # original one.
-            frame = template_frame(self._backbone.tokenizer, prompt)
+            transformer: Any = self.encoder[0]
+            # If templates have several masks, the last token is for all but the last of them.
+            earlier = transformer.auto_model.config.vocab_size - 1
+            frame = template_frame(self._backbone.tokenizer, prompt, earlier)
             prompt = None
         else:
             # The prompt is tokenised together with the text.
@@ -186,7 +189,11 @@ class TrainedModel:
         transformer: Any = self.encoder[0]
         return {
             name: TemplateDenoising(
-                transformer.auto_model, tokens.frame, settings.denoising_positions, tokens.dropout
+                transformer.auto_model,
+                tokens.frame,
+                settings.denoising_positions,
+                tokens.dropout,
+                padding=self.encoder.tokenizer.pad_token_id,
             )
             for name, tokens in self.views.items()
         }
