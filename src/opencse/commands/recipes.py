@@ -33,10 +33,9 @@ def list_recipes() -> Table:
     rows = []
     for name in [*recipe_names(), *RECIPES]:
         recipe = load_recipe(name)
-        columns = [
-            column + (" (optional)" if optional else "")
-            for column, optional in recipe.columns.items()
-        ]
+        columns = []
+        for column, optional in recipe.columns.items():
+            columns.append(f"{column} (optional)" if optional else column)
         rows.append((name, recipe.title, recipe.paper, ", ".join(columns)))
     return Table(("recipe", "title", "paper", "columns it needs"), rows)
 
@@ -60,42 +59,57 @@ def command(options: ShowOptions) -> None:
 
 def _with_sources(recipe: Recipe) -> str:
     """Return a resolved recipe as TOML; each published value names its source, or what was published instead."""
-    family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
-    settings = published_settings(recipe.name) if recipe.name in published_names() else []
-    entries = {entry.key: entry for entry in settings if entry.family == family and entry.source}
-    names, lines, table, resolved = iter(recipe.losses), [], "", values_of(recipe)
+    entries = _sourced_settings(recipe)
+    resolved = values_of(recipe)
+    lines = []
+    table = ""
+    losses = iter(recipe.losses)
     for line in dump_recipe(recipe).splitlines():
-        if line.startswith("["):
-            table = f"losses.{next(names).name}" if line == "[[losses]]" else line.strip("[]")
-        entry = entries.get(f"{table}.{line.partition(' = ')[0]}")
+        if line == "[[losses]]":
+            # In settings, a loss goes by its name, not by its place in the list.
+            table = f"losses.{next(losses).name}"
+        elif line.startswith("["):
+            table = line.strip("[]")
+        name, _, _ = line.partition(" = ")
+        entry = entries.get(f"{table}.{name}")
         if entry is not None:
-            values = (entry.published, entry.coded)
-            published = "" if resolved[entry.key] in values else f"published: {entry.expected}; "
-            line += f"  # {published}{entry.source}"
+            note = entry.source
+            if resolved[entry.key] not in (entry.published, entry.coded):
+                note = f"published: {entry.expected}; {note}"
+            line += f"  # {note}"
         lines.append(line)
     return "\n".join(lines) + "\n"
 
 
+def _sourced_settings(recipe: Recipe) -> dict[str, PublishedSetting]:
+    """Return the published settings of a recipe that have a source, by key, for its family."""
+    if recipe.name not in published_names():
+        return {}
+    # A backbone of another family is compared with the paper's first.
+    family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
+    entries = {}
+    for entry in published_settings(recipe.name):
+        if entry.family == family and entry.source:
+            entries[entry.key] = entry
+    return entries
+
+
 def _show_published(name: str, family: str | None) -> None:
+    """Print the settings of paper and code, next to those of both variants of the recipe."""
+    families = PUBLISHED_FAMILIES if family is None else (family,)
     rows = []
-    for entry, sound, faithful in conformity(
-        name, PUBLISHED_FAMILIES if family is None else (family,)
-    ):
-        values = (
-            "" if value is None else str(value)
-            for value in (entry.published, entry.coded, sound, faithful)
-        )
-        rows.append(
-            (entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why))))
-        )
-    none = () if rows else (f"nothing was published for {name} with the family {family}",)
-    show(
-        Table(
-            ("setting", "backbone", "published", "coded", "default", "faithful", "source"),
-            rows,
-            notes=none,
-        )
-    )
+    for entry, sound, faithful in conformity(name, families):
+        row = [entry.key, entry.family]
+        for value in (entry.published, entry.coded, sound, faithful):
+            row.append("" if value is None else str(value))
+        reasons = [text for text in (entry.source, entry.why) if text]
+        row.append("; ".join(reasons))
+        rows.append(row)
+    notes = []
+    if not rows:
+        notes.append(f"nothing was published for {name} with the family {family}")
+    heads = ("setting", "backbone", "published", "coded", "default", "faithful", "source")
+    show(Table(heads, rows, notes=notes))
 
 
 PUBLISHED_FAMILIES = ("bert-base", "bert-large", "roberta-base", "roberta-large")
@@ -128,7 +142,11 @@ class PublishedSetting:
     @property
     def expected(self) -> Any:
         """The value in the `faithful` variant."""
-        return next(value for value in (self.ours, self.coded, self.published) if value is not None)
+        if self.ours is not None:
+            return self.ours
+        if self.coded is not None:
+            return self.coded
+        return self.published
 
 
 def published_names() -> list[str]:
@@ -159,26 +177,22 @@ def published_settings(name: str) -> list[PublishedSetting]:
             entry["source"] = f"{entry['of']}: {entry['source']}"
     found = []
     for family, entry in product(families, settings.values()):
-        values = {
-            key: v.get(family) if isinstance(v, Mapping) else v
-            for key, v in entry.items()
-            if key != "of"
-        }
-        if any(values.get(key) is not None for key in ("published", "coded", "ours")):
-            found.append(
-                PublishedSetting(
-                    family=family, **{key: v for key, v in values.items() if v is not None}
-                )
-            )
+        values = {}
+        for key, value in entry.items():
+            # One value for all families, or one for each.
+            own = value.get(family) if isinstance(value, Mapping) else value
+            if key != "of" and own is not None:
+                values[key] = own
+        if values.keys() & {"published", "coded", "ours"}:
+            found.append(PublishedSetting(family=family, **values))
     return found
 
 
 def values_of(recipe: Recipe) -> Mapping[str, Any]:
     """Return the settings of a resolved recipe by their keys; `ABSENT` where it has none."""
     table: Any = encode(recipe)
-    table["losses"] = {
-        loss.name: entry for loss, entry in zip(recipe.losses, table["losses"], strict=True)
-    }
+    names = [loss.name for loss in recipe.losses]
+    table["losses"] = dict(zip(names, table["losses"], strict=True))
     return defaultdict(lambda: ABSENT, _by_key(table))
 
 
@@ -194,28 +208,27 @@ def conformity(
 ) -> Iterator[tuple[PublishedSetting, Any, Any]]:
     """Yield each published setting with its value in the recipe by default and in the `faithful` variant."""
     entries = [entry for entry in published_settings(name) if entry.family in families]
-    values = {
-        family: [
-            values_of(load_recipe(name, family=family, variant=variant))
-            for variant in ("sound", "faithful")
-        ]
-        for family in {entry.family for entry in entries}
-    }
+    sound = {}
+    faithful = {}
+    for family in {entry.family for entry in entries}:
+        sound[family] = values_of(load_recipe(name, family=family))
+        faithful[family] = values_of(load_recipe(name, family=family, variant="faithful"))
     for entry in entries:
-        sound, faithful = (resolved[entry.key] for resolved in values[entry.family])
-        yield entry, sound, faithful
+        yield entry, sound[entry.family][entry.key], faithful[entry.family][entry.key]
 
 
 def _merged(name: str) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
     """Return the families of a table and its entries by key, with those that it inherits."""
     table = tomllib.loads((_SHIPPED / f"{name}.toml").read_text(encoding="utf-8"))
     parents = table.get("extends", [])
+    if isinstance(parents, str):
+        parents = [parents]
     families: tuple[str, ...] = PUBLISHED_FAMILIES
     settings: dict[str, dict[str, Any]] = {}
-    for parent in [parents] if isinstance(parents, str) else parents:
+    for parent in parents:
         inherited, more = _merged(parent)
-        families, settings = tuple(f for f in families if f in inherited), settings | more
-    families = tuple(table.get("families", families))
-    return families, settings | {
-        entry["key"]: entry | {"of": name} for entry in table.get("settings", ())
-    }
+        families = tuple(family for family in families if family in inherited)
+        settings |= more
+    for entry in table.get("settings", ()):
+        settings[entry["key"]] = entry | {"of": name}
+    return tuple(table.get("families", families)), settings

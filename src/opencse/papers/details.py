@@ -47,24 +47,36 @@ class Neighbours:
         return Missing("no answer is known")
 
 
+def _distinct(*lists: Sequence[str]) -> list[str]:
+    """Return the distinct texts of some lists, in order of first occurrence."""
+    texts: dict[str, None] = {}
+    for each in lists:
+        texts.update(dict.fromkeys(each))
+    return list(texts)
+
+
 def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], encode: Encode) -> Neighbours:
     """Search for each query among the sentences of the pairs; it does not find itself."""
-    corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
-    texts = list(dict.fromkeys([*corpus, *(query.text for query in queries)]))
+    corpus = _distinct(pairs.sentence1, pairs.sentence2)
+    texts = _distinct(corpus, [query.text for query in queries])
     embeddings = TextEmbeddings(texts, encode(texts))
     vectors = unit_rows(embeddings(corpus), np.float64)
-    ranks, nearest = {}, []
+    ranks = {}
+    nearest = []
     for number, query in enumerate(queries, 1):
         own = query.text.strip().lower()
         cosines = vectors @ unit_rows(embeddings([query.text]), np.float64)[0]
-        order = [
-            row for row in np.argsort(-cosines, kind="stable") if corpus[row].strip().lower() != own
-        ]
+        # A stable order, so that equal cosines rank alike on every machine.
+        order = []
+        for row in np.argsort(-cosines, kind="stable"):
+            if corpus[row].strip().lower() != own:
+                order.append(row)
         nearest.append([(corpus[row], float(cosines[row])) for row in order[:TOP]])
         if query.answer:
             row, side = query.answer
-            answer = (pairs.sentence1, pairs.sentence2)[side - 1][row]
-            ranks[number] = 1 + [corpus[place] for place in order].index(answer)
+            sentences = pairs.sentence1 if side == 1 else pairs.sentence2
+            found = [corpus[place] for place in order]
+            ranks[number] = 1 + found.index(sentences[row])
     return Neighbours(ranks=ranks, nearest=nearest)
 
 
@@ -91,6 +103,7 @@ def project(vectors: np.ndarray) -> Projection:
     unit = unit_rows(vectors, np.float64)
     n = len(unit)
     left, values, _ = np.linalg.svd(unit - unit.mean(axis=0), full_matrices=False)
+    # The squared length of the sum holds all pairs, and each vector with itself, whose cosine is 1.
     cosines = (np.linalg.norm(unit.sum(axis=0)) ** 2 - n) / (n * (n - 1))
     return Projection(
         points=left[:, :2] * values[:2],
@@ -106,16 +119,17 @@ def draw_projections(projections: Mapping[str, Projection]) -> Figure:
     rows = -(-len(projections) // 2)
     plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained")
     panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
-    for index, (axes, (label, projection)) in enumerate(
-        zip(panels, projections.items(), strict=False)
-    ):
-        axes.scatter(*projection.points.T, s=2, alpha=0.4, color=f"C{index}", linewidths=0)
-        axes.set_title(
-            f"{short(label, 26)}\nmean cosine {projection.mean_cosine:.2f}", fontsize="small"
-        )
+    for index, (label, projection) in enumerate(projections.items()):
+        axes = panels[index]
+        x, y = projection.points.T
+        axes.scatter(x, y, s=2, alpha=0.4, color=f"C{index}", linewidths=0)
+        title = f"{short(label, 26)}\nmean cosine {projection.mean_cosine:.2f}"
+        axes.set_title(title, fontsize="small")
     if len(projections) % 2:
         panels[-1].set_visible(False)
-        panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
+        # Nothing is below the panel above the hidden one, so it shows its own numbers.
+        above_gap = panels[-3] if rows > 1 else panels[0]
+        above_gap.tick_params(labelbottom=True)
     return plot
 
 
@@ -149,25 +163,20 @@ class PairCosines:
 
 def pair_cosines(groups: Mapping[str, Sequence[Pair]], encode: Encode) -> PairCosines:
     """Measure groups of pairs by the vectors of their sentences."""
-    texts = list(
-        dict.fromkeys(
-            text
-            for pairs in groups.values()
-            for first, second, _ in pairs
-            for text in (first, second)
-        )
-    )
+    texts: list[str] = []
+    for pairs in groups.values():
+        for first_text, second_text, _ in pairs:
+            texts += [first_text, second_text]
+    texts = _distinct(texts)
     embeddings = TextEmbeddings(texts, encode(texts))
-    sides = {
-        name: ([a for a, _, _ in pairs], [b for _, b, _ in pairs]) for name, pairs in groups.items()
-    }
-    return PairCosines(
-        pairs=groups,
-        cosines={name: embeddings.paired(first, second) for name, (first, second) in sides.items()},
-        error_rates={
-            name: match_error_rate(first, second) for name, (first, second) in sides.items()
-        },
-    )
+    cosines = {}
+    error_rates = {}
+    for name, pairs in groups.items():
+        first = [pair[0] for pair in pairs]
+        second = [pair[1] for pair in pairs]
+        cosines[name] = embeddings.paired(first, second)
+        error_rates[name] = match_error_rate(first, second)
+    return PairCosines(pairs=groups, cosines=cosines, error_rates=error_rates)
 
 
 def load_group(
@@ -191,19 +200,35 @@ def load_group(
             raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
         (pairs,) = load_sts(source, tasks=[task], split=split)
         return [(pairs.sentence1[row], pairs.sentence2[row], pairs.scores[row])]
-    chosen, least = dict[tuple[str, str], float](), group.least_score or 0.0
+    return _chosen_by_score(group, data)
+
+
+def _chosen_by_score(group: PairGroup, data: ProbeData) -> Sequence[Pair]:
+    """Return the pairs within a group's limits of score and overlap, the highest scores first.
+
+    Raises:
+        OpencseError: There is no such pair.
+    """
+    least = group.least_score or 0.0
+    chosen: dict[tuple[str, str], float] = {}
     for pairs in data.sts or data.pairs:
-        if 1 < pairs.gold.max() <= 5 and (
-            not group.task or group.task == pairs.name or not data.sts
-        ):
-            overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
-            scored = (pairs.gold >= least) & (pairs.gold < group.below_score)
-            for row in np.flatnonzero(scored & (overlap < group.below_overlap)).tolist():
-                chosen[pairs.sentence1[row], pairs.sentence2[row]] = pairs.scores[row]
+        # Scores of the STS tasks go from 0 to 5; limits mean nothing on another scale.
+        on_scale = 1 < pairs.gold.max() <= 5
+        wanted = not group.task or group.task == pairs.name or not data.sts
+        if not on_scale or not wanted:
+            continue
+        overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
+        scored = (pairs.gold >= least) & (pairs.gold < group.below_score)
+        for row in np.flatnonzero(scored & (overlap < group.below_overlap)).tolist():
+            chosen[pairs.sentence1[row], pairs.sentence2[row]] = pairs.scores[row]
     if not chosen:
         raise OpencseError(f"no pair has a score of at least {least:g} and so little overlap")
-    return [(*pair, chosen[pair]) for pair in sorted(chosen, key=lambda pair: -chosen[pair])]
+    ordered = sorted(chosen.items(), key=lambda item: -item[1])
+    return [(first, second, score) for (first, second), score in ordered]
 
+
+Cloud = tuple[np.ndarray, np.ndarray]
+"""Cosines and match error rates of the pairs of a group."""
 
 PAIRS = 2000
 """Pairs of each group: those of the first rows."""
@@ -216,10 +241,9 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
     """
     by_role: dict[str, list[Pair]] = {"positive": [], "negative": []}
     columns = {role: _columns(recipe, role) for role in by_role}
-    anchor = recipe.views[
-        next(str(loss.anchor) for loss in recipe.losses if hasattr(loss, "anchor"))
-    ].text
-    wanted = list(dict.fromkeys([anchor, *columns["positive"], *columns["negative"]]))
+    anchor_views = [str(loss.anchor) for loss in recipe.losses if hasattr(loss, "anchor")]
+    anchor = recipe.views[anchor_views[0]].text
+    wanted = _distinct([anchor], columns["positive"], columns["negative"])
     previous = ""
     for row in rows.rows(wanted):
         cells = dict(zip(wanted, row, strict=True))
@@ -227,7 +251,10 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
         if not sentence:
             continue
         for role, names in columns.items():
-            by_role[role] += [(sentence, text, None) for name in names if (text := cells[name])]
+            for name in names:
+                text = cells[name]
+                if text:
+                    by_role[role].append((sentence, text, None))
         if not columns["negative"] and previous:
             by_role["negative"].append((previous, sentence, None))
         previous = sentence
@@ -240,7 +267,9 @@ def _columns(recipe: Recipe, role: str) -> list[str]:
     """Return the text columns of a role, `positive` or `negative`, in all losses."""
     views = []
     for loss in recipe.losses:
-        named = [getattr(loss, role, ""), *getattr(loss, f"{role}s", ())]
+        # A loss names one view (`positive`) or several (`positives`).
+        named = [getattr(loss, role, "")]
+        named.extend(getattr(loss, f"{role}s", ()))
         views += [view for view in named if view in recipe.views]
     return list(dict.fromkeys(recipe.views[view].text for view in views))
 
@@ -255,32 +284,33 @@ def detail_figures(entry: Entry, details: Mapping[str, Any]) -> dict[str, Draw]:
         return {"": partial(draw_projections, details)}
     if not details or not entry.plot:
         return {}
-    points: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {  # by label and group
-        label: {group: (detail.cosines[group], detail.error_rates[group]) for group in detail.pairs}
-        for label, detail in details.items()
-    }
-    groups = list(dict.fromkeys(group for parts in points.values() for group in parts))
-    plots = {
-        group: {label: parts[group] for label, parts in points.items() if group in parts}
-        for group in groups
-    }
-    if entry.plot == "scatter" and len(groups) > 1:  # all groups of the first label, too
-        label, first = next(iter(points.items()))
-        plots[label] = {group: first[group] for group in groups}
-    lowest = min(float(cosines.min()) for parts in points.values() for cosines, _ in parts.values())
+    # A plot for each group of pairs, with a cloud for each model.
+    plots: dict[str, dict[str, Cloud]] = {}
+    lowest = 1.0
+    for label, detail in details.items():
+        for group in detail.pairs:
+            cosines = detail.cosines[group]
+            lowest = min(lowest, float(cosines.min()))
+            plots.setdefault(group, {})[label] = (cosines, detail.error_rates[group])
+    if entry.plot == "scatter" and len(plots) > 1:
+        # And one of the first model, with a cloud for each group.
+        first = next(iter(details))
+        plots[first] = {group: clouds[first] for group, clouds in plots.items()}
     figures: dict[str, Draw] = {}
     for name, clouds in plots.items():
-        suffix = (
-            "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower())
-            if len(plots) > 1
-            else ""
-        )
-        cosines = {label: values for label, (values, _) in clouds.items()}
-        scatter = entry.plot == "scatter"
-        figures[suffix] = (
-            partial(draw_scatter, clouds, lowest) if scatter else partial(draw_histogram, cosines)
-        )
+        suffix = _suffix(name) if len(plots) > 1 else ""
+        if entry.plot == "scatter":
+            figures[suffix] = partial(draw_scatter, clouds, lowest)
+        else:
+            histograms = {label: cosines for label, (cosines, _) in clouds.items()}
+            figures[suffix] = partial(draw_histogram, histograms)
     return figures
+
+
+def _suffix(name: str) -> str:
+    """Return a name in the form that is added to that of a file."""
+    letters = [letter if letter.isalnum() else "-" for letter in name.lower()]
+    return f"-{''.join(letters)}"
 
 
 def detail_listing(entry: Entry, details: Mapping[str, Any]) -> Listing:
@@ -290,27 +320,34 @@ def detail_listing(entry: Entry, details: Mapping[str, Any]) -> Listing:
     and cosine, as known.
     """
     if entry.kind == "neighbours":
-        rows = [("query", "rank", *details)]
-        for index, query in enumerate(entry.queries):
-            for rank in range(TOP):
-                nearest = (detail.nearest[index][rank] for detail in details.values())
-                rows.append(
-                    (
-                        query.text,
-                        str(rank + 1),
-                        *(f"{text} ({cosine:.3f})" for text, cosine in nearest),
-                    )
-                )
-        return tuple(rows)
+        return _neighbour_rows(entry, details)
+    if not entry.texts:
+        return ()
     cosines: dict[tuple[str, ...], dict[str, str]] = {}
-    for label, detail in details.items() if entry.texts else ():
+    for label, detail in details.items():
         for name, pairs in detail.pairs.items():
-            for (first, second, score), cosine in zip(
-                pairs[: entry.texts], detail.cosines[name], strict=False
-            ):
-                key = (name, first, second, "" if score is None else f"{score:g}")
-                cosines.setdefault(key, {})[label] = f"{cosine:.4f}"
+            for pair, cosine in zip(pairs[: entry.texts], detail.cosines[name], strict=False):
+                first, second, score = pair
+                human = "" if score is None else f"{score:g}"
+                cells = cosines.setdefault((name, first, second, human), {})
+                cells[label] = f"{cosine:.4f}"
     if not cosines:
         return ()
-    rows = [(*key, *(cells.get(label, "") for label in details)) for key, cells in cosines.items()]
-    return (("", "sentence", "compared with", "human score", *details), *rows)
+    rows = [("", "sentence", "compared with", "human score", *details)]
+    for key, cells in cosines.items():
+        of_models = [cells.get(label, "") for label in details]
+        rows.append((*key, *of_models))
+    return tuple(rows)
+
+
+def _neighbour_rows(entry: Entry, details: Mapping[str, Any]) -> Listing:
+    """Return the nearest sentences of each query, with a column for each model."""
+    rows = [("query", "rank", *details)]
+    for index, query in enumerate(entry.queries):
+        for rank in range(TOP):
+            nearest = []
+            for detail in details.values():
+                text, cosine = detail.nearest[index][rank]
+                nearest.append(f"{text} ({cosine:.3f})")
+            rows.append((query.text, str(rank + 1), *nearest))
+    return tuple(rows)

@@ -60,37 +60,30 @@ def sample(
     Raises:
         OpencseError: The corpus or the table cannot be read, or there is no sentence.
     """
-    sources = [corpus.content_hash, content_hash(table) if table is not None else ""]
-    words = (
-        hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
-    )
-    language = [] if pack is ENGLISH else [pack.code, pack.syntax]
-    more = (
-        []
-        if settings.clauses or settings.opposites
-        else [n for n in columns if n in corpus.columns and n != "text"]
-    )
-    sizes = [settings.rows, settings.opposites, *([] if table is None else [settings.paraphrases])]
-    made_from = hashlib.sha256(
-        json.dumps([sources, *sizes, words, settings.clauses, seed, *language, *more]).encode()
-    ).hexdigest()
+    kept_columns = []
+    if not (settings.clauses or settings.opposites):
+        for name in columns:
+            if name in corpus.columns and name != "text":
+                kept_columns.append(name)
+    made_from = _dependencies_hash(corpus, settings, table, seed, pack, kept_columns)
     if is_made_from(out, made_from):
         return Corpus(out, corpus.name)
+
     rng = random.Random(seed)
     with timed("sampling"):
         plain = _Reservoir(settings.rows, rng)
+        # A generator of its own: how many opposites a text has must not change the plain sample.
         balanced = _Balanced(settings.opposites, random.Random(rng.random()), pack)
         for text in corpus.texts():
             plain.offer(text)
             if settings.opposites:
                 balanced.offer(text)
-        drawn, opposed = list(dict.fromkeys(plain.kept)), balanced.kept()
     with timed("parsing and rewriting"):
-        whole = [
-            *_cut(drawn, settings.clauses, rng, pack),
-            *_statements(opposed, settings.clauses, rng, pack),
-        ]
-        texts = list(dict.fromkeys(whole))
+        drawn = list(dict.fromkeys(plain.kept))
+        rewritten = _cut(drawn, settings.clauses, rng, pack)
+        rewritten += _statements(balanced.kept(), settings.clauses, rng, pack)
+        # Two sentences may have the same main clause.
+        texts = list(dict.fromkeys(rewritten))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         paraphrased = _Reservoir(settings.paraphrases, rng)
@@ -103,12 +96,50 @@ def sample(
             "Give a corpus with at least one line that is not blank.",
         )
     rng.shuffle(texts)
-    cells: dict[str, Row] = dict.fromkeys(texts, (None,) * len(more))
-    if more:
-        cells |= {row[0]: row[1:] for row in corpus.rows(["text", *more]) if row[0] in cells}
-    table_rows = zip(*((text, *cells[text]) for text in texts), strict=True)
-    write_texts(out, dict(zip(["text", *more], table_rows, strict=True)), made_from)
+    write_texts(out, _with_columns(texts, corpus, kept_columns), made_from)
     return Corpus(out, corpus.name)
+
+
+def _dependencies_hash(
+    corpus: Corpus,
+    settings: CorpusSettings,
+    table: str | Path | None,
+    seed: int,
+    pack: LanguagePack,
+    kept_columns: Sequence[str],
+) -> str:
+    """Return a hash of everything that a sample depends on, so that an equal one is not drawn again."""
+    dependencies: list[Any] = [[corpus.content_hash, "" if table is None else content_hash(table)]]
+    dependencies += [settings.rows, settings.opposites]
+    if table is not None:
+        dependencies.append(settings.paraphrases)
+    words = ""
+    if settings.opposites:
+        words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest()
+    dependencies += [words, settings.clauses, seed]
+    if pack is not ENGLISH:
+        dependencies += [pack.code, pack.syntax]
+    dependencies += kept_columns
+    return hashlib.sha256(json.dumps(dependencies).encode()).hexdigest()
+
+
+def _with_columns(
+    texts: Sequence[str], corpus: Corpus, columns: Sequence[str]
+) -> dict[str, Sequence[str | None]]:
+    """Return the columns of a table of texts, with further columns of the rows that they were drawn from."""
+    table: dict[str, Sequence[str | None]] = {"text": texts}
+    if not columns:
+        return table
+    wanted = set(texts)
+    cells: dict[str | None, Row] = {}
+    for row in corpus.rows(["text", *columns]):
+        if row[0] in wanted:
+            cells[row[0]] = row[1:]
+    # Sentences of a table of paraphrases are not in the corpus.
+    nothing = (None,) * len(columns)
+    for place, column in enumerate(columns):
+        table[column] = [cells.get(text, nothing)[place] for text in texts]
+    return table
 
 
 class _Reservoir:
@@ -116,13 +147,17 @@ class _Reservoir:
 
     def __init__(self, size: int | None, rng: random.Random) -> None:
         self.kept: list[str] = []
-        self._size, self._rng, self._seen = size, rng, 0
+        self._size = size
+        self._rng = rng
+        self._seen = 0
 
     def offer(self, text: str) -> None:
         self._seen += 1
         if self._size is None or len(self.kept) < self._size:
             self.kept.append(text)
-        elif (place := self._rng.randrange(self._seen)) < self._size:
+            return
+        place = self._rng.randrange(self._seen)
+        if place < self._size:
             self.kept[place] = text
 
 
@@ -135,7 +170,9 @@ class _Balanced:
     """
 
     def __init__(self, size: int, rng: random.Random, pack: LanguagePack) -> None:
-        self._size, self._rng, self._opposed_words = size, rng, pack.opposed_words
+        self._size = size
+        self._rng = rng
+        self._opposed_words = pack.opposed_words
         # Sentences of one adjective. A stream with fewer than 200 adjectives gives fewer than
         # `size` sentences.
         self._rounds = max(_LEAST_EACH, size // 200)
@@ -145,19 +182,20 @@ class _Balanced:
     def offer(self, text: str) -> None:
         for word, opposite in self._opposed_words(text).items():
             self._opposite[word] = opposite
-            self._reservoirs.setdefault(
-                word, _Reservoir(self._rounds * _each(word), self._rng)
-            ).offer(text)
+            if word not in self._reservoirs:
+                self._reservoirs[word] = _Reservoir(self._rounds * _each(word), self._rng)
+            self._reservoirs[word].offer(text)
 
     def kept(self) -> dict[str, str]:
         """Return the sampled sentences, each with the adjective or verb for which it was sampled."""
         sampled = self._reservoirs
-        used = {word: sampled[word] for word in sorted(sampled) if self._opposite[word] in sampled}
+        # Sorted, so that the order does not depend on which word came first in the stream.
+        used = [word for word in sorted(sampled) if self._opposite[word] in sampled]
         sentences: dict[str, str] = {}
         for i in range(self._rounds):
-            for word, reservoir in used.items():
+            for word in used:
                 share = _each(word)
-                for text in reservoir.kept[i * share : (i + 1) * share]:
+                for text in sampled[word].kept[i * share : (i + 1) * share]:
                     if len(sentences) == self._size:
                         return sentences
                     sentences.setdefault(text, word)
@@ -180,24 +218,33 @@ def _statements(
     """
     if not opposed:
         return []
-    predicates, others = list[str](), list[str]()
+    predicates: list[str] = []
+    others: list[str] = []
     parser = load_parser(pack.syntax)
     for part in chunks(opposed, _CHUNK):
         for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
             statement = pack.statement(text, tokens, opposed[text])
-            if statement is not None:
-                (predicates if statement == text else others).append(statement)
-    return [*_cut(predicates, clauses, rng, pack), *others]
+            if statement is None:
+                continue
+            if statement == text:
+                predicates.append(statement)
+            else:
+                # Made of an attribute, it is one clause already.
+                others.append(statement)
+    return _cut(predicates, clauses, rng, pack) + others
 
 
 def _cut(texts: Sequence[str], share: float, rng: random.Random, pack: LanguagePack) -> list[str]:
     """Return the sentences, a random share of them cut to their main clause, where one is found."""
     out = list(texts)
     chosen = [i for i in range(len(out)) if rng.random() < share]
-    cutter = pack.localised(MainClause()).open() if chosen else None
+    if not chosen:
+        # Opening the view would load a parser.
+        return out
+    cutter = pack.localised(MainClause()).open()
     for part in chunks(chosen, _CHUNK):
-        assert cutter is not None
-        for i, view in zip(part, cutter([SourceRow(id=i, text=out[i]) for i in part]), strict=True):
+        rows = [SourceRow(id=i, text=out[i]) for i in part]
+        for i, view in zip(part, cutter(rows), strict=True):
             out[i] = view.text or out[i]
     return out
 
@@ -213,12 +260,14 @@ def paraphrase_settings(table: Path | None, layer: Mapping[str, Any]) -> list[st
     """
     if table is None:
         return []
-    place = next(
-        (place for place, _ in tables_of_kind(layer, "candidate_table")), "build.paraphrase"
-    )
+    places = [place for place, _ in tables_of_kind(layer, "candidate_table")]
+    place = places[0] if places else "build.paraphrase"
     text, paraphrase = paraphrase_columns(table)
-    source = {"path": str(table), "text_column": text, "candidate_column": paraphrase}
-    return [f"{place}.{key}={value}" for key, value in source.items()]
+    return [
+        f"{place}.path={table}",
+        f"{place}.text_column={text}",
+        f"{place}.candidate_column={paraphrase}",
+    ]
 
 
 def tables_of_kind(
@@ -240,7 +289,9 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
     """
     # A corpus may be a folder; this table may not.
     present = Corpus(regular_file(table)).columns
-    text, paraphrase = (_first_present(names, present) for names in _COLUMNS)
+    of_text, of_paraphrase = _COLUMNS
+    text = _first_present(of_text, present)
+    paraphrase = _first_present(of_paraphrase, present)
     if text is None or paraphrase is None:
         raise OpencseError(
             f"{table} is not a table of paraphrases: its columns are {', '.join(present)}",
