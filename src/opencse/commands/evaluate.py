@@ -39,6 +39,7 @@ from opencse.foundation.result_table import show
 from opencse.foundation.roles import as_documents, as_queries
 
 OF_MTEB = ("mteb:", "nanobeir")
+# Types of tasks of `mteb` that compare texts, and do not train a classifier on their vectors.
 _COMPARING = (
     "Retrieval",
     "Reranking",
@@ -48,7 +49,6 @@ _COMPARING = (
     "PairClassification",
     "BitextMining",
 )
-"""Types of tasks of `mteb` that compare texts, and do not train a classifier on their vectors."""
 
 _PUBLISHED = {
     "NevIR": "25.0 by chance; 6.8 to 11.1 for bi-encoders of BERT's size (Weller et al., EACL 2024); 39.0 for "

@@ -35,10 +35,10 @@ from opencse.training.model_card import CardAdditions, hub_score, render
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+# Batches from which the mean and the deviation of what a new block reads are taken.
 _READ_BATCHES = 40
-"""Batches from which the mean and the deviation of what a new block reads are taken."""
+# Key of the scores by strength in `run.json`.
 _KEY = "strength"
-"""Key of the scores by strength in `run.json`."""
 
 
 class BlockTraining(TrainingCallback):

@@ -66,13 +66,13 @@ _MOST_MODULES = 100
 _MOST_LAYERS = 1000
 _MOST_PARTS = 100_000
 _MOST = 100_000_000
+# Numbers in the tables that a model computes for itself, such as masks; files don't hold them.
 _BUFFERS = 2**30
-"""Numbers in the tables that a model computes for itself, such as masks; files don't hold them."""
+# Weights that a model may have and its files lack, such as an unused decoder or head.
 _SPARE = 50_000_000
-"""Weights that a model may have and its files lack, such as an unused decoder or head."""
 
+# Attention that is part of transformers and torch. Others are fetched from a hub.
 _ATTENTION = ("eager", "sdpa", "flex_attention")
-"""Attention that is part of transformers and torch. Others are fetched from a hub."""
 _SETTINGS_FILES = (
     "sentence_bert_config.json",
     "sentence_roberta_config.json",
@@ -100,6 +100,7 @@ _SETTINGS = (
     "config_args",
     "config_kwargs",
 )
+# Arguments that a folder may hand to transformers; others name files, repositories or code.
 _ARGUMENTS = (
     "add_pooling_layer",
     "add_prefix_space",
@@ -117,7 +118,6 @@ _ARGUMENTS = (
     "use_cache",
     "use_fast",
 )
-"""Arguments that a folder may hand to transformers; others name files, repositories or code."""
 _TOKENIZERS_OF_WORDS = ("WhitespaceTokenizer", "TransformersTokenizerWrapper")
 
 
@@ -627,8 +627,8 @@ def _shape(shape: tuple[int, ...] | torch.Size) -> str:
     return " × ".join(str(size) for size in shape) or "one number"
 
 
+# How many times longer a tokenizer may make a text before it cuts it.
 _EXPANSION = 100.0
-"""How many times longer a tokenizer may make a text before it cuts it."""
 
 
 def _check_tokenizer(path: Path) -> None:

@@ -421,10 +421,10 @@ def readable_errors(name: object) -> Iterator[None]:
 _LAYER_MIXES = ("first_last", "embeddings_last", "last_two")
 POOLINGS = ("cls", "mean", "lasttoken", *_LAYER_MIXES, "mask", "ngrams")
 
+# Tokens that each convolution of `ngrams` pooling sees at a time ...
 _NGRAMS = (1, 3, 5)
-"""Tokens that each convolution of `ngrams` pooling sees at a time ..."""
+# ... and the numbers that it gives for each token.
 _CHANNELS = 256
-"""... and the numbers that it gives for each token."""
 
 
 def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> list[torch.nn.Module]:

@@ -28,16 +28,14 @@ ATTENTION = "opencse_packed"
 """Name of `packed_attention` in transformers' registry."""
 
 
+# A packed row is filled up to a multiple of this. Matrix kernels are generated for each new shape,
+# which takes as long as a tenth of a small product. Round shapes come again and again, exact ones
+# are always new.
 _MULTIPLE = 32
-"""A packed row is filled up to a multiple of this.
-
-Matrix kernels are generated for each new shape, which takes as long as a tenth of a small product.
-Round shapes come again and again, exact ones are always new.
-"""
+# Sentences of one group of attention have lengths within one step of this many tokens ...
 _LENGTH_STEP = 16
-"""Sentences of one group of attention have lengths within one step of this many tokens ..."""
+# ... unless the group would have fewer sentences than this.
 _FEWEST = 8
-"""... unless the group would have fewer sentences than this."""
 
 
 class SentenceGroup(NamedTuple):

@@ -99,8 +99,10 @@ def _check_saved(model: SentenceTransformer, written: Path, name: str) -> None:
     check_copy(copy_of_folder, expected, name)
 
 
+# The order in which old versions join the vectors of several poolings.
 _CANONICAL = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-"""The order in which old versions join the vectors of several poolings."""
+# Settings of a transformer that change vectors, and that sentence-transformers writes only if they
+# are set.
 _TRANSFORMER_KEYS = (
     "processing_kwargs",
     "unpad_inputs",
@@ -108,7 +110,6 @@ _TRANSFORMER_KEYS = (
     "document_length",
     "query_expansion",
 )
-"""Settings of a transformer that change vectors, and that sentence-transformers writes only if they are set."""
 _TEXT_TASK = "feature-extraction"
 
 

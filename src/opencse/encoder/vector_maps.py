@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense
 
+# Sentences that are encoded at a time to find the whitening.
 _CHUNK = 16384
-"""Sentences that are encoded at a time to find the whitening."""
 
+# Share of the largest standard deviation below which vectors do not differ, but for rounding. The
+# last layer normalisation of a BERT leaves one such direction.
 _NO_VARIANCE = 1e-5
-"""Share of the largest standard deviation below which vectors do not differ, but for rounding.
-
-The last layer normalisation of a BERT leaves one such direction.
-"""
 
 FLOW_SENTENCES = 1_000_000
 """Sentences that a flow is trained on at most: their vectors are in memory."""

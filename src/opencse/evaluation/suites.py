@@ -46,8 +46,8 @@ TASKS = Kinds({}, "opencse.tasks")
 OWN = "tasks"
 """The suite of tasks from outside the package."""
 
+# Suites for which a table shows the main metrics only.
 _MAIN_ALONE = ("sts", "pairs", "transfer", "classification")
-"""Suites for which a table shows the main metrics only."""
 
 _CAPTIONS = {
     "sts": "Spearman × 100, all pairs of a task together",

@@ -31,8 +31,8 @@ LARGEST = 20 * GIB
 KINDS = ("inputs", "sentences", "tokens", "vectors")
 """The folders of the cache. Anything else in its root belongs to others and is never removed."""
 _ENTRY = re.compile(r"(^|-)[0-9a-f]{32}(\.parquet)?$")
+# Seconds after its last use in which an entry is never removed, because a run may have it open.
 _KEPT = 24 * 3600
-"""Seconds after its last use in which an entry is never removed, because a run may have it open."""
 
 
 def cache_root() -> Path:

@@ -220,8 +220,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
+# How often this process has locked each folder, as functions may lock it again.
 _HELD: Counter[Path] = Counter()
-"""How often this process has locked each folder, as functions may lock it again."""
 
 
 @contextlib.contextmanager

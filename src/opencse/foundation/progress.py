@@ -194,8 +194,8 @@ class Phase:
             print_line(f"opencse: {self.line()}")
 
 
+# The bars of all open phases, stacked, on a terminal or in a notebook.
 _bars: Progress | None = None
-"""The bars of all open phases, stacked, on a terminal or in a notebook."""
 
 
 def _can_show_bars() -> bool:

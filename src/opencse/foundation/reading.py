@@ -132,6 +132,7 @@ def file_extension(path: Path) -> str:
     return ""
 
 
+# The first bytes of files that hold no lines of text, whatever their name.
 _BINARY = {
     b"PK\x03\x04": "a ZIP archive, such as .xlsx or .docx",
     b"%PDF": "a PDF document",
@@ -142,7 +143,6 @@ _BINARY = {
     b"\xfd7zXZ": "an xz archive",
     b"SQLite format 3": "an SQLite database",
 }
-"""The first bytes of files that hold no lines of text, whatever their name."""
 
 
 def check_is_text(path: Path, first: bytes) -> None:

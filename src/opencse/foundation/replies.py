@@ -14,8 +14,8 @@ from typing import Any
 from opencse.foundation.cache import cache_root
 
 _MINUTE = 60.0
+# Seconds for which a process waits while another one writes.
 _PATIENCE = 60.0
-"""Seconds for which a process waits while another one writes."""
 
 
 @dataclass(frozen=True, kw_only=True)

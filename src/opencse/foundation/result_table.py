@@ -12,8 +12,8 @@ from opencse.foundation.terminal import Printable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+# Width in characters if there is no terminal, so that no line wraps.
 _UNLIMITED = 100_000
-"""Width in characters if there is no terminal, so that no line wraps."""
 
 
 @dataclass(frozen=True)

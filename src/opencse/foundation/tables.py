@@ -43,10 +43,10 @@ TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
 
 _UNPACKED = 8 * 2**20
+# How many times larger than its file the text of a `.gz` may be, beyond the first bytes.
 _RATIO = 100
-"""How many times larger than its file the text of a `.gz` may be, beyond the first bytes."""
+# Bytes of the unpacked text that are compared with the size of the file.
 _CHECKED = 256 * 2**20
-"""Bytes of the unpacked text that are compared with the size of the file."""
 _SEPARATORS = (",", ";", "\t", "|")
 # The separator is found by this many lines.
 _SNIFFED = 50
@@ -497,8 +497,8 @@ MADE_FROM = b"made_from"
 VIEWS_HEADER = b"opencse.text.views.registry"
 """Key of the header in a file of built views."""
 _ROWS = 8192
+# Bytes of the texts of a column that are in memory at once.
 _TOGETHER = 256 * 2**20
-"""Bytes of the texts of a column that are in memory at once."""
 _REMEDY = "Write or copy it again."
 
 

@@ -38,8 +38,8 @@ from opencse.recipes.schema import Recipe
 from opencse.text.generated.likely_words import Insertion, Substitution, WordSubstitution
 from opencse.text.views.registry import VIEWS
 
+# The tables that are merged into the others on some condition.
 _LAYERS = ("faithful", "for", "with")
-"""The tables that are merged into the others on some condition."""
 _KEYS = set(Recipe.__dataclass_fields__) - {"name", "variant", "family"}
 _SHIPPED = importlib.resources.files("opencse.recipes") / "systems"
 

@@ -20,10 +20,10 @@ from opencse.foundation.reading import error_reason, file_extension
 from opencse.foundation.tables import read_lines
 
 _MOST_PAGES = 10_000
+# Bytes of the XML in a DOCX file.
 _MOST_UNPACKED = 512 * 2**20
-"""Bytes of the XML in a DOCX file."""
+# Levels of lists and quotes in Markdown, two for a list.
 _DEEPEST = 60
-"""Levels of lists and quotes in Markdown, two for a list."""
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _BLOCKS = frozenset(
     """address article aside blockquote body br caption dd div dl dt fieldset figcaption

@@ -32,10 +32,10 @@ MEMORY = 3 * 2**30
 """Bytes of address space of the process."""
 LARGEST_TEXT = 256 * 2**20
 """Characters of the text of a document."""
+# A process that only waits is ended after so many times its seconds of computing.
 _WAITING = 10
-"""A process that only waits is ended after so many times its seconds of computing."""
+# Characters beyond which a paragraph is cut in two, for spaCy.
 _LONGEST_PARAGRAPH = 1_000_000
-"""Characters beyond which a paragraph is cut in two, for spaCy."""
 _SMALLER = "Convert it to plain text, or split it."
 
 
@@ -91,8 +91,8 @@ def _asked(child: subprocess.Popen[str], path: Path, budget: float) -> list[str]
 
 
 _LOCK = threading.Lock()
+# The child by the process that started it: one that forks must not share its pipes.
 _CHILDREN: dict[int, subprocess.Popen[str]] = {}
-"""The child by the process that started it: one that forks must not share its pipes."""
 
 
 def _child() -> subprocess.Popen[str]:

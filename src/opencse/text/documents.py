@@ -70,10 +70,10 @@ _SPACELESS = re.compile(
 # spaCy takes a time that grows with the square of the length of a word, such as one of 60,000 brackets.
 _LONG_WORD = re.compile(r"(\S{1000})(?=\S)")
 _FULL_STOP = re.compile(r"([。！？｡][”’」』）]*)(?=[^\s”’」』）])")
+# Names of files about a data set, without extension.
 _ABOUT = frozenset(
     "readme license licence changelog citation notice contributing dataset_infos".split()
 )
-"""Names of files about a data set, without extension."""
 
 
 @dataclass(frozen=True, slots=True)

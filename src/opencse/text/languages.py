@@ -145,8 +145,8 @@ ENGLISH = LanguagePack(
 AUTO = "auto"
 """The setting that leaves the choice of the language to the texts."""
 
+# This project's own packs, by code; they are installed separately.
 _PACKAGES = {"de": "opencse-german"}
-"""This project's own packs, by code; they are installed separately."""
 
 
 @cache

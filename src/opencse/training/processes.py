@@ -27,8 +27,8 @@ from torch import Tensor
 
 from opencse.encoder.device import world_size
 
+# Rows of each process in the batch in hand, if they differ.
 _SHARES: list[int] = []
-"""Rows of each process in the batch in hand, if they differ."""
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# Colors of figures on a dark page, by those on a light one; the same as in style.css.j2.
 _DARK = {
     "#ffffff": "#1b2129",
     "#1c2430": "#e4e8ee",
@@ -34,7 +35,6 @@ _DARK = {
     "#1f7a5c": "#5fc39b",
     "#b8432f": "#ef8a72",
 }
-"""Colors of figures on a dark page, by those on a light one; the same as in style.css.j2."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def draw_means(results: Mapping[str, Transformations]) -> Figure:
 _GAIN = "#1f7a5c"
 _LOSS = "#b8432f"
 _NEUTRAL = "#8a93a0"
+# Height of one measure in inches.
 _ROW = 0.34
-"""Height of one measure in inches."""
 
 
 def measure_name(measure: str) -> str:

@@ -37,6 +37,7 @@ from opencse.foundation.result_table import Number, Table
 from opencse.version import __version__
 
 _EXAMPLES = 5
+# What each headline number means.
 _HEADLINES = {
     "Paraphrase above negation": "Share of sentences whose paraphrase in other words has a higher cosine than their "
     "negation in nearly the same words. 100 % is right; below 50 %, wording counts more than meaning.",
@@ -44,7 +45,6 @@ _HEADLINES = {
     "same meaning in other words or another meaning in similar words (Oppn.). 1 is right.",
     "Agreement where wording helps": "The same on all other pairs (Cont.).",
 }
-"""What each headline number means."""
 
 
 def render_template(name: str, **values: Any) -> str:

@@ -209,6 +209,7 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
     )
 
 
+# What makes the table of each part of the scores, after those of `sts`.
 _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "tasks": _tasks,
     "splits": _splits,
@@ -216,16 +217,15 @@ _MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
     "retrieval": _retrieval,
     "triplets": _triplets,
 }
-"""What makes the table of each part of the scores, after those of `sts`."""
 
 
+# Points below which a guard has not moved at all.
 _LEAST = 0.1
-"""Points below which a guard has not moved at all."""
+# Points from which an accuracy counts as changed if its rows are not at hand: of 200 rows, on which
+# two models differ in one of eight, chance moves the difference by as much in one case of 20.
 _WITHOUT_ROWS = 5.0
-"""Points from which an accuracy counts as changed if its rows are not at hand: of 200 rows, on
-which two models differ in one of eight, chance moves the difference by as much in one case of 20."""
+# Share of the paraphrases that are to pass a semantic cache's threshold.
 _HIT = 0.9
-"""Share of the paraphrases that are to pass a semantic cache's threshold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,6 +329,7 @@ class Comparison:
         return f"Yes: better on {gains} of {count} measures, worse on none."
 
 
+# What each measure means, by the beginning of its name in a report.
 _DEFINITIONS = {
     "paraphrase nearer than negation": "Share of sentences whose paraphrase has a higher cosine than "
     "their negation in nearly the same words.",
@@ -352,7 +353,6 @@ _DEFINITIONS = {
     "agreement with people": "Spearman correlation with the scores that people gave to pairs of "
     "sentences, times 100.",
 }
-"""What each measure means, by the beginning of its name in a report."""
 
 
 def definition(measure: str) -> str:

@@ -37,14 +37,14 @@ from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 
 # Share of the rewordings that the threshold accepts.
 _ACCEPTED_REWORDINGS = 0.9
+# Shares of the rewordings that the thresholds of a report accept.
 _CACHES = (0.8, 0.9, 0.95)
-"""Shares of the rewordings that the thresholds of a report accept."""
 
 CacheScore = Callable[[Sequence[str], Sequence[str]], np.ndarray]
 """The score by which a semantic cache compares n pairs of texts, (n,)."""
 
+# A sentence, and the kinds of one contradiction and one rewording of it.
 _Case = tuple[RewrittenSentence, str, str]
-"""A sentence, and the kinds of one contradiction and one rewording of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

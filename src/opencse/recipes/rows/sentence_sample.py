@@ -24,8 +24,9 @@ from opencse.text.views.registry import SourceRow
 
 _CHUNK = 4096
 _LEAST_EACH = 8
+# Sentences sampled for a verb, for each one sampled for an adjective: far fewer verbs have an
+# opposite.
 _VERBS_EACH = 4
-"""Sentences sampled for a verb, for each one sampled for an adjective: far fewer verbs have an opposite."""
 
 
 def sample(

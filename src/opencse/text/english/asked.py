@@ -39,15 +39,15 @@ _HELPERS = (
 _QUESTION = re.compile(rf"(?:{_WH}|{_HELPERS})\b.*\?$|.*\?$", re.IGNORECASE)
 _PROSE = re.compile(r"[\w\s,.'’\"()%$€£°&/–-]*\??")
 
+# Words before a verb in its base form: "How do I …", "Where can guests …", "Is there a way to …".
 _BEFORE_A_VERB = r"(?:\b(?:i|we|you|they|one|to|please|guests|users|members|customers)\s+)"
-"""Words before a verb in its base form: "How do I …", "Where can guests …", "Is there a way to …"."""
 
 
+# Words that people leave out in a search box; none of them decides what is asked.
 _SPARED = frozenset(
     "how what which do does did i we you can could may should would to a an the my our your it is are there "
     "was were be been please any some one me".split()
 )
-"""Words that people leave out in a search box; none of them decides what is asked."""
 
 
 def is_question(text: str) -> bool:
@@ -285,6 +285,7 @@ _RULES: dict[str, Callable[[str], list[str]]] = {
     "arguments": _arguments,
 }
 
+# Forms of questions, and another form for each; the first that fits is taken.
 _FORMS = tuple(
     (re.compile(pattern, re.IGNORECASE), form)
     for pattern, form in (
@@ -310,11 +311,10 @@ _FORMS = tuple(
         (r"Who (?P<x>.+)\?", "I would like to know who {x}."),
     )
 )
-"""Forms of questions, and another form for each; the first that fits is taken."""
 
 
+# Words of a search without a question mark, such as "hotel without a pool", at most.
 _LONGEST_SEARCH = 12
-"""Words of a search without a question mark, such as "hotel without a pool", at most."""
 
 
 def is_search(text: str) -> bool:

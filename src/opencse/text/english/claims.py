@@ -16,17 +16,17 @@ _SMALL = "two three four five six seven eight nine ten eleven twelve".split()
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?:\.\d+)?|" + "|".join(
     f"[{word[0]}{word[0].upper()}]{word[1:]}" for word in _SMALL
 )
+# Patterns of an expression's places; {g} is a noun of `hyponyms.tsv`, and {s} a narrower one.
 _PLACES = {
     "n": f"{_NUMBER}|twenty|thirty|forty|fifty|a hundred|a thousand",
     "y": r"(?:1[5-9]|20)\d\d",
     "adj": "[a-z]{3,}",
     "a": "an?",
 }
-"""Patterns of an expression's places; {g} is a noun of `hyponyms.tsv`, and {s} a narrower one."""
+# Tags of what {adj} stands for: words with degrees ("more advanced than").
 _DEGREES = ("JJ", "RB", "VBN", "VBG")
-"""Tags of what {adj} stands for: words with degrees ("more advanced than")."""
+# Tags of words after which "not as … as" cannot stand: "a bit larger than".
 _MODIFIERS = ("RB", "RBR", "NN", "NNS", "CD")
-"""Tags of words after which "not as … as" cannot stand: "a bit larger than"."""
 
 
 class Claim(GrammarView):

@@ -21,44 +21,44 @@ from opencse.text.english.predicates import (
 )
 from opencse.text.syntax import Token
 
+# No years, no decimals, which are often versions, and no ordinals, which name one of several.
 _AMOUNT = re.compile(r"(?!(?:1\d|20)\d\d$)(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|[a-z]+)")
-"""No years, no decimals, which are often versions, and no ordinals, which name one of several."""
 
 # A count in digits.
 _COUNT = re.compile(r"[1-9]\d{0,3}")
 
 _INEXACT = word_class("inexact") | {"from", "between"}
 
+# Next to these, a number is one of several, or known: "2 and 3 workers", "the two sides".
 _NOT_BESIDE = frozenset(
     "and or & through to the these those both all its his her their our your my".split()
 )
-"""Next to these, a number is one of several, or known: "2 and 3 workers", "the two sides"."""
 
+# Nouns whose number identifies one of them.
 _NUMBERED = word_class("numbered")
-"""Nouns whose number identifies one of them."""
 
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
 
+# Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true.
 _QUALIFIED = word_class("qualified")
-"""Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true."""
 
+# Words whose opposite holds in one sense only, or leaves a third possibility.
 _OTHER_SENSES = word_class("other senses")
-"""Words whose opposite holds in one sense only, or leaves a third possibility."""
 
 _WITH_ANY_PREPOSITION = word_class("any preposition")
 
+# Adjectives without a third possibility; others are recognized by a negative prefix.
 _COMPLEMENTARY = word_class("without third possibility")
-"""Adjectives without a third possibility; others are recognized by a negative prefix."""
 
+# Adjectives whose prefixed opposite leaves a third possibility: neither happy nor unhappy.
 _GRADUAL = word_class("with third possibility")
-"""Adjectives whose prefixed opposite leaves a third possibility: neither happy nor unhappy."""
 
 _NEGATIVE = ("un", "in", "im", "il", "ir", "dis")
 
+# Words that begin a time, a place or a condition, which suits any predicate.
 _ADJUNCTS = frozenset(
     "in on at during after before until since under within because when while if without".split()
 )
-"""Words that begin a time, a place or a condition, which suits any predicate."""
 
 _FIXED_PREPOSITIONS = {
     "include": "in",

@@ -278,8 +278,8 @@ def _leaves_finite(tokens: Sequence[Token], finite: int, edits: Sequence[Edit]) 
     return False
 
 
+# Tags of words that follow a verb, and no plural noun: "reads the file and assigns a type".
 _BEGINS_OBJECT = ("DT", "PRP", "PRP$", "CD")
-"""Tags of words that follow a verb, and no plural noun: "reads the file and assigns a type"."""
 
 
 def _opens_own_clause(tokens: Sequence[Token], i: int) -> bool:

@@ -40,6 +40,7 @@ _DEGREES = {"more": "less", "less": "more", "most": "least", "least": "most"}
 
 _PARTICLE_RELATIONS = ("compound:prt", "prt")
 _OBJECT_RELATIONS = ("obj", "dobj", "nsubj:pass", "nsubjpass")
+# What a verb of a class must have, or after "!" must not have: relations or its tag.
 _VERB_CLASSES = {
     "with object": "obj dobj nsubj:pass nsubjpass aux:pass",
     "active with object": "obj dobj",
@@ -47,7 +48,6 @@ _VERB_CLASSES = {
     "without oblique": "!OBLIQUE",
     "finite only": "VBD VBZ VBP",
 }
-"""What a verb of a class must have, or after "!" must not have: relations or its tag."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -367,8 +367,8 @@ def exchange_phrases(text: str, tokens: Sequence[Token], one: Span, other: Span)
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "CD")
 # Relations of the parts of a larger noun phrase.
 _WITHIN = ("compound", "flat", "goeswith", "fixed", "nummod", "nn", "appos")
+# The class within which a phrase can be swapped, by tag; all others are names.
 _SWAPPED = {"NN": "singular nouns", "NNS": "plural nouns", "CD": "numbers"}
-"""The class within which a phrase can be swapped, by tag; all others are names."""
 _ARGUMENTS = ("nsubj", "obj", "dobj", "iobj", "obl", "nmod", "pobj")
 
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 PART_ROWS = 16 * UNIT
 """Maximum number of rows per file."""
+# Sentences that each process may hold in memory: with 100 characters each about 50 MB.
 _LARGEST_SAMPLE = 300_000
-"""Sentences that each process may hold in memory: with 100 characters each about 50 MB."""
+# Corpora of fewer files than this get smaller files, so that workers share the work.
 _PARTS = 64
-"""Corpora of fewer files than this get smaller files, so that workers share the work."""
 
 
 def build_views(
