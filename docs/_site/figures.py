@@ -31,8 +31,8 @@ BLUE = "#2563a8"
 ORANGE = "#c2661a"
 GRAY = "#8a93a0"
 PALE = "#c9d0d9"
-WIDTH = 8.0
-"""Inches of 72 units: a little more than the text column of the site."""
+WIDTH = 6.4
+"""Inches of 72 units: narrow, so that texts stay readable on a phone."""
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -79,7 +79,7 @@ def strength() -> Figure:
         gained = [value - values[0] for value in values]
         axes.plot(strengths, gained, marker="o", markersize=3.5, label=name.removeprefix("guard: "))
     left.set_title("Meaning: points gained", loc="left", fontsize=10.5)
-    right.set_title("Search and classification: points lost", loc="left", fontsize=10.5)
+    right.set_title("Search, classification: points lost", loc="left", fontsize=10.5)
     right.axhspan(-0.3, 0, color=PALE, alpha=0.5, linewidth=0)
     for axes in (left, right):
         axes.axvline(chosen, color=GRAY, linewidth=1.2, linestyle=":")
@@ -94,7 +94,7 @@ def growth() -> Figure:
     for row in table("growth"):
         point = (number(row["sentences"]), float(row["seconds"]))
         by_stage.setdefault(row["stage"].replace("`", ""), []).append(point)
-    figure, (axes,) = panels(1, 3.6)
+    figure, (axes,) = panels(1, 4)
     for marker, (stage, points) in zip("osD^v", by_stage.items(), strict=False):
         sizes, seconds = zip(*points, strict=True)
         axes.plot(sizes, seconds, marker=marker, label=stage)
@@ -104,7 +104,7 @@ def growth() -> Figure:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axis.set_minor_formatter(NullFormatter())
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
+    figure.legend(loc="outside lower left", ncols=2, fontsize=9)
     return figure
 
 
@@ -154,7 +154,7 @@ def systems() -> Figure:
     axes.text(untouched, len(ordered) - 0.4, " untouched encoder", color="#667080", fontsize=9)
     axes.set_yticks(range(len(ordered)), ordered)
     axes.set_ylim(-0.6, len(ordered))
-    axes.set_xlabel("STS average (dots: seeds, diamond: mean ± deviation)")
+    axes.set_xlabel("STS average (dots: single seeds)")
     axes.grid(visible=False, axis="y")
     return figure
 
@@ -170,7 +170,7 @@ def probe_scatter() -> Figure:
         axes.scatter(cosines, changed, s=12, color=COLOURS[kind], alpha=0.6, linewidths=0)
         axes.axvline(statistics.fmean(cosines), color=COLOURS[kind], linestyle=":", linewidth=1.4)
         meaning = "same meaning" if kind == "paraphrase" else "opposite meaning"
-        title = f"{kind} ({meaning}): mean cosine {statistics.fmean(cosines):.2f}"
+        title = f"{kind} ({meaning})\nmean cosine {statistics.fmean(cosines):.2f}"
         axes.set_title(title, loc="left", fontsize=10.5)
         axes.set_xlabel("cosine with the sentence")
     both[0].set_ylabel("match error rate")
@@ -216,7 +216,7 @@ def learning_curves() -> Figure:
         steps, scores = zip(*sorted(points), strict=True)
         axes.plot(steps, scores, marker=marker, markersize=4.5, label=system)
     axes.set(xlabel="step of 64 sentences", ylabel="Spearman × 100 on STS-B dev")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
+    figure.legend(loc="outside lower left", ncols=2, fontsize=9)
     return figure
 
 
