@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.parity.recordings import (  # noqa: E402
-    NEARLY_ZERO,
     SYSTEMS,
     Recording,
     find_data,
@@ -55,8 +54,6 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         played = replay(recording, run, Path(folder), evaluate=evaluate, steps=steps)
     errors = relative_errors(played, recording.result(run))
-    if dropout == "0" and recording.name in NEARLY_ZERO:
-        errors.pop("weights")
     row = {"system": recording.name, "dropout": dropout, "steps": str(len(played.log))}
     for column in COLUMNS[3:-1]:
         row[column] = f"{errors[column]:.1e}" if column in errors else ""

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from opencse.encoder import load_encoder
-from opencse.encoder.loading import load_masked_lm
+from opencse.encoder.loading import load_masked_lm, load_with_pooler
 from opencse.losses import Context, Loss, LossBuildContext, LossOutput
 
 Arrays = dict[str, np.ndarray]
@@ -125,6 +125,7 @@ def build_context(
         "transformer": encoder[0].auto_model,
         "tokenizer": encoder.tokenizer,
         "masked_lm": lambda name: load_masked_lm(folder if name == "backbone" else name)[0],
+        "with_pooler": lambda name: load_with_pooler(folder if name == "backbone" else name)[0],
     }
     return LossBuildContext(**settings | changes)
 

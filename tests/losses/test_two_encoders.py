@@ -136,6 +136,32 @@ def test_pcl_trains_the_peer(build) -> None:
     assert any("layer.1" in name for name in trained)
 
 
+def test_the_peer_of_pcls_code_reads_padding_up_to_the_longest_view(build) -> None:
+    loss = PeerContrastiveLoss(positives=("twin",), peer="pooler")
+    peer = loss.module(build)
+    for weight in peer.parameters():
+        weight.data.normal_()
+    peer.eval()
+    ids, mask = tokens(build)
+    longer = torch.nn.functional.pad(ids, (0, 3), value=build.tokenizer.pad_token_id)
+    views = {"anchor": (ids, mask), "twin": (longer, torch.nn.functional.pad(mask, (0, 3)))}
+    vectors = {view: torch.randn(ROWS, build.width, requires_grad=True) for view in loss.views}
+    present = {view: torch.ones(ROWS, dtype=torch.bool) for view in loss.views}
+    output = loss.compute(
+        vectors, present, Context(modules={loss.name: peer}, tokens=views, device=ids.device)
+    )
+    expected = build.projector(
+        peer.encoder[0](longer, attention_mask=torch.ones_like(longer)).pooler_output
+    )
+    own = torch.stack([torch.nn.functional.normalize(vectors[view], dim=-1) for view in loss.views])
+    parts = peer_losses(
+        own, torch.stack([torch.nn.functional.normalize(expected, dim=-1)] * 2), loss.temperature
+    )
+    assert output.value.item() == pytest.approx(sum(parts.values()).item(), rel=1e-5)
+    output.value.backward()
+    assert all(weight.grad is not None for weight in peer.parameters())
+
+
 def test_pcl_without_rows_is_zero(build) -> None:
     loss = PeerContrastiveLoss(positives=("twin",))
     peer = loss.module(build)

@@ -462,6 +462,8 @@ PUBLISHED: dict[str, Values] = {
             "deleted_2",
             "repeated_2",
         ],
+        ("losses.peer_contrastive.peer", "coded"): "pooler",
+        ("views.deleted_1.edit", "coded"): "delete_first",
         ("views.deleted_1.edit_share", "coded"): 0.2,
         ("views.repeated_1.edit_share", "coded"): 0.2,
         ("optimizer.lr", "published"): (3e-05, None, None, None),

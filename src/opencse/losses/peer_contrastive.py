@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.numbers import check_range
+from opencse.foundation.tensors import move
 from opencse.losses.base import (
     Context,
     Embeddings,
@@ -41,6 +42,9 @@ class PeerContrastiveLoss(Loss):
         anchor: View of the sentences.
         positives: Views of the positives; the first is that of InfoNCE, usually the sentence again.
         temperature: t, in units of cosine similarity.
+        peer: What the peer gives to the projector: `encoder`, the sentence vector of a copy of the
+            encoder; or `pooler`, the output of the backbone's own pooler, where padding is attended
+            to (PCL's code).
 
     Example:
         >>> loss = PeerContrastiveLoss(positives=("twin", "shuffled", "reversed"))
@@ -55,6 +59,7 @@ class PeerContrastiveLoss(Loss):
     anchor: str = "anchor"
     positives: tuple[str, ...] = ("twin",)
     temperature: float = 0.05
+    peer: Literal["encoder", "pooler"] = "encoder"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,11 +74,17 @@ class PeerContrastiveLoss(Loss):
 
     def module(self, build: LossBuildContext) -> LossModule:
         """Return the peer network."""
-        return PeerNetwork(build.encoder, build.projector)
+        if self.peer == "encoder":
+            return PeerNetwork(build.encoder, build.projector)
+        assert build.with_pooler is not None
+        pad_id = build.tokenizer.pad_token_id or 0
+        return PooledPeer(build.with_pooler("backbone"), build.projector, build.width, pad_id)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass, with a gradient, over every view."""
-        peer: PeerNetwork = context.modules[self.name]
+        peer: PeerNetwork | PooledPeer = context.modules[self.name]
+        if isinstance(peer, PooledPeer):
+            peer.longest = max(context.tokens[view][0].shape[1] for view in self.views)
         peers = {view: self._seen_by(peer, view, context) for view in self.views}
         rows = context.rows(present, *self.views)
         if len(rows) < 2:
@@ -86,7 +97,7 @@ class PeerContrastiveLoss(Loss):
         reports = {name: value.detach() for name, value in parts.items()}
         return LossOutput(torch.stack(list(parts.values())).sum(), reports)
 
-    def _seen_by(self, peer: PeerNetwork, view: str, context: Context) -> Tensor:
+    def _seen_by(self, peer: PeerNetwork | PooledPeer, view: str, context: Context) -> Tensor:
         """Return the peer's embeddings of a view, over the global batch; zero if a row lacks it."""
         ids, mask = context.tokens[view]
         return context.processes.gather_trained(peer.rows(ids, mask, context))
@@ -167,4 +178,35 @@ class PeerNetwork(SecondEncoder):
     def forward(self, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
         """Return the projected vectors (n, width) of tokens (n, L) on the CPU."""
         vectors: Tensor = self._projector[0](super().forward(ids, mask, device))
+        return vectors
+
+
+class PooledPeer(SecondEncoder):
+    """The peer of PCL's code: the backbone with its own pooler, and no attention mask.
+
+    Source: qiyuw/PeerCL, pcl/models.py:107 and 244-249. Views are padded to the longest sequence of
+    all views of the batch, and padding is attended to.
+
+    Args:
+        transformer: Model from `input_ids` and `attention_mask` to `pooler_output`.
+        projector: The projector, which both networks share.
+        width: Size of the vectors.
+        pad_id: Id of the padding token.
+    """
+
+    def __init__(
+        self, transformer: nn.Module, projector: nn.Module, width: int, pad_id: int
+    ) -> None:
+        super().__init__(nn.Sequential(transformer), width)
+        self._projector = (projector,)  # in a tuple: it belongs to the network
+        self._pad_id = pad_id
+        self.longest = 0
+        """Length to which the views of the batch are padded."""
+
+    def forward(self, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
+        """Return the projected vectors (n, width) of tokens (n, L) on the CPU."""
+        missing = self.longest - ids.shape[1]
+        padded = move(F.pad(ids, (0, missing), value=self._pad_id), device)
+        output = self.encoder[0](input_ids=padded, attention_mask=torch.ones_like(padded))
+        vectors: Tensor = self._projector[0](output.pooler_output)
         return vectors

@@ -41,7 +41,9 @@ class ViewSettings:
             the maximum length.
         edit: Edit the tokens of the text, differently at each step: `shuffle`, `reverse`, `delete` or
             `repeat` some of them (PCL), or `shuffle_all`, special tokens included (ConSERT).
-        edit_share: Share of the tokens that `delete` removes or `repeat` adds.
+            `delete_first` draws tokens like `delete`, and removes the first of equal ones (PCL's
+            code).
+        edit_share: Share of the tokens that are deleted or repeated.
         cutoff: What is set to zero after the embedding layer, differently at each step: whole tokens
             (`token`), the same features of all tokens of a sentence (`feature`), or single numbers
             (`cell`), as in ConSERT.
@@ -56,7 +58,9 @@ class ViewSettings:
     prompt: str | None = None
     dropout: float | None = None
     repetition: float = 0.0
-    edit: Literal["none", "shuffle", "shuffle_all", "reverse", "delete", "repeat"] = "none"
+    edit: Literal[
+        "none", "shuffle", "shuffle_all", "reverse", "delete", "delete_first", "repeat"
+    ] = "none"
     edit_share: float = 0.2
     cutoff: Literal["none", "token", "feature", "cell"] = "none"
     cutoff_share: float = 0.2

@@ -15,7 +15,7 @@ def edited(content: np.ndarray, edit: str, share: float, room: int) -> np.ndarra
 
     Args:
         content: Token ids of the sentence, without special tokens, (n,).
-        edit: `shuffle`, `reverse`, `delete` or `repeat`.
+        edit: `shuffle`, `reverse`, `delete`, `delete_first` or `repeat`.
         share: Share of the tokens that are deleted or repeated.
         room: How many tokens may be added.
 
@@ -41,6 +41,15 @@ def _deleted(content: np.ndarray, count: int, room: int) -> np.ndarray:
     return content[kept.numpy()]
 
 
+def _first_deleted(content: np.ndarray, count: int, room: int) -> np.ndarray:
+    """Draw a token, and remove the first one that equals it, as PCL's code does with `list.remove`."""
+    shorter = content.tolist()
+    for _ in range(count):
+        token = shorter[int(torch.randint(len(shorter), ()))]
+        shorter.remove(token)
+    return np.array(shorter, dtype=content.dtype)
+
+
 def _repeated(content: np.ndarray, count: int, room: int) -> np.ndarray:
     """Insert copies of random tokens at random places, not next to the original as ESimCSE does."""
     longer = content.tolist()
@@ -55,5 +64,6 @@ _EDITS: dict[str, Callable[[np.ndarray, int, int], np.ndarray]] = {
     "shuffle": _shuffled,
     "reverse": _reversed,
     "delete": _deleted,
+    "delete_first": _first_deleted,
     "repeat": _repeated,
 }
