@@ -50,8 +50,9 @@ class PolicyWeights(LossModule):
     concentration = 1250.0
     """Concentration of the Dirichlet distribution.
 
-    With two teachers the weights start at 0.500 ± 0.010, as in the public code. Higher values keep
-    them closer to the mean of the policy.
+    With two teachers the weights start at 0.500 ± 0.010. Higher values keep them closer to the mean
+    of the policy. In the public code the spread depends on the seed, and is larger: its Beta
+    distributions have parameters from 50 upwards that its random weights decide (Agent_4.py:49-54).
     """
 
     def __init__(self, teachers: int, seed: int = 0, *, horizon: int = 125) -> None:
