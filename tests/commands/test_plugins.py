@@ -19,6 +19,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.lazy import Kinds
 from opencse.foundation.plugins import CALLBACKS, RECIPES, TRACKERS, import_plugin
 from opencse.losses import LOSSES
+from opencse.training.callbacks import TrainingCallback
 from opencse.training.tracking import Tracking
 from tests.tiny import WORDS, tiny_bert
 
@@ -158,6 +159,21 @@ def test_a_task_object_is_evaluated(tiny_model) -> None:
     assert np.isfinite(evaluation.results["tasks"].average)
     with pytest.raises(OpencseError, match=r"the task object has no name and no texts"):
         opencse.evaluate(tiny_model, tasks=[object()])
+
+
+def test_a_class_in_place_of_a_callback_is_named(tiny_model, tmp_path) -> None:
+    class Mine(TrainingCallback):
+        pass
+
+    for given in (Mine, 3):
+        with pytest.raises(OpencseError, match=r"the callback (Mine|int) is no object.*\(\)\]"):
+            opencse.train(
+                "simcse",
+                [f"the {word} runs" for word in WORDS[:16]],
+                backbone=tiny_model,
+                out=tmp_path / "out",
+                callbacks=[given],
+            )
 
 
 def test_entry_points_are_found_and_a_broken_one_is_named(monkeypatch) -> None:

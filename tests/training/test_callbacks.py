@@ -139,6 +139,8 @@ def test_tensorboard_has_losses_rates_and_scores(tmp_path, backbone, corpus) -> 
     events = EventAccumulator(str(tmp_path / "tracking" / "opencse"))
     events.Reload()
     assert {"train/loss", "train/lr", "train/grad_norm", "eval/dev"} <= {*events.Tags()["scalars"]}
+    scored = [event.step for event in events.Scalars("eval/dev")]
+    assert scored == [0, 4], "the untouched model is scored, too"
     logged = {line["step"]: line for line in metrics(tmp_path) if "loss" in line}
     seen = {event.step: event.value for event in events.Scalars("train/loss")}
     assert seen == pytest.approx({step: line["loss"] for step, line in logged.items()})

@@ -17,6 +17,7 @@ from tests.training.helpers import crash_at, metrics, run, weights, write_corpus
 OPTIMIZERS = get_args(get_type_hints(Optimizer)["name"])
 KINDS = [
     ("cosine", {}),
+    ("constant_with_warmup", {}),
     ("cosine_with_restarts", {"num_cycles": 2}),
     ("cosine_with_min_lr", {"min_lr_rate": 0.1}),
     ("polynomial", {"power": 2.0}),

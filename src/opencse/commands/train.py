@@ -249,7 +249,15 @@ def user_callbacks(options: TrainOptions) -> list[TrainingCallback]:
     """Return the trackers and the callbacks that the user asks for."""
     callbacks = []
     for callback in options.callbacks:
-        callbacks.append(named_callback(callback) if isinstance(callback, str) else callback)
+        if isinstance(callback, str):
+            callback = named_callback(callback)
+        if not isinstance(callback, TrainingCallback):
+            name = getattr(callback, "__name__", type(callback).__name__)
+            raise OpencseError(
+                f"the callback {name} is no object of opencse.training.callbacks.TrainingCallback",
+                f"Derive its class from that one, and give an object: callbacks=[{name}()].",
+            )
+        callbacks.append(callback)
     if options.track is not None:
         callbacks.append(Tracking(options.track))
     return callbacks

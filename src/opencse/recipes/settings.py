@@ -65,6 +65,7 @@ class Schedule:
     kind: Literal[
         "linear",
         "constant",
+        "constant_with_warmup",
         "cosine",
         "cosine_with_restarts",
         "cosine_with_min_lr",

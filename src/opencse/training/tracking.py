@@ -46,6 +46,9 @@ class Tracking(TrainingCallback):
     """
 
     def __init__(self, trackers: str | GeneralTracker | Sequence[str | GeneralTracker]) -> None:
+        self._started = False
+        # The untouched model is scored before training begins.
+        self._early: list[tuple[int, dict[str, float]]] = []
         self._trackers: list[str | GeneralTracker] = []
         for tracker in _listed(trackers):
             _check(tracker)
@@ -78,6 +81,9 @@ class Tracking(TrainingCallback):
             "steps": run.steps,
         }
         accelerator.init_trackers(PROJECT, config=settings)
+        self._started = True
+        for step, values in self._early:
+            accelerator.log(values, step=step)
 
     def on_log(self, run: ActiveRun, values: dict[str, float]) -> None:
         """Send the means of a line of the log."""
@@ -85,7 +91,11 @@ class Tracking(TrainingCallback):
 
     def on_evaluate(self, run: ActiveRun, scores: dict[str, float]) -> None:
         """Send the scores."""
-        run.session.accelerator.log(_numbers("eval", scores), step=run.step)
+        values = _numbers("eval", scores)
+        if self._started:
+            run.session.accelerator.log(values, step=run.step)
+        else:
+            self._early.append((run.step, values))
 
     def on_train_end(self, run: ActiveRun) -> None:
         """Close the trackers."""
