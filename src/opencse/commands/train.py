@@ -96,20 +96,17 @@ def command(options: TrainCommand) -> None:
     if options.seed is not None and options.seeds is not None:
         raise OpencseError("--seed and --seeds exclude each other")
     out = Path(options.out)
-    folders = (
-        {options.seed: out}
-        if options.seeds is None
-        else seed_folders(out, parse_seeds(options.seeds))
-    )
-    for seed, folder in folders.items():
-        # Some of several runs may not have started before an interruption.
-        resume = options.resume and (options.seeds is None or (folder / "run.json").is_file())
-        own = options
-        if options.seeds is not None:
-            own = replace(options, seed=seed, out=folder, resume=resume)
-        run = apply(train, own)
+    runs = [options]
+    if options.seeds is not None:
+        runs = []
+        for seed, folder in seed_folders(out, parse_seeds(options.seeds)).items():
+            # Some of several runs may not have started before an interruption.
+            resume = options.resume and (folder / "run.json").is_file()
+            runs.append(replace(options, seed=seed, out=folder, resume=resume))
+    for own in runs:
+        trained = apply(train, own)
         if PartialState().is_main_process:
-            show(Text(training_line(run)), *model_lines(run))
+            show(Text(training_line(trained)), *model_lines(trained))
 
 
 def train_on_rows(
@@ -172,8 +169,10 @@ def resolve_recipe(
     )
     if recipe.encoder.lora is not None:
         imported("peft", "lora")  # fails now, not after the text is built
-    if recipe.dimensions is not None:  # told before any text is built
-        recipe.dimensions_within(backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0)
+    if recipe.dimensions is not None:
+        # Told before any text is built.
+        width = backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0
+        recipe.dimensions_within(width)
     return recipe
 
 
@@ -278,24 +277,24 @@ def named_callback(name: str) -> TrainingCallback:
 def training_line(run: TrainingRun) -> str:
     """Return the steps and the time of a training, and the score of the weights that were kept."""
     outcome = run.outcome
-    line = f"{outcome.steps:,} step{'' if outcome.steps == 1 else 's'} in {outcome.seconds:,.0f} s"
+    steps = "1 step" if outcome.steps == 1 else f"{outcome.steps:,} steps"
+    line = f"{steps} in {outcome.seconds:,.0f} s"
     if outcome.best_score is not None:
         line += f"; kept step {outcome.best_step:,}, development Spearman {outcome.best_score:.2f}"
-        line += (
-            f" (before training {outcome.first_score:.2f})"
-            if outcome.first_score is not None
-            else ""
-        )
+        if outcome.first_score is not None:
+            line += f" (before training {outcome.first_score:.2f})"
     return line
 
 
 def model_lines(run: TrainingRun) -> list[Text]:
     """Return the warnings that training gave, where the model is, and how to load it."""
-    trust = ", trust_remote_code=True" if (run.model / "meaning_block.py").is_file() else ""
-    return [
-        *(Text(f"warning: {warning}") for warning in run.warnings),
-        path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})'),
-    ]
+    lines = [Text(f"warning: {warning}") for warning in run.warnings]
+    load = f'SentenceTransformer("{run.model}")'
+    if (run.model / "meaning_block.py").is_file():
+        # The block is a module of its own, whose code is in the folder.
+        load = f'SentenceTransformer("{run.model}", trust_remote_code=True)'
+    lines.append(path_line(f"model: {run.model}   load it with {load}"))
+    return lines
 
 
 def path_line(text: str) -> Text:

@@ -44,6 +44,7 @@ def largest_difference(found: np.ndarray, expected: np.ndarray) -> float:
         return float("inf")
     longest = float(np.linalg.norm(expected, axis=1).max(initial=1.0))
     difference = float(np.abs(found - expected).max(initial=0.0)) / longest
+    # A comparison with NaN is false, so a difference of NaN would pass as small.
     return difference if np.isfinite(difference) else float("inf")
 
 
@@ -79,9 +80,11 @@ def encode_alone(
         task: `query` for `encode_query`, `document` for `encode_document`, None for `encode`.
         prompt: A prompt; None for that of the model and the task.
     """
-    encode = {"query": model.encode_query, "document": model.encode_document}.get(
-        task or "", model.encode
-    )
+    encode: Any = model.encode
+    if task == "query":
+        encode = model.encode_query
+    elif task == "document":
+        encode = model.encode_document
     with evaluation_mode(model):
         vectors = [encode([text], prompt=prompt, show_progress_bar=False)[0] for text in texts]
     return np.asarray(vectors, dtype=np.float32)
@@ -94,6 +97,7 @@ def reading_at_most(model: SentenceTransformer, tokens: int) -> Iterator[None]:
     length = model.max_seq_length
     settings = getattr(first, "processing_kwargs", None) or {}
     model.max_seq_length = tokens
+    # A tokenizer's own settings come after the length of the model, and would win.
     if "max_length" in settings.get("text", {}):
         first.processing_kwargs = settings | {"text": settings["text"] | {"max_length": tokens}}
     try:
@@ -118,6 +122,7 @@ def tasks_of(model: SentenceTransformer) -> list[str | None]:
     if type(first).__name__ != "Router" or first.default_route is not None:
         tasks.append(None)
     for task in ("query", "document"):
+        # A router without a route for a task raises this error.
         with contextlib.suppress(ValueError):
             if type(first).__name__ == "Router" and first._resolve_route_name(task, "text"):
                 tasks.append(task)

@@ -51,14 +51,17 @@ def paragraphs_of(path: Path, budget: float | None = None) -> list[str]:
     """
     if budget is None:
         budget = SECONDS + SECONDS_PER_MIB * path.stat().st_size / 2**20
+    # One document at a time: answers on the pipe don't tell which document they are of.
     with _LOCK:
         child = _child()
+        # The system counts computing only; a child that hangs without computing is ended by a clock.
         timer = threading.Timer(_WAITING * budget, child.kill)
         timer.daemon = True
         timer.start()
         try:
             return _asked(child, path, budget)
         except BaseException:
+            # Half an answer may be left in the pipe, also after Ctrl-C.
             _end(child)
             raise
         finally:
@@ -81,6 +84,7 @@ def _asked(child: subprocess.Popen[str], path: Path, budget: float) -> list[str]
             raise OpencseError(answer["problem"], answer["remedy"])
         else:
             return texts
+    # The pipe has ended, so the child has.
     code = child.wait()
     limits = (-getattr(signal, "SIGXCPU", signal.SIGTERM), -getattr(signal, "SIGKILL", 9))
     if code in limits:
@@ -100,10 +104,10 @@ def _child() -> subprocess.Popen[str]:
     if child is not None and child.poll() is None:
         return child
     # The same packages as here, and nothing from the current folder, which may be a stranger's.
-    path = os.pathsep.join(place for place in map(os.path.abspath, filter(None, sys.path)))
+    places = [os.path.abspath(place) for place in sys.path if place]
     environment = {
         **os.environ,
-        "PYTHONPATH": path,
+        "PYTHONPATH": os.pathsep.join(places),
         "PYTHONSAFEPATH": "1",
         "PYTHONIOENCODING": "utf-8",
     }
@@ -117,6 +121,7 @@ def _child() -> subprocess.Popen[str]:
         env=environment,
         start_new_session=True,  # Ctrl-C is for this process alone; the child ends with it
     )
+    # Those of other processes stay theirs; only the references to them go.
     _CHILDREN.clear()
     _CHILDREN[os.getpid()] = child
     return child
@@ -141,6 +146,7 @@ def _answer(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     path = Path(request["path"])
     size = 0
+    # Before the limits, which are for the document, not for the imports.
     checked_lines(path, request["checked_lines"])
     _limit(request["seconds"])
     try:

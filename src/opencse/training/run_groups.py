@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LARGEST_SEED
@@ -15,6 +16,8 @@ from opencse.foundation.reading import read_json, read_text
 from opencse.foundation.toml_tables import parse_toml
 
 _REMEDY = "Leave the run out."
+# Keys of a recipe that describe it.
+_DESCRIPTIONS = ("title", "paper", "differs", "published")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,15 +48,12 @@ def parse_seeds(text: str) -> list[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
-        if (
-            not re.fullmatch("[0-9]{1,10}", part)
-            or int(part) > LARGEST_SEED
-            or parts.count(part) > 1
-        ):
+        is_seed = re.fullmatch("[0-9]{1,10}", part) and int(part) <= LARGEST_SEED
+        if not is_seed or parts.count(part) > 1:
             raise OpencseError(
                 f"--seeds {text}: {part!r} is not a seed, or stands twice", "Write them as 1,2,3."
             )
-    return list(map(int, parts))
+    return [int(part) for part in parts]
 
 
 def seed_folders(out: str | Path, seeds: Sequence[int]) -> dict[int, Path]:
@@ -77,18 +77,19 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
         OpencseError: A path is not a folder, or contains no run.
     """
     folders: list[Path] = []
-    for path in map(Path, paths):
-        inside = (
-            [path]
-            if (path / "run.json").is_file()
-            else sorted(p.parent for p in path.glob("*/run.json"))
-        )
+    for given in paths:
+        path = Path(given)
+        if (path / "run.json").is_file():
+            inside = [path]
+        else:
+            inside = sorted(record.parent for record in path.glob("*/run.json"))
         if not inside:
             problem = "holds no run" if path.is_dir() else "no such folder"
             raise OpencseError(
                 f"{path}: {problem}", "Name folders that `opencse train` or `run` wrote."
             )
         folders += inside
+    # A run may be named by itself and by the folder that it is in.
     return list(dict.fromkeys(path.resolve() for path in folders))
 
 
@@ -106,23 +107,25 @@ def read_run(folder: str | Path) -> FinishedRun:
             f"{folder}: this run is not finished", "Finish it with --resume, or leave it out."
         )
     recipe = parse_toml(read_text(folder / "recipe.toml", _REMEDY), str(folder / "recipe.toml"))
-    results = (
-        read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
-    )
+    results: Mapping[str, Any] = {}
+    if (folder / "results.json").is_file():
+        results = read_json(folder / "results.json", _REMEDY)
     try:
-        name = record["recipe"] + (
-            "" if record["variant"] == "sound" else f" ({record['variant']})"
-        )
+        name = record["recipe"]
+        if record["variant"] != "sound":
+            name += f" ({record['variant']})"
         fingerprint = record["fingerprint"]
-        shared = {
-            key: value
-            for key, value in recipe.items()
-            if key not in ("title", "paper", "differs", "published")
-        }
-        shared["training"] = {
-            k: value for k, value in recipe["training"].items() if k not in ("seed", "log_every")
-        }
+        # What a recipe tells of itself, and how often it logs, changes no result.
+        shared = {key: value for key, value in recipe.items() if key not in _DESCRIPTIONS}
+        training = dict(recipe["training"])
+        training.pop("seed", None)
+        training.pop("log_every", None)
+        shared["training"] = training
         same = [name, fingerprint["corpus"], fingerprint["backbone"], record["rows"], shared]
+        scores = {}
+        for suite, scored in results.get("after", {}).items():
+            tasks = scored["tasks"]
+            scores[suite] = {task["task"]: task["metrics"][task["main"]] for task in tasks}
         return FinishedRun(
             folder=folder,
             name=f"{name} on {Path(record['backbone']).name}",
@@ -131,10 +134,7 @@ def read_run(folder: str | Path) -> FinishedRun:
             rows=int(record["rows"]),
             steps=int(outcome["steps"]),
             seconds=float(outcome["seconds"]),
-            scores={
-                suite: {task["task"]: task["metrics"][task["main"]] for task in scored["tasks"]}
-                for suite, scored in results.get("after", {}).items()
-            },
+            scores=scores,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise OpencseError(f"{folder}: not written by a run ({error!r})", _REMEDY) from None

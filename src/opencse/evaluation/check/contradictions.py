@@ -99,6 +99,7 @@ class SentenceRewriter:
                 if self._is_rewritten(text):
                     places.setdefault(text, (number, position))
         sentences = list(places)
+        # In random order, because a limit may end the check before all are rewritten.
         random.Random(self.seed).shuffle(sentences)
         for chunk in chunks(sentences, _CHUNK):
             yield self._rewrite(chunk, places)
@@ -134,6 +135,7 @@ class SentenceRewriter:
 
     def _turned(self, text: str, passage: int, position: int) -> RewrittenSentence:
         """Return a question with its opposites and rewordings."""
+        # Seeded by the text, so that a question is turned alike whatever comes before it.
         rng = random.Random(f"{self.seed} {text}")
         return RewrittenSentence(
             passage=passage,
@@ -147,6 +149,7 @@ class SentenceRewriter:
         self, text: str, passage: int, position: int, versions: dict[str, str | None]
     ) -> RewrittenSentence:
         """Return a sentence with those of its versions that contradict or reword it."""
+        # In some languages only an opposite whose negation rewords the sentence is sure to deny it.
         if self.pack.opposites_reworded and versions.get("negated opposite") is None:
             versions.pop("opposite", None)
         contradictions = {}
@@ -166,6 +169,7 @@ class SentenceRewriter:
 
     def _fits(self, name: str, new: str, text: str) -> bool:
         """Return whether a rewriting contradicts or rewords a text by the language's rules."""
+        # The rules may change white space alone.
         if new.split() == text.split():
             return False
         kind = _SPECS[name].kind
@@ -173,6 +177,7 @@ class SentenceRewriter:
             return False
         if name not in CONTRADICTIONS:
             return True
+        # Words before the change, such as "perhaps", can leave open what the sentence claims.
         unchanged = _common_start(new, text)
         return not any(pattern.search(unchanged) for pattern in self.pack.leaves_open.get(kind, ()))
 

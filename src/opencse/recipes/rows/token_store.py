@@ -60,15 +60,20 @@ class UsableRows:
     def with_gaps(self) -> Iterator[dict[str, str | None] | None]:
         """Yield every row of the corpus, and None for one that is left out."""
         windows = {s.column: s.window for s in self.sources if s.window is not None}
-        columns = list(
-            dict.fromkeys([*(s.column for s in self.sources), *(["text"] if windows else [])])
-        )
         needed = [s.column for s in self.sources if not s.optional]
+        columns = list(dict.fromkeys(s.column for s in self.sources))
+        # A match error rate compares a cell with the sentence itself.
+        if windows and "text" not in columns:
+            columns.append("text")
         for chunk in chunks(self.corpus.rows(columns), _CHUNK):
             rows = [dict(zip(columns, cells, strict=True)) for cells in chunk]
             for column, window in windows.items():
                 _keep_within(window, rows, column)
-            yield from (row if all(row[c] is not None for c in needed) else None for row in rows)
+            for row in rows:
+                if all(row[column] is not None for column in needed):
+                    yield row
+                else:
+                    yield None
 
 
 def _keep_within(
@@ -154,12 +159,13 @@ def open_token_store(
                 f"{corpus.path}: the recipe needs the column '{source.column}', which the corpus does not have",
                 f"It has: {', '.join(columns) or 'none'}. Build it with `opencse build`, or pass a table that has it.",
             )
+    # Everything that the tokens depend on. A tokenizer carries the truncation and padding of its last
+    # call, which are no part of it.
+    definition = json.loads(tokenizer.backend_tokenizer.to_str())
     key = {
         "corpus": corpus.content_hash,
         "format": corpus.format,
-        "tokenizer": key_hash(
-            json.loads(tokenizer.backend_tokenizer.to_str()) | {"truncation": None, "padding": None}
-        ),
+        "tokenizer": key_hash(definition | {"truncation": None, "padding": None}),
         "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
         "side": tokenizer.truncation_side,
@@ -169,9 +175,9 @@ def open_token_store(
         key["unmarked"] = [i for i, source in enumerate(sources) if not source.final_mark]
     folder = store_folder("tokens", key)
     if not is_whole(folder):
-        kinds = dict.fromkeys(
-            map(str, range(len(sources))), np.uint16 if len(tokenizer) <= 1 << 16 else np.int32
-        )
+        # Two bytes hold the ids of most vocabularies.
+        kind = np.uint16 if len(tokenizer) <= 1 << 16 else np.int32
+        kinds = {str(i): kind for i in range(len(sources))}
         with (
             new_store(folder, kinds) as writer,
             Phase("tokenising", unit="sentences", show=progress) as phase,
@@ -179,12 +185,10 @@ def open_token_store(
             writer.meta |= {"skipped": 0, "sources": len(sources)}
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
                 usable = [row for row in chunk if row is not None]
-                writer.add(
-                    *(
-                        _tokenise(usable, source, own, max_length)
-                        for source, own in zip(sources, tokenizers, strict=True)
-                    )
-                )
+                by_source = []
+                for source, own in zip(sources, tokenizers, strict=True):
+                    by_source.append(_tokenise(usable, source, own, max_length))
+                writer.add(*by_source)
                 writer.meta["skipped"] += len(chunk) - len(usable)
                 phase.update(len(chunk))
     store = TokenStore(Store(folder), corpus.content_hash)
@@ -194,16 +198,12 @@ def open_token_store(
             "Contrastive training needs at least 2, and thousands to learn anything.",
         )
     for i, source in enumerate(sources):
-        if not store.present(i) and not allow_empty:
-            outside = (
-                ""
-                if source.window is None
-                else f", or beyond the match error rates {source.window}"
-            )
-            raise OpencseError(
-                f"{corpus.path}: the column '{source.column}' is null in every row{outside}",
-                "Build it again.",
-            )
+        if store.present(i) or allow_empty:
+            continue
+        problem = f"{corpus.path}: the column '{source.column}' is null in every row"
+        if source.window is not None:
+            problem += f", or beyond the match error rates {source.window}"
+        raise OpencseError(problem, "Build it again.")
     return store
 
 
@@ -212,16 +212,19 @@ def _tokenise(
 ) -> list[list[int] | None]:
     """Return the ids of each row, None for a row without text."""
     texts = [row[source.column] for row in rows]
-    wrapped = [
-        t if source.prompt is None else source.prompt.replace("{}", t)
-        for t in texts
-        if t is not None
-    ]
-    options = {"return_attention_mask": False, "return_token_type_ids": False, "truncation": True}
-    encoded = (
-        tokenizer(wrapped, add_special_tokens=False, max_length=max_length, **options)
-        if wrapped
-        else {}
+    # A prompt is tokenised together with its text: cut apart, a word next to it may become other
+    # tokens.
+    prompt = source.prompt or "{}"
+    wrapped = [prompt.replace("{}", text) for text in texts if text is not None]
+    if not wrapped:
+        return [None] * len(texts)
+    encoded = tokenizer(
+        wrapped,
+        add_special_tokens=False,
+        max_length=max_length,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        truncation=True,
     )
-    ids = iter(encoded.get("input_ids", ()))
+    ids = iter(encoded["input_ids"])
     return [None if text is None else next(ids) for text in texts]
