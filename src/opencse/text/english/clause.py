@@ -135,6 +135,7 @@ def main_clause(tokens: Sequence[Token]) -> Clause | None:
     for root, token in enumerate(tokens):
         if token.head != root or token.pos == "PUNCT":
             continue
+        # A conjunction other than "to" makes it a subordinate clause.
         if any(tokens[i].tag != "TO" for i in children(tokens, root, "mark")):
             continue
         clause = _clause(tokens, root)
@@ -152,7 +153,8 @@ def _follows_subordinator(clause: Clause) -> bool:
     if clause.subject is None or clause.finite is None or clause.subject > clause.finite:
         return False
     # Not from the subject, which the parser may find far before the conjunction.
-    tokens, first = clause.tokens, clause.finite
+    tokens = clause.tokens
+    first = clause.finite
     while first > 0 and tokens[first - 1].tag in _BEFORE_A_VERB:
         first -= 1
     before = first - 1
@@ -181,12 +183,12 @@ def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
 def _clause(tokens: Sequence[Token], root: int, *, subject: int | None = None) -> Clause | None:
     if subject is None:
         subjects = children(tokens, root, *SUBJECTS)
+        # In "there are three cats", the cats are the subject, not "there".
         subject = min(subjects, key=lambda i: base_relation(tokens[i]) == "expl", default=None)
-    finite = next(
-        (i for i in children(tokens, root, *AUXILIARIES) if is_finite_auxiliary(tokens[i])), None
-    )
+    auxiliaries = children(tokens, root, *AUXILIARIES)
+    finite = next((i for i in auxiliaries if is_finite_auxiliary(tokens[i])), None)
     negators, negatives = _negatives(tokens, root, finite)
-    verb = tokens[root if finite is None else finite]
+    verb = tokens[root] if finite is None else tokens[finite]
     word = verb.text.lower()
     tag = verb.tag
     auxiliary = finite is not None or word in BE or (is_finite_auxiliary(verb) and tag == "MD")
@@ -197,6 +199,7 @@ def _clause(tokens: Sequence[Token], root: int, *, subject: int | None = None) -
         tag = _corrected_tag(tokens, verb, subject)
         if not tag:
             return None
+    # An imperative ("Open it.") has no finite verb.
     if finite is None and (auxiliary or tag != "VB"):
         finite = root
     return Clause(
@@ -233,7 +236,9 @@ def _negatives(
         word = token.text.lower()
         if word not in NEGATIVE or token.head not in heads or i == root:
             continue
+        # "cannot have slept": the negator may depend on any auxiliary of the verb.
         direct = token.head in (root, finite) or base_relation(tokens[token.head]) in AUXILIARIES
+        # "not only … but": the parser calls this one a part of the conjunction.
         negates = word in (*NOT, "never") and token.relation != "cc:preconj"
         if negates and direct:
             negators.append(i)
@@ -247,9 +252,13 @@ def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) ->
     form = verb.text.lower()
     if not form.isalpha() or not verb.tag.startswith("VB"):
         return ""
+    if subject is None and verb.tag in ("VB", "VBP"):
+        # An imperative, which the parser often tags as present tense.
+        return "VB"
     if subject is None:
-        return "VB" if verb.tag in ("VB", "VBP") else ""
+        return ""
     if verb.tag == "VBZ":
+        # The parser tags some past forms as present.
         return "VBZ" if form.endswith("s") else ""
     if verb.tag in ("VBD", "VBN"):
         # "was the last game released": a participle.
@@ -298,14 +307,20 @@ class MainClause(GrammarView):
         if clause is None or clause.subject is None or clause.finite is None:
             return None, "no finite verb"
         places = _kept_tokens(clause)
+        # The parser may hang the subject below something that was cut.
         if not {clause.subject, clause.finite, clause.predicate} <= set(places):
             return None, "broken"
-        if not 3 <= len(places) <= 14:
-            return None, "too short" if len(places) < 3 else "too long"
+        if len(places) < 3:
+            return None, "too short"
+        if len(places) > 14:
+            return None, "too long"
         cut = ""
         for i in places:
+            # "don't" is two tokens without a space between them.
             glued = i - 1 in places and tokens[i - 1].end == tokens[i].start
-            cut += tokens[i].text if glued else f" {tokens[i].text}"
+            if not glued:
+                cut += " "
+            cut += tokens[i].text
         cut = cut.lstrip()
         if cut.rstrip(".").lower() == text.strip().rstrip(".").lower():
             return None, "nothing to cut"
@@ -369,12 +384,15 @@ def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
         if word not in (*_KEPT, "a", "an"):
             # "no", "every", "any" name no particular thing.
             return None
-        article = word if word in _KEPT else "the"
+        if word in _KEPT:
+            article = word
     if not all(word.isalpha() for word in words):
         return None
     for k in children(tokens, head, "nmod"):
         # "of the lake"
-        span = as_span(subtree(tokens, k)) if k > head else None
+        if k < head:
+            continue
+        span = as_span(subtree(tokens, k))
         if span is None or span[0] != head + 1 or tokens[span[0]].text != "of":
             continue
         if span[1] - span[0] < _MAX_OF:

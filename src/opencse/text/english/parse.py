@@ -74,9 +74,11 @@ def _cleaned(text: str) -> tuple[str, list[int] | None]:
     start = 0
     for first, end in [*cut, (len(text), len(text))]:
         for i in range(start, first):
+            # Of several spaces, or those on both sides of a bracket, one is kept.
             if not text[i].isspace() or (places and not text[places[-1]].isspace()):
                 places.append(i)
         start = end
+    # A bracket at the end leaves a space before it.
     while places and text[places[-1]].isspace():
         places.pop()
     characters_kept = [" " if text[i].isspace() else text[i] for i in places]
@@ -96,6 +98,7 @@ def children(tokens: Sequence[Token], head: int, *relations: str) -> list[int]:
 
 def subtree(tokens: Sequence[Token], head: int, *, closed: Sequence[str] = ()) -> set[int]:
     """Return the indices of a token and its descendants, but none below `closed` relations."""
+    # Level by level, because tokens know their heads but not their dependents.
     places = {head}
     front = {head}
     while front:
@@ -164,7 +167,9 @@ def recased(piece: str, first: Token, *, was_first: bool, is_first: bool = False
     if is_first:
         return capitalised(piece)
     named = first.pos == "PROPN" or first.tag in ("NNP", "NNPS")
-    return decapitalise(piece) if was_first and not named else piece
+    if was_first and not named:
+        return decapitalise(piece)
+    return piece
 
 
 def capitalised(piece: str) -> str:
@@ -256,6 +261,7 @@ class GrammarView(View):
             return []
         texts = [row.text for row in rows]
         parsed = parse_without_asides(parser, texts) if self.skips_asides else parser.parse(texts)
+        # Views that share a stream make the same choices, such as of a contraction, in a row.
         stream = self.random_stream or self.kind
         rewritten: list[Sequence[Rewrite]] = []
         for row, tokens in zip(rows, parsed, strict=True):

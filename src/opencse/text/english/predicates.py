@@ -54,6 +54,7 @@ class NegatedAntonym(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposites of one or several predicates."""
+        # Drawn first, so that the choice does not depend on what the sentence has.
         contract = rng.random() < _CONTRACTED
         places = find_predications(text, tokens)
         predications = [predication for predication in places if self.accepts(predication.opposite)]
@@ -62,6 +63,7 @@ class NegatedAntonym(GrammarView):
         rules: list[str] = []
         reason = "no antonym"
         for predication in predications:
+            # At least one predicate changes, each further one in half of the cases.
             if rules and rng.random() >= 0.5:
                 continue
             new, rule = predication_edits(
@@ -74,7 +76,9 @@ class NegatedAntonym(GrammarView):
                 rules.append(rule)
         if not rules:
             return None, reason
-        rule = rules[0] if len(rules) == 1 else f"{len(rules)} predicates"
+        rule = rules[0]
+        if len(rules) > 1:
+            rule = f"{len(rules)} predicates"
         return apply_edits(text, edits), rule
 
 
@@ -118,6 +122,8 @@ class AntonymQuadruple(GrammarView):
             views = _three_versions(text, tokens, place, contract=contract)
             if views is None:
                 continue
+            # Further changes are the same in all three views, so that they tell nothing about which
+            # of them agree.
             further: list[Edit] = []
             for other in predications:
                 if other is place or not other.opposite.complementary or rng.random() >= 0.3:
@@ -141,6 +147,7 @@ def _three_versions(
 ) -> list[tuple[list[Edit], str]] | None:
     """Return edits and rule of paraphrase, negation and antonym; None unless all are possible."""
     versions = []
+    # "did not reject", "did not accept", "rejected", for "accepted".
     for swap, deny in ((True, True), (False, True), (True, False)):
         edits, rule = predication_edits(
             text, tokens, place, swap=swap, deny=deny, contract=contract
@@ -181,7 +188,9 @@ def find_predications(text: str, tokens: Sequence[Token]) -> Iterator[Predicatio
                 yield Predication(opposite=opposite, copula=copula)
         elif opposite.pos in ("VERB", "PART"):
             to = _infinitive(tokens, opposite)
-            clause = _verb_clause(tokens, opposite) if to is None else None
+            clause = None
+            if to is None:
+                clause = _verb_clause(tokens, opposite)
             if clause is not None or to is not None:
                 yield Predication(opposite=opposite, clause=clause, to=to)
 
@@ -276,10 +285,13 @@ def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
     clause = clause_at(tokens, place)
     if clause is None or clause.finite is None or clause.subject is None or clause.negatives:
         return None
+    # "may accept it" does not deny "may reject it": both can be true.
     if word_at(tokens, clause.finite) in _POSSIBLY:
         return None
+    # A participle or an infinitive that the parser took for a finite verb.
     if word_at(tokens, place - 1) in ("a", "an", "to"):
         return None
+    # Of most verbs, the opposite takes no clause: "forgot that it rained", "remembered that …".
     if children(tokens, place, "ccomp") and opposite.pair[0] not in _REPORTING:
         return None
     if shares_predicate(tokens, place):

@@ -31,11 +31,16 @@ _OBJECT_FORM = {new: old for old, new in _SUBJECT_FORM.items()} | {"she": "her",
 _MAX_TOKENS = 14
 # Words that refer back to something: in another place they would refer to something else.
 _ANAPHORIC = word_class("anaphoric")
+# After an object, these may begin a part of the object ("the need for a union"); after an agent, more
+# of them may.
 _AFTER_OBJECT = ("that", "for", "about", "between", "against", "over", "of")
 _AFTER_AGENT = (*_AFTER_OBJECT, "in", "with", "from", "on", "to")
+# These never begin a phrase that belongs to the verb.
 _GENITIVES = ("of", "'s", "’s", "'", "’")
 _PREPOSITIONS = frozenset("in on for with between against at about over".split())
+# Relations of verbs that have a clause of their own next to the main one.
 _OTHER_CLAUSES = ("ccomp", "advcl", "conj", "parataxis")
+# Relations of clauses and appositions within a noun phrase, which is then too long to be moved.
 _WITHIN = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep", "list")
 _STOP = (
     ".",
@@ -59,6 +64,7 @@ _STOP = (
 )
 _PLURAL = frozenset("they we these those both many several few them us".split())
 _SINGULAR = frozenset("he she it this that one him her everyone somebody someone".split())
+# Auxiliaries whose form depends on the subject, which changes with the voice.
 _TO_PLURAL = {"is": "are", "am": "are", "was": "were", "has": "have", "does": "do"}
 _TO_SINGULAR = {"are": "is", "am": "is", "were": "was", "have": "has", "do": "does"}
 _TO_FIRST_PERSON = {"is": "am", "are": "am", "were": "was", "has": "have", "does": "do"}
@@ -142,10 +148,13 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     relations = {tokens[i].relation for i in children(tokens, verb)}
     helpers = children(tokens, verb, "aux", "auxpass")
     first = min([verb, *helpers])
+    # "wants to go", "gave him a book", "there is", "is a king": more than one object, or none.
     if relations & {"xcomp", "iobj", "expl", "cop"}:
         return None
+    # "Never has he seen it": the order is not that of a statement.
     if noun > first or any(i > verb for i in helpers):
         return None
+    # Universal Dependencies and spaCy name the auxiliary of the passive differently.
     passive = bool(relations & {"aux:pass", "auxpass"})
     if passive:
         by, head = _agent(tokens, verb)
@@ -154,6 +163,7 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
         head = _object(tokens, verb)
     if head is None:
         return None
+    # "Tom lost his key" may become "His key was lost by Tom", but who is "his" in "He lost his key"?
     possessive = tokens[noun].pos != "PRON" and not passive
     subject = _noun_phrase(tokens, noun)
     other = _noun_phrase(tokens, head, without=by, possessive=possessive)
@@ -162,6 +172,7 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     if subject[0] and tokens[subject[0] - 1].tag == "CC" and tokens[verb].relation != "conj":
         # The first conjuncts are elsewhere: "A, B and C solved it".
         return None
+    # Adverbs stay where they are, so nothing else may stand between subject and verb.
     between = [tokens[i] for i in range(subject[1] + 1, verb) if i not in helpers]
     only_adverbs = all(token.head == verb and token.tag in ("RB", "RBR") for token in between)
     in_order = subject[1] < first <= verb < other[0]
@@ -219,10 +230,14 @@ def _agent(tokens: Sequence[Token], verb: int) -> tuple[int | None, int | None]:
     for i in children(tokens, verb):
         if i > verb and tokens[i].relation == "obl:agent":
             by = [k for k in children(tokens, i, "case") if tokens[k].text == "by"]
-            return (by[0], i) if len(by) == 1 else (None, None)
+            if len(by) != 1:
+                return None, None
+            return by[0], i
         if i > verb and tokens[i].relation == "agent" and tokens[i].text == "by":
-            noun = children(tokens, i, "pobj")
-            return (i, noun[0]) if len(noun) == 1 else (None, None)
+            nouns = children(tokens, i, "pobj")
+            if len(nouns) != 1:
+                return None, None
+            return i, nouns[0]
     return None, None
 
 
@@ -241,13 +256,17 @@ def _noun_phrase(
     if span[0] == 0 and not _opens_clearly(tokens, head):
         return None
     words = [tokens[i].text.lower() for i in range(span[0], span[1] + 1)]
-    barred = _ANAPHORIC - word_class("possessives") if possessive else _ANAPHORIC
+    barred = _ANAPHORIC
+    if possessive:
+        barred = _ANAPHORIC - word_class("possessives")
     if any(word in barred or word in _STOP for word in words[:-1]):
         return None
+    # "saw her" ends in an object; "saw her dog" has the word before its end.
     if words[-1] in _ANAPHORIC - {"her"} or words[-1] in _STOP:
         return None
     for i in places:
         token = tokens[i]
+        # A finite verb or a conjunction within it makes it a clause.
         if token.tag in ("VB", "VBP", "VBZ", "VBD", "MD") or token.relation == "mark":
             return None
         if i == head:
@@ -275,6 +294,7 @@ def shares_subject(tokens: Sequence[Token]) -> bool:
     """Return whether a coordinated verb has no separate subject ("sang and danced")."""
     if any(a.tag == "CC" and b.tag in ("VBD", "VBZ", "VBP", "MD") for a, b in pairwise(tokens)):
         return True
+    # The parser may call the second verb a conjunct, a loose clause or nothing in particular.
     with_subject = {token.head for token in tokens if "subj" in token.relation}
     for i, token in enumerate(tokens):
         joined = token.relation in ("conj", "parataxis", "dep") and token.tag.startswith("V")
@@ -289,7 +309,10 @@ def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
     phrase = tokens[span[0] : span[1] + 1]
     if any(t.relation == "conj" and t.head == head for t in phrase):
         conjunctions = {t.text.lower() for t in phrase if t.relation == "cc"}
-        return True if conjunctions == {"and"} else None
+        # "Tom or the girls": the verb may follow either.
+        if conjunctions != {"and"}:
+            return None
+        return True
     word = token.text.lower()
     if word in _PLURAL or word in _SINGULAR:
         return word in _PLURAL
@@ -326,7 +349,10 @@ def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, 
     """
     piece = text_of(text, tokens, span)
     first = tokens[span[0]]
-    forms = _SUBJECT_FORM | {"her": "she"} if subject else _OBJECT_FORM
+    forms = _OBJECT_FORM
+    if subject:
+        # A phrase of "her" alone is the pronoun, not the possessive.
+        forms = _SUBJECT_FORM | {"her": "she"}
     if span[0] == span[1]:
         piece = forms.get(piece.lower(), piece)
     was_first = span[0] == 0 and piece != "I"
@@ -356,8 +382,10 @@ def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrit
     """Turn one clause of a sentence into the other voice; None if the grammar is in doubt."""
     dependents = children(tokens, roles.clause.predicate)
     words = [word_at(tokens, i) for i in range(roles.other[0], roles.other[1] + 1)]
+    # "did not see any cat" would become "any cat was not seen".
     if "any" in words and any(word_at(tokens, i) in NOT for i in dependents):
         return None, "hanging on negation"
+    # "took the bus to win": whoever wins must stay the subject.
     has_to = any(token.tag == "TO" for token in tokens[roles.other[1] + 1 :])
     joined = shares_subject(tokens) or has_to
     if joined or any(_needs_subject(tokens, i) for i in dependents):
@@ -412,14 +440,17 @@ def _passive_group(
     if not words:
         if tag not in FINITE or inflect(base, tag) != verb.text.lower():
             return None
-        helper = agreeing("was" if tag == "VBD" else "is", plural, first_person=first_person)
+        be = "was" if tag == "VBD" else "is"
+        helper = agreeing(be, plural, first_person=first_person)
         # Before the adverbs that precede the verb.
         place = tokens[roles.subject[1]].end
         return [(place, place, f" {helper}"), (verb.start, verb.end, past)]
+    # "'s" may be "is" or "has", "'d" "had" or "would"; and "had been writing" has no passive in use.
     if any("'" in word or "’" in word for word in words) or (words[0] == "had" and len(words) > 1):
         return None
     new = helpers[0].text
     if words in (["do"], ["does"], ["did"]):
+        # "did write" becomes "was written": the auxiliary of the passive takes its place.
         new = "was" if words[0] == "did" else "is"
         form = ""
     elif words[-1] in ("have", "has", "had"):
@@ -443,6 +474,7 @@ def _to_active(
     verb = tokens[place]
     helper = tokens[roles.helpers[0]]
     past = helper.text.lower() in ("was", "were")
+    # Two auxiliaries ("has been written") would need the participle of the active voice.
     plain = past or helper.text.lower() in ("is", "are")
     if plural is None or len(roles.helpers) != 1 or not plain:
         return None, "verb form"
@@ -451,8 +483,13 @@ def _to_active(
     if any(tokens[i].relation in ("compound:prt", "prt") for i in children(tokens, place)):
         return None, "particle"
     (_, _, agent), (_, _, patient) = exchange(text, tokens, roles.subject, roles.other)
-    tag = "VBP" if plural or agent == "I" else "VBZ"
-    form = inflect(base, "VBD" if past else tag)
+    tag = "VBZ"
+    if past:
+        tag = "VBD"
+    elif plural or agent == "I":
+        tag = "VBP"
+    form = inflect(base, tag)
+    # A verb that only looks like a participle is left alone.
     certain = participle(base) == verb.text.lower() or is_past(verb.text)
     if not form or not certain or by < place:
         return None, "verb form"
