@@ -168,6 +168,7 @@ def check_options(options: CommandOptions) -> None:
     options.check()
     for spec in fields(options):
         given = getattr(options, spec.name)
+        # An option that was left out has nothing to check.
         if given is None:
             continue
         check = spec.metadata.get("check")

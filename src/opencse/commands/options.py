@@ -145,6 +145,7 @@ class TrainOptions(RecipeOptions):
     def check(self) -> None:
         """Check the recipe, the columns of the corpus, the data and the output folder."""
         super().check()
+        # A `Recipe` object needs its losses to tell its columns; `train` checks those itself.
         if self.recipe_file is not None:
             columns = self.recipe_file.named_columns(self.settings, self.variant)
             checks.columns_of_training(self.recipe_file.name, columns, self.corpus)

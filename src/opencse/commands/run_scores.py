@@ -120,7 +120,7 @@ class ProbedModels:
         return scores
 
     def caches(self) -> dict[str, ProbeScores]:
-        """Return what a semantic cache can go by."""
+        """Return what a semantic cache can use as its score."""
         scores = {self.name: self.untouched, self.trained_name: self.trained}
         if self.cached is not None:
             scores["Reranker.predict, penalty=CACHING,"] = self.cached

@@ -1,7 +1,7 @@
-"""The meaning block: a second vector beside a model's own, for what its own vector does not tell apart.
+"""The meaning block: a second vector next to a model's own, for what its own vector does not tell apart.
 
-This file stands beside a saved model, so that it loads without opencse (`trust_remote_code=True`).
-It therefore needs nothing but torch, transformers and what that one needs.
+This file is copied into the folder of a saved model, so that the model loads without opencse
+(`trust_remote_code=True`). It therefore imports nothing but torch, transformers and what that needs.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+# Model types whose layers `model.encoder` runs on hidden states and an additive mask.
 _SHARED = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet")
-"""Model types whose layers `model.encoder` runs on hidden states and an additive mask."""
-_WEIGHTS, _CONFIG = "model.safetensors", "config.json"
+_WEIGHTS = "model.safetensors"
+_CONFIG = "config.json"
 _TOKENIZERS = "model-tokenizer.json", "reader-tokenizer.json"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
 
 class MeaningBlock(nn.Module):
-    r"""Last module of a sentence-transformers model: puts a meaning vector z beside the model's unit vector e.
+    r"""Last module of a sentence-transformers model: appends a meaning vector z to the model's unit vector e.
 
     .. math::
         v = \frac{[e \,;\, \beta z \,;\, 0]}{\sqrt{1 + \beta^2}}, \qquad
@@ -41,24 +42,24 @@ class MeaningBlock(nn.Module):
         \operatorname{mean} h_{l_1} \,;\, \operatorname{mean} h_{l_2} \,;\, …]
 
     the averages over tokens, each scaled to length 1, of the last layer h' of a trained copy of the
-    upper layers, and of chosen layers h of the untouched transformer; φ reads e as well. `pool` is
+    upper layers, and of chosen layers h of the untouched transformer; φ also reads e. `pool` is
     an average with trained weights, so that a "not" counts in a long text, too: each head weights
     the tokens by a softmax of their scores, and averages its own share of their values. x is
     standardised (`standardise`). The lower layers run once for both. For an architecture whose
-    layers cannot be run alone, the copy is a whole transformer.
+    layers cannot be run alone, the copy is a complete transformer.
 
     With d numbers in e, z has d − 1 and v has 2 d. The last place is 0 here, and β in an upgraded
     vector (`upgrade`).
 
-    A block can stand beside another model than the one that it was trained for (`beside_another`):
-    that one comes with it, and reads in place of the model, whose vector remains e of v. z is then
-    as long as before. If both cut texts into the same tokens, each has its number in a table; if
-    not, texts are put together from tokens and cut anew.
+    A block can serve another model than the one that it was trained for (`beside_another`): it then
+    brings its own model along, which reads the text for it. e remains the vector of the other model,
+    and z keeps its length. If both models have the same tokens, a table translates their numbers; if
+    not, texts are put together from tokens and tokenised again.
 
     Args:
         width: d, the dimension of the model's own vector.
         transformer: Configuration of the copied layers (`PretrainedConfig.to_dict`).
-        first: Index of the hidden state on which the copied layers run; None for a whole copy.
+        first: Index of the hidden state on which the copied layers run; None for a complete copy.
         averages: Indices of the hidden states that are averaged; 0 is the embedding layer.
         code: Numbers in the code.
         inner: Numbers in φ.
@@ -67,8 +68,8 @@ class MeaningBlock(nn.Module):
         heads: Heads of the pooling; they divide the transformer's width.
         strength: β; it may be changed at any time, also after training.
         tokens: Tokens of the model, if another one reads them for the block; 0 if not.
-        prompts: Prompts of the model, which another one leaves out that cuts its texts anew; None
-            if none does.
+        prompts: Prompts of the model that are removed before its texts are tokenised again; None
+            if they never are.
     """
 
     center: Tensor
@@ -184,7 +185,7 @@ class MeaningBlock(nn.Module):
         cut: Tensor | tuple[Tokenizer, Tokenizer],
         prompts: Sequence[str] = (),
     ) -> MeaningBlock:
-        """Return this block beside another model.
+        """Return this block for another model.
 
         Args:
             reader: The transformer of the model that it was trained for, whose vector is the mean
@@ -211,9 +212,15 @@ class MeaningBlock(nn.Module):
         if self.reader is None:
             return features
         longest = self.reader.config.max_position_embeddings
-        ids, mask = features["input_ids"], features["attention_mask"]
-        ids, mask = self._cut_anew(ids, mask) if self.tokenizers else (self.tokens[ids], mask)
-        ids, mask = ids[:, :longest], mask[:, :longest]
+        ids = features["input_ids"]
+        mask = features["attention_mask"]
+        if self.tokenizers:
+            ids, mask = self._tokenised_again(ids, mask)
+        else:
+            ids = self.tokens[ids]
+        # The other model may read longer texts than the reader.
+        ids = ids[:, :longest]
+        mask = mask[:, :longest]
         with torch.no_grad():
             states = self.reader(ids, attention_mask=mask, output_hidden_states=True).hidden_states
         vector = average(states[-1], mask)
@@ -223,7 +230,7 @@ class MeaningBlock(nn.Module):
             "sentence_embedding": vector,
         }
 
-    def _cut_anew(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def _tokenised_again(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the reader's tokens of the texts of which the model's tokens are given, and their mask."""
         assert self.tokenizers is not None
         own, reader = self.tokenizers
@@ -233,12 +240,14 @@ class MeaningBlock(nn.Module):
         for prompt in self.config["prompts"]:
             texts = [text.removeprefix(prompt) for text in texts]
         cut = reader.encode_batch(texts)
-        found, real = [text.ids for text in cut], [text.attention_mask for text in cut]
-        return torch.tensor(found, device=ids.device), torch.tensor(real, device=ids.device)
+        found = torch.tensor([text.ids for text in cut], device=ids.device)
+        real = torch.tensor([text.attention_mask for text in cut], device=ids.device)
+        return found, real
 
     def read(self, features: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Return e (n, d) and the averages of the untouched transformer (n, averages x width)."""
-        mask, states = features["attention_mask"], features["all_layer_embeddings"]
+        mask = features["attention_mask"]
+        states = features["all_layer_embeddings"]
         e = F.normalize(features["sentence_embedding"].float(), dim=-1)
         return e, torch.cat([average(states[i], mask) for i in self.averages], dim=-1)
 
@@ -249,6 +258,7 @@ class MeaningBlock(nn.Module):
             inputs = {name: features[name] for name in _INPUTS if name in features}
             return self._pooled(self.copy(**inputs).last_hidden_state, mask)
         state = features["all_layer_embeddings"][self.first].to(next(self.copy.parameters()).dtype)
+        # Added to the scores of attention: 0 for a token, the smallest number for padding.
         unseen = (1.0 - mask[:, None, None, :].to(state.dtype)) * torch.finfo(state.dtype).min
         return self._pooled(
             self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask

@@ -130,6 +130,7 @@ def model_source(given: Any) -> str:
             "the model has an adapter (LoRA), which is no part of its weights",
             "Merge it into them first: merge_and_unload() of peft.",
         )
+    # By its content: the same object, changed since, gets a folder of its own.
     base = given.model_card_data.base_model or "model"
     key = key_hash([weights_hash(given), dropout_rates(given)])
     folder = cache_place("inputs", key) / Path(str(base)).name

@@ -210,6 +210,7 @@ class RecipeFile:
         for key in ("for", "with"):
             for layer, settings in layers[key].items():
                 _tables(settings, f"{label}: {key}.{layer}")
+        # A key of an earlier version is told of wherever it stands, whatever will be merged.
         groups = [layers["for"], layers["with"]]
         groups.append(_tables(layers["faithful"].get("for", {}), f"{label}: faithful.for"))
         refuse_former_names(table, label)
@@ -228,7 +229,9 @@ class RecipeFile:
         having: Sequence[str] = (),
     ) -> Recipe:
         """Merge the tables that apply, and check the recipe; the arguments are those of `load_recipe`."""
-        table, label = copy.deepcopy(self.table), self.label
+        # Copies, because merging fills tables in place, and a file is resolved for several families.
+        table = copy.deepcopy(self.table)
+        label = self.label
         faithful, families, extras = copy.deepcopy([self.layers[key] for key in _LAYERS])
         if variant not in ("sound", "faithful"):
             raise unknown_name_error("variant", variant, ["sound", "faithful"], label)
@@ -267,6 +270,7 @@ class RecipeFile:
         for text in as_items(overrides):
             key, value = parse_override(text)
             refuse_former_names(nested_table(key, value), f"--set {key}")
+            # Deeper keys belong to losses and views, whose classes are not imported here.
             first, _, second = key.partition(".")
             check_keys({first: value}, _KEYS, self.label)
             section = get_type_hints(Recipe)[first]
@@ -296,9 +300,12 @@ class RecipeFile:
         for text in overrides:
             key, value = parse_override(text)
             table = merge_tables(table, nested_table(key, value), f"--set {key}")
-        views, losses = table.get("views"), table.get("losses")
+        views = table.get("views")
+        losses = table.get("losses")
         if not isinstance(views, Mapping) or not isinstance(losses, list):
             return []
+        # Which fields of a loss name views is known to its class alone, so every string counts that
+        # is the name of a view.
         named: set[str] = set()
         for loss in losses:
             if isinstance(loss, Mapping) and loss.get("weight") != 0:
@@ -377,16 +384,19 @@ def dump_recipe(recipe: Recipe) -> str:
 def _merged(name: str | Path) -> tuple[TomlTable, str, list[str]]:
     table, label = _read(name)
     chain = [Path(str(name)).stem]
-    while (parent := table.pop("extends", None)) is not None:
+    while "extends" in table:
+        parent = table.pop("extends")
         if not isinstance(parent, str):
             raise OpencseError(f"{label}: extends: expected the name of a recipe, found {parent!r}")
-        beside = Path(name).parent / parent if str(name).endswith(".toml") else None
-        source = beside if beside and parent.endswith(".toml") else parent
-        if Path(str(source)).stem in chain:
+        source: str | Path = parent
+        # A path is relative to the file that names it; anything else is a recipe's name.
+        if str(name).endswith(".toml") and parent.endswith(".toml"):
+            source = Path(name).parent / parent
+        if Path(source).stem in chain:
             raise OpencseError(
                 f"{label}: extends: '{parent}' extends itself ({' → '.join([*chain, parent])})"
             )
-        chain.append(Path(str(source)).stem)
+        chain.append(Path(source).stem)
         base, base_label = _read(source)
         # What a parent states about itself does not hold for the child.
         for key in ("title", "paper", "differs", "published", "faithful"):
@@ -420,22 +430,31 @@ def _decode_recipe(table: TomlTable, label: str, known: TomlTable) -> Recipe:
     losses = table.get("losses", [])
     if not isinstance(losses, list):
         raise OpencseError(f"{label}: losses: expected a list of tables, [[losses]]")
-    decoded = (_decode_kind(LOSSES, t, f"{label}: losses[{i}]") for i, t in enumerate(losses))
-    # A weight of 0 leaves a loss out, as an ablation: --set losses.NAME.weight=0
-    table["losses"] = tuple(loss for loss in decoded if loss.weight != 0)
-    if build := table.get("build"):
+    decoded = []
+    for i, entry in enumerate(losses):
+        loss = _decode_kind(LOSSES, entry, f"{label}: losses[{i}]")
+        # A weight of 0 leaves a loss out, as an ablation: --set losses.NAME.weight=0
+        if loss.weight != 0:
+            decoded.append(loss)
+    table["losses"] = tuple(decoded)
+    build = table.get("build")
+    if build:
         if not isinstance(build, Mapping):
             raise OpencseError(f"{label}: build: expected a table for each column")
-        table["build"] = {
-            c: _decode_kind(VIEWS, t, f"{label}: build.{c}") for c, t in build.items()
-        }
+        views = {}
+        for column, view in build.items():
+            views[column] = _decode_kind(VIEWS, view, f"{label}: build.{column}")
+        table["build"] = views
     check_keys(table, _KEYS, label)
     return decode(Recipe, table | known, label)
 
 
 def _check_kind(kinds: Mapping[str, type], table: object, where: str) -> None:
     """Check that the kind of a table, and of those in it, is known, if they have one."""
-    if not isinstance(table, Mapping) or not isinstance(kind := table.get("kind"), str):
+    if not isinstance(table, Mapping):
+        return
+    kind = table.get("kind")
+    if not isinstance(kind, str):
         return
     if kind not in kinds:
         unknown = unknown_name_error("kind", kind, kinds, where)
@@ -454,7 +473,8 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     fields = dict(table)
     kind = fields.pop("kind")
     for key, value in fields.items():
-        if isinstance(value, Mapping) and "kind" in value:  # one view as the source of another
+        # One view may be the source of another.
+        if isinstance(value, Mapping) and "kind" in value:
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
     found = kinds[kind]
     if kinds is LOSSES:
@@ -485,26 +505,28 @@ def shortened(recipe: Recipe) -> Recipe:
     Args:
         recipe: Any resolved recipe.
     """
-    corpus, training = recipe.corpus, recipe.training
-    most = max((part.rows for part in corpus.parts.values()), default=0)
-    return replace(
-        recipe,
-        corpus=replace(
-            corpus,
-            rows=min(corpus.rows or SENTENCES, SENTENCES),
-            opposites=min(corpus.opposites, SENTENCES),
-            parts={
-                name: replace(part, rows=-(-part.rows * SENTENCES // most)) if part.rows else part
-                for name, part in corpus.parts.items()
-            },
-        ),
-        training=replace(
-            training,
-            max_steps=None if training.max_steps is None else min(training.max_steps, STEPS),
-            most_steps=min(training.most_steps or STEPS, STEPS),
-        ),
-        selection=replace(recipe.selection, every=min(recipe.selection.every, STEPS)),
+    corpus = recipe.corpus
+    # The parts of a mixture keep their proportions; the largest gets SENTENCES rows.
+    largest = max((part.rows for part in corpus.parts.values()), default=0)
+    parts = {}
+    for name, part in corpus.parts.items():
+        rows = 0
+        if part.rows:
+            # Rounded up, so that no part disappears.
+            rows = -(-part.rows * SENTENCES // largest)
+        parts[name] = replace(part, rows=rows)
+    corpus = replace(
+        corpus,
+        rows=min(corpus.rows or SENTENCES, SENTENCES),
+        opposites=min(corpus.opposites, SENTENCES),
+        parts=parts,
     )
+    training = recipe.training
+    training = replace(training, most_steps=min(training.most_steps or STEPS, STEPS))
+    if training.max_steps is not None:
+        training = replace(training, max_steps=min(training.max_steps, STEPS))
+    selection = replace(recipe.selection, every=min(recipe.selection.every, STEPS))
+    return replace(recipe, corpus=corpus, training=training, selection=selection)
 
 
 def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
@@ -517,17 +539,14 @@ def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
         recipe: The recipe with the settings of a family that the backbone does not belong to.
         backbone: A folder or name.
     """
-    writers = (Insertion, WordSubstitution, Substitution)
-    return [
-        *(
-            f"losses.{loss.name}.generator=backbone"
-            for loss in recipe.losses
-            if hasattr(loss, "generator")
-        ),
-        *(f"teachers.{name}.model=backbone" for name in recipe.teachers),
-        *(
-            f"build.{name}.model='{backbone}'"
-            for name, spec in recipe.build.items()
-            if isinstance(spec, writers)
-        ),
-    ]
+    settings = []
+    for loss in recipe.losses:
+        if hasattr(loss, "generator"):
+            settings.append(f"losses.{loss.name}.generator=backbone")
+    for name in recipe.teachers:
+        settings.append(f"teachers.{name}.model=backbone")
+    for name, spec in recipe.build.items():
+        if isinstance(spec, Insertion | WordSubstitution | Substitution):
+            # Views are built before there is a backbone in training, so it goes by its name.
+            settings.append(f"build.{name}.model='{backbone}'")
+    return settings

@@ -98,12 +98,13 @@ class UserText:
                 "(--column names another)"
             )
         if any(name.endswith(".rule") for name in corpus.columns):
-            # `build_views` wrote this.
+            # `build_views` wrote this: one sentence per row, with its views.
             return corpus
         if split:
             columns = set(needed) & set(corpus.columns)
         else:
             columns = {name for name in corpus.columns if _is_text(corpus, name)}
+        # A sample tells whether cells are sentences; a table may have millions.
         first = list(islice(corpus.texts(wanted), 1000))
         if first and not any(_has_letter(text) for text in first):
             raise OpencseError(
@@ -267,6 +268,7 @@ def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
         for name in corpus.columns:
             if name not in ("text", *keys) and _is_text(corpus, name):
                 others.append(name)
+    # One pass over hashes; the texts themselves are read a second time, and only if some go.
     first, count = _first_occurrences(corpus, keys)
     texts = len(first)
     if count == texts and keys[0] == "text":

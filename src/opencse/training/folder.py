@@ -72,6 +72,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = No
         present = [path.name for path in out.iterdir()] if out.is_dir() else []
         leftovers = [name for name in present if _LEFTOVER.fullmatch(name)]
         occupied = bool(set(present) - {*PREPARED, LOCK, *leftovers})
+    # Of a run, everything may be replaced; among other files, nothing that has a name of ours.
     if overwrite and not _holds_run(out):
         refuse_foreign_files(out)
     if occupied and not resume and not overwrite:

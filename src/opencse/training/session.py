@@ -95,6 +95,7 @@ class TrainingSession:
         check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
         self.begun: dict[str, Any] = read_record(self.folder) if self.resume else {}
         self.record: dict[str, Any] = {}
+        # The folder was checked before this, which takes seconds on a cluster.
         self.accelerator = Accelerator()
         self.main: bool = self.accelerator.is_main_process
         self.device = self.accelerator.device
@@ -129,6 +130,7 @@ class TrainingSession:
         shared = [self.begun.get("precision", requested) if requested == "auto" else requested]
         if shared[0] == "auto" and self.main:
             shared = [resolve_precision("auto", backbone.config, self.device)]
+        # Machines of one run may differ in what is fastest, but must compute alike.
         broadcast_object_list(shared)
         self.notify(
             f"training {describe(shared[0] if self.resume else requested, backbone.config, self.device)}"

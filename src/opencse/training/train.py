@@ -92,6 +92,7 @@ def train_encoder(
         session.compare_processes(
             {**fingerprint, "number of rows": str(text.store.rows), **package_versions()}
         )
+        # After the fingerprint: a finished run of another recipe is an error, not a result.
         finished = session.finished(fingerprint)
         if finished is not None:
             return TrainingRun(session.folder, recipe, finished, tuple(score_warnings(finished)))
@@ -102,6 +103,7 @@ def train_encoder(
         # Dropout and masks differ between processes.
         set_seed(recipe.training.seed, device_specific=True)
         network = model.network.to(session.device)
+        # Tokenised once; each evaluation only encodes.
         evaluators.start(model.scored)
         collator = text.collator(session.on_cpu)
         # The vectors in training must be those that `model.encode` will give.

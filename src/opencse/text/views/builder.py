@@ -92,6 +92,7 @@ def build_views(
         check_seed(seed)
         ordered = {name: specs[name] for name in build_order(specs)}
         specs = _with_precision(ordered)
+        # By their texts, not by the file: the same sentences in another format need no new build.
         digest, rows = texts_hash(corpus.texts())
         if rows == 0:
             raise OpencseError(
@@ -106,6 +107,7 @@ def build_views(
         part_rows = _rows_per_file(specs, rows)
         engine = _engine_for(engine, files=-(-rows // part_rows))
         builder = _PartBuilder(specs, sentences, seed, part_rows, out_dir.absolute())
+        # Mining embeds the corpus once, in this process, before workers start.
         if any(spec.needs_corpus for spec in specs.values()):
             opened = {model.name: model for model in models}
             with timed("mining"):
@@ -122,6 +124,7 @@ def build_views(
             "rows_per_part": part_rows,
             "columns": columns,
         }
+        # The hashes of the weights are known now, so parts of another model are found here.
         missing = builder.missing(header, resume=resume)
         _build_files(builder, engine, missing, rows)
     return Corpus(out_dir, corpus.name)
@@ -129,6 +132,7 @@ def build_views(
 
 def _rows_per_file(specs: Mapping[str, View], rows: int) -> int:
     """Return the number of rows per file, a multiple of the rows that are built together."""
+    # A file holds complete units, so that its bytes do not depend on which worker builds it.
     unit = max((spec.unit for spec in specs.values()), default=UNIT)
     wanted = min(PART_ROWS, rows // _PARTS)
     return unit * max(1, wanted // unit)
@@ -255,6 +259,7 @@ class _PartBuilder:
         # As it is read back: JSON turns tuples into lists.
         self._header = json.loads(json.dumps(full_header))
         make_folder(self._folder)
+        # Of a build that was killed while it wrote.
         for leftover in self._folder.glob(".part-*.tmp"):
             leftover.unlink(missing_ok=True)
         for path in sorted(self._folder.glob("part-*-of-*.parquet")):
@@ -292,6 +297,7 @@ class _PartBuilder:
                 if self.built is not None:
                     self.built[part] += len(chunk) / len(self.opened)
             for k, column in enumerate(spec.columns(name)):
+                # From one list per row to one list per column.
                 column_views = [row_views[k] for row_views in views]
                 cells |= _cells(column, column_views, spec)
                 for i, view in enumerate(column_views):
@@ -346,6 +352,7 @@ def _views(opened: OpenedView, rows: Sequence[SourceRow], spec: View) -> list[li
             text = row.views[spec.of]
             if text is not None:
                 sources.append(replace(row, text=text))
+    # By number, because rows without a source were left out above.
     built = {}
     for row, view in zip(sources, opened(sources), strict=True):
         built[row.id] = view if isinstance(view, list) else [view]
