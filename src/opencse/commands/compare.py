@@ -42,7 +42,7 @@ from opencse.training.run_groups import FinishedRun, find_runs, group_runs, read
 
 RunScores = Mapping[FinishedRun, Mapping[str, float | None]]
 RunPairs = Mapping[str, PairScores]
-"""What a run says of every pair, by the name of the set."""
+"""Scores of a run for every pair, by the name of the set."""
 
 
 @takes(CompareOptions)

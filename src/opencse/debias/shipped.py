@@ -40,7 +40,7 @@ def block_key(model: SentenceTransformer) -> str:
 
 
 def encoding_settings(model: SentenceTransformer) -> dict[str, Any]:
-    """Return all settings that change a vector besides the parameters, as JSON types.
+    """Return all settings that change a vector, other than the parameters, as JSON types.
 
     Scores that come with a block hold for a model with the same parameters (`block_key`) and these
     settings. Tokenizers are compared by how they cut a difficult text, because libraries write them

@@ -144,7 +144,7 @@ def find_strength(
         block: The block of the model that the evaluators were started with.
         evaluators: Guards and measures of meaning.
         tolerance: Points that a guard may lose.
-        axes: Axes to which the vectors are projected; None for whole ones.
+        axes: Axes to which the vectors are projected; None for full ones.
         fixed: The strength to give it, whatever the guards lose.
     """
     kept = block.strength if fixed is None else fixed

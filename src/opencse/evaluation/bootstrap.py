@@ -24,7 +24,7 @@ _AT_A_TIME = 50
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairScores:
-    """What a model says of each pair of a set, next to what people said.
+    """Scores of a model for each pair of a set, next to those of people.
 
     Attributes:
         gold: Scores by people, (n,).

@@ -43,7 +43,7 @@ class MutualInformationLoss(Loss):
 
     kind: ClassVar[str] = "mutual_information"
     view_fields: ClassVar[tuple[str, ...]] = ("anchor",)
-    compares_embeddings: ClassVar[bool] = False  # the tokens have whole vectors only
+    compares_embeddings: ClassVar[bool] = False  # the tokens have full vectors only
 
     anchor: str = "anchor"
 

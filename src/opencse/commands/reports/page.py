@@ -202,7 +202,7 @@ class Measure:
 
     Attributes:
         name: Its name.
-        meaning: What it means, in a line; empty if the name says it all.
+        meaning: What it means, in a line; empty if the name is enough.
         before: Score of the untouched model.
         after: Score of the trained model.
         change: The difference in points, with its interval if there is one.
