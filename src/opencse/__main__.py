@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from opencse.foundation.terminal import print_line
+
 
 def main() -> None:
     """Run the command line. Ctrl-C while it is imported is one line, too."""
     try:
         from opencse.commands.main import main as command_line
     except KeyboardInterrupt:
-        sys.stderr.write("opencse: stopped\n")
+        print_line("opencse: stopped")
         sys.exit(130)
     command_line()
 

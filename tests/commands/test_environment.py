@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from opencse.commands.main import check_environment, main, odd_variable
+from opencse.encoder.device import choose_device
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import launched_processes
 
@@ -32,6 +35,33 @@ def test_a_value_that_a_library_cannot_use_is_named(monkeypatch) -> None:
     assert "ACCELERATE_GRADIENT_ACCUMULATION_STEPS has the value 'many'" in found.problem
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ACCELERATE_USE_DEEPSPEED", "true"),
+        ("ACCELERATE_USE_MEGATRON_LM", "1"),
+        ("ACCELERATE_TORCH_DEVICE", "meta"),
+        ("_OPENCSE_COMPLETE", "complete_bash"),
+    ],
+)
+def test_values_that_ask_for_something_that_is_not_there(monkeypatch, name, value) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(OpencseError, match=name):
+        check_environment()
+
+
+def test_a_device_that_this_machine_lacks(monkeypatch) -> None:
+    monkeypatch.setenv("ACCELERATE_TORCH_DEVICE", "cuda:99")
+    with pytest.raises(OpencseError, match="ACCELERATE_TORCH_DEVICE is 'cuda:99'"):
+        choose_device()
+
+
+def test_an_empty_variable_of_accelerate_is_none(monkeypatch) -> None:
+    monkeypatch.setenv("ACCELERATE_USE_CPU", " ")
+    check_environment()
+    assert "ACCELERATE_USE_CPU" not in os.environ
+
+
 def test_other_errors_are_no_matter_of_variables() -> None:
     assert odd_variable(ValueError("a defect")) is None
 
@@ -45,7 +75,7 @@ def test_variables_of_a_launcher_without_a_launcher(monkeypatch, address, port) 
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MASTER_ADDR", address)
     monkeypatch.setenv("MASTER_PORT", port)
-    with pytest.raises(OpencseError, match="no launcher said where the processes meet"):
+    with pytest.raises(OpencseError, match="no launcher set where the processes meet"):
         launched_processes()
     monkeypatch.setenv("WORLD_SIZE", "1")
     assert launched_processes() == 1

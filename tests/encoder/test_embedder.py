@@ -237,12 +237,20 @@ def test_a_failing_forward_restores_threads_and_modes(model, monkeypatch):
     threads = torch.get_num_threads()
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     model[1].forward = lambda features: 1 / 0
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(OpencseError, match="division by zero"):
         Embedder(model, token_budget=50).encode(many_texts(20))
     monkeypatch.undo()
     assert torch.get_num_threads() == 2
     torch.set_num_threads(threads)
     assert model.training
+
+
+def test_settings_that_fail_when_a_text_is_encoded_are_one_line(folder):
+    model = SentenceTransformer(str(folder))
+    for layer in model[0].auto_model.encoder.layer:
+        layer.chunk_size_feed_forward = 7
+    with pytest.raises(OpencseError, match=r"cannot encode texts .*chunk size 7"):
+        Embedder(model).encode(["the cat sits in the garden"])
 
 
 def test_nothing_not_text_and_no_padding_token(model):

@@ -411,6 +411,8 @@ def test_unknown_activations(saved, name) -> None:
     [
         {"num_hidden_layers": 10**9},
         {"num_hidden_layers": 900},
+        {"num_hidden_layers": 0},
+        {"num_hidden_layers": -1},
         {"vocab_size": 10**12},
         {"hidden_size": 10**7},
         {"intermediate_size": 10**8},
@@ -424,7 +426,7 @@ def test_unknown_activations(saved, name) -> None:
 )
 def test_sizes_in_a_configuration(plain, settings) -> None:
     change(plain / "config.json", **settings)
-    refused(plain, "more than any model has|hold|asks for|cannot be loaded")
+    refused(plain, "more than any model has|hold|asks for|cannot be loaded|not a number of layers")
 
 
 def test_a_wrong_shape_is_named(plain) -> None:
@@ -476,6 +478,19 @@ def test_weights_that_are_no_floating_point_numbers(plain, dtype) -> None:
     changed = {name: tensor.to(dtype) for name, tensor in tensors.items()}
     save_file(changed, plain / "model.safetensors", metadata={"format": "pt"})
     refused(plain, "not floating-point numbers")
+
+
+@pytest.mark.parametrize("name", ["evil", ["cosine"], 5])
+def test_a_similarity_that_nobody_knows(saved, name) -> None:
+    change(saved / "config_sentence_transformers.json", similarity_fn_name=name)
+    refused(saved, "similarity_fn_name is")
+
+
+@pytest.mark.parametrize("key", ["max_length", "pad_to_multiple_of"])
+def test_texts_that_are_padded_to_a_length_without_bound(saved, key) -> None:
+    arguments = {"text": {"padding": "max_length", key: 10**9}}
+    change(saved / "sentence_bert_config.json", processing_kwargs=arguments)
+    refused(saved, f"{key} is 1000000000")
 
 
 @pytest.mark.parametrize("cut", [-3, 0, 1.5, "8", True, 10**12])

@@ -90,3 +90,14 @@ def test_nothing_is_printed_elsewhere() -> None:
         if prints.search(line) and ">>>" not in line and "..." not in line
     ]
     assert found == ["corpus.py: print(corpus.columns, next(corpus.texts()))"]  # a docstring
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("place", ["full", "closed"])
+def test_a_message_that_cannot_be_shown_changes_no_exit_code(monkeypatch, place) -> None:
+    stream = open("/dev/full", "w", encoding="utf-8", buffering=1) if place == "full" else None  # noqa: SIM115
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("sys.argv", ["opencse", "nonsense"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2

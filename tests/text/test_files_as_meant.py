@@ -133,6 +133,41 @@ def test_gzip_data_is_read_whatever_its_name_and_other_binary_files_are_named(tm
         texts(path)
 
 
+def test_tsv_whose_cells_are_all_quoted(tmp_path) -> None:
+    """As `to_csv(sep="\t", quoting=csv.QUOTE_ALL)` and R's `write.table` write it."""
+    path = tmp_path / "a.tsv"
+    path.write_text('"id"\t"text"\n1\t"The cat sits."\n2\t"It is, red."\n')
+    assert Corpus(path).columns == ("id", "text")
+    assert texts(path) == ["The cat sits.", "It is, red."]
+    path.write_text('"text"\n"The cat sits."\n"It is red."\n')
+    assert texts(path) == ["The cat sits.", "It is red."]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_end_as_on_any_system(tmp_path, end: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(end.join(SENTENCES).encode())
+    assert texts(path) == SENTENCES
+    passages = [passage.text for passage in Documents(path).passages()]
+    assert len(" ".join(passages).split()) == len(" ".join(SENTENCES).split())
+    assert not any("\r" in passage for passage in passages)
+
+
+@pytest.mark.parametrize("separator", ["\u0085", "\u2028", "\x0b"])
+def test_other_separators_are_part_of_a_line(tmp_path, separator: str) -> None:
+    path = tmp_path / "a.txt"
+    lines = [text.replace(" sits", f"{separator}sits") for text in SENTENCES]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert texts(path) == lines
+
+
+def test_rich_text_under_another_name_is_refused(tmp_path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("{\\rtf1\\ansi The cat sits.}")
+    with pytest.raises(OpencseError, match="an RTF document, not text"):
+        texts(path)
+
+
 SPACED = ("{}", " {}", "{} ", "  {}  ", "{}\u00a0")
 
 

@@ -49,7 +49,7 @@ def start(
         arguments = arguments if isinstance(arguments, list) else arguments(work)
         for name, value in (environment or {}).items():
             os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
-        if environment and "WORLD_SIZE" in environment:
+        if environment:
             _forget_processes()
         signal.signal(
             signal.SIGINT, signal.default_int_handler

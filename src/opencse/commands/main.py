@@ -147,14 +147,39 @@ def _stop(message: str, code: int) -> None:
 
 
 _LAST_SECOND = 253402300799  # of the year 9999
+_ENGINES = ("ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_MEGATRON_LM")
+"""Variables by which accelerate hands training over to another engine, whose packages it then imports."""
 
 
 def check_environment() -> None:
-    """Check the variable that libraries read without a check, and whose value their errors don't show.
+    """Check the variables that libraries read without a check, and whose values their errors don't show.
 
     Raises:
-        OpencseError: `SOURCE_DATE_EPOCH` is no point of time.
+        OpencseError: `SOURCE_DATE_EPOCH` is no point of time, or a variable of accelerate asks for
+            an engine or a device that is not supported.
     """
+    for name, value in list(os.environ.items()):
+        if name.startswith("ACCELERATE_") and not value.strip():
+            # An empty one is as good as none, but accelerate reads it as a wrong value.
+            del os.environ[name]
+    completes = os.environ.get("_OPENCSE_COMPLETE", "")
+    if completes and not {"COMP_WORDS", "_TYPER_COMPLETE_ARGS"} & set(os.environ):
+        raise OpencseError(
+            f"_OPENCSE_COMPLETE is {completes!r:.80}, as a shell sets it to complete a command, but "
+            "there is no command to complete",
+            "`unset _OPENCSE_COMPLETE`",
+        )
+    for name in _ENGINES:
+        if os.environ.get(name, "false").lower() not in ("false", "0", "no", "off", "n", "f"):
+            raise OpencseError(
+                f"the environment variable {name} is set, but opencse trains without that engine",
+                f"`unset {name}`",
+            )
+    if os.environ.get("ACCELERATE_TORCH_DEVICE", "").startswith("meta"):
+        raise OpencseError(
+            "the environment variable ACCELERATE_TORCH_DEVICE is meta, a device without numbers",
+            "Use cpu, cuda, cuda:1, mps or xpu, or `unset ACCELERATE_TORCH_DEVICE`.",
+        )
     given = os.environ.get("SOURCE_DATE_EPOCH", "0")
     if not (given.isascii() and given.isdecimal() and int(given[:20]) <= _LAST_SECOND):
         raise OpencseError(

@@ -36,7 +36,14 @@ def choose_device() -> torch.device:
 
     named = os.environ.get("ACCELERATE_TORCH_DEVICE")
     if named:
-        return torch.device(named)
+        device = torch.device(named)
+        if device.type not in ("cpu", "meta") and (device.index or 0) >= _count(device):
+            raise OpencseError(
+                f"the environment variable ACCELERATE_TORCH_DEVICE is {named!r:.80}, a device that "
+                "PyTorch does not find",
+                "Correct it, or `unset ACCELERATE_TORCH_DEVICE`.",
+            )
+        return device
     if parse_flag_from_env("ACCELERATE_USE_CPU"):
         return torch.device("cpu")
     # An object without __init__ has the default device, but is not the shared state.
@@ -46,6 +53,14 @@ def choose_device() -> torch.device:
         # One process for each GPU.
         return torch.device("cuda", local_rank)
     return device
+
+
+def _count(device: torch.device) -> int:
+    """Return the number of devices of a kind that this machine has."""
+    kind: Any = getattr(torch, device.type, None)
+    if not hasattr(kind, "device_count") or not kind.is_available():
+        return 0
+    return int(kind.device_count())
 
 
 def use_device(name: str) -> torch.device:

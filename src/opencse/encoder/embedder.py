@@ -9,6 +9,7 @@ float32 rounding.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from opencse.encoder.invariant import tasks_of
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
+from opencse.foundation.reading import error_reason
 from opencse.foundation.roles import RoleText, plain
 
 if TYPE_CHECKING:
@@ -57,6 +59,35 @@ def own_similarity(
 
     similarity.raw = True  # type: ignore[attr-defined]
     return similarity
+
+
+@contextlib.contextmanager
+def _readable_failures() -> Iterator[None]:
+    """Turn the errors of a model that was loaded, but cannot encode, into one line.
+
+    Settings such as `chunk_size_feed_forward` are read only when a text is encoded.
+    """
+    try:
+        yield
+    except (OpencseError, OSError, MemoryError):
+        raise
+    except Exception as error:  # of any class of model
+        if "memory" in str(error).lower():
+            # Others know what to do about a full memory.
+            raise
+        raise OpencseError(
+            f"the model cannot encode texts ({error_reason(error)})",
+            "Its settings do not fit its weights or its tokenizer: use another model.",
+        ) from error
+
+
+def _finite(matrix: np.ndarray) -> np.ndarray:
+    if not np.isfinite(matrix).all():
+        raise OpencseError(
+            "the model returns vectors that are not finite",
+            "Its weights are damaged: train it again.",
+        )
+    return matrix
 
 
 class Embedder:
@@ -149,9 +180,10 @@ class Embedder:
             encode = self.model.encode_query if role == "query" else self.model.encode_document
             distinct = list(dict.fromkeys(texts))
             place = {text: row for row, text in enumerate(distinct)}
-            with evaluation_mode(self.model):
+            with evaluation_mode(self.model), _readable_failures():
                 vectors = encode(distinct, show_progress_bar=False)
-            return np.asarray(vectors, dtype=np.float32)[[place[text] for text in texts]]
+            matrix = _finite(np.asarray(vectors, dtype=np.float32))
+            return matrix[[place[text] for text in texts]]
         if role:
             part.prompt = self._prompt_of(role) or None
         return part.encode(texts)
@@ -213,7 +245,7 @@ class Embedder:
             return self._encode_roles(prepared.texts)
         if not prepared.texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        with evaluation_mode(self.model):
+        with evaluation_mode(self.model), _readable_failures():
             if prepared.tokens is None:
                 distinct = self.model.encode(
                     prepared.texts,
@@ -224,11 +256,7 @@ class Embedder:
                 matrix = np.asarray(distinct, dtype=np.float32)
             else:
                 matrix = self._encode_tokens(prepared.tokens)
-        if not np.isfinite(matrix).all():
-            raise OpencseError(
-                "the model returns vectors that are not finite",
-                "Its weights are damaged: train it again.",
-            )
+        matrix = _finite(matrix)
         if len(prepared.rows) == len(prepared.texts):
             # Without repeated texts, the rows are 0, 1, 2, …
             return matrix

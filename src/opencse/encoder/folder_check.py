@@ -66,6 +66,7 @@ _MOST_MODULES = 100
 _MOST_LAYERS = 1000
 _MOST_PARTS = 100_000
 _MOST = 100_000_000
+_LONGEST_SEQUENCE = 1_000_000
 # Numbers in the tables that a model computes for itself, such as masks; files don't hold them.
 _BUFFERS = 2**30
 # Weights that a model may have and its files lack, such as an unused decoder or head.
@@ -73,6 +74,7 @@ _SPARE = 50_000_000
 
 # Attention that is part of transformers and torch. Others are fetched from a hub.
 _ATTENTION = ("eager", "sdpa", "flex_attention")
+_SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 _SETTINGS_FILES = (
     "sentence_bert_config.json",
     "sentence_roberta_config.json",
@@ -321,6 +323,12 @@ def _check_transformer(part: Part) -> None:
     files = transformer_weights(folder)
     tensors = sum(len(_header(path)) for path in files)
     layers = part.settings.get("num_hidden_layers")
+    if isinstance(layers, int) and layers < 1:
+        # A library would build a model without layers, and leave out their weights without a word.
+        raise OpencseError(
+            f"{folder / 'config.json'}: num_hidden_layers is {layers}, not a number of layers",
+            REMEDY,
+        )
     if isinstance(layers, int) and layers > max(100, tensors):
         raise OpencseError(
             f"{folder / 'config.json'}: num_hidden_layers is {layers}, but its files hold {tensors} weights",
@@ -490,7 +498,18 @@ def _check_arguments(path: Path) -> None:
     modalities = settings.get("modality_config") or {}
     if not _are_known_modalities(modalities):
         raise OpencseError(f"{path}: modality_config names no known method", REMEDY)
+    _check_lengths(path, settings.get("processing_kwargs"))
     _check_settings(path, settings)
+
+
+def _check_lengths(path: Path, arguments: object) -> None:
+    """Check that a tokenizer is not asked to pad texts to a length that fills the memory."""
+    if not isinstance(arguments, Mapping):
+        return
+    for key, value in arguments.items():
+        _check_lengths(path, value)
+        if isinstance(value, int) and value > _LONGEST_SEQUENCE:
+            raise OpencseError(f"{path}: {key} is {value}, more tokens than any text has", REMEDY)
 
 
 def _are_known_modalities(modalities: object) -> bool:
@@ -520,6 +539,12 @@ def _check_model_settings(folder: Path) -> None:
     if cut is not None and (type(cut) is not int or not 1 <= cut <= _MOST):
         raise OpencseError(
             f"{path}: truncate_dim is {cut!r:.80}, not a number of dimensions", REMEDY
+        )
+    similarity = settings.get("similarity_fn_name")
+    if similarity is not None and similarity not in _SIMILARITIES:
+        raise OpencseError(
+            f"{path}: similarity_fn_name is {similarity!r:.80}, which no library knows",
+            f"Use one of {', '.join(_SIMILARITIES)}.",
         )
     prompts = settings.get("prompts") or {}
     are_texts = isinstance(prompts, Mapping) and all(

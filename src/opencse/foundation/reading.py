@@ -142,6 +142,7 @@ _BINARY = {
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ": "an xz archive",
     b"SQLite format 3": "an SQLite database",
+    b"{\\rtf": "an RTF document",
 }
 
 

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -164,6 +165,17 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
         ) from None
 
 
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Yield `(line number, text)` of a `.txt` file, whose lines may also end at `\r`, as on old Macs.
+
+    Raises:
+        OpencseError: As `read_lines`.
+    """
+    for line, text in read_lines(path):
+        for part in text.split("\r"):
+            yield line, part
+
+
 def _check_packing(path: Path) -> None:
     """Refuse a `.gz` file that is packed as no text is, such as 500 million blank lines in 500 KB.
 
@@ -234,7 +246,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     if kind == ".jsonl":
         yield from _json_rows(path)
     elif kind == ".txt":
-        yield from ((line, {"text": text}) for line, text in read_lines(path))
+        yield from ((line, {"text": text}) for line, text in text_lines(path))
     elif kind in TABLES:
         yield from _named_rows(path, _cells(path))
     else:
@@ -352,12 +364,15 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _has_excel_quotes(path: Path) -> bool:
-    """Return whether the first cells of a TSV file that begin with a quotation mark are all quoted, one with marks inside.
+    """Return whether the cells of a TSV file are quoted: all names of columns, or a cell with marks inside.
 
     Sentences that merely begin with a quotation mark are no such cells.
     """
     lines = [text + "\n" for _, text in islice(read_lines(path), _SNIFFED)]
-    if not any(_doubled(cell) for text in lines for cell in text.rstrip("\n").split("\t")):
+    rows = [text.rstrip("\n").split("\t") for text in lines]
+    named = next((cells for cells in rows if _has_text(cells)), [])
+    names_are_quoted = bool(named) and all(_QUOTED_NAME.fullmatch(cell) for cell in named)
+    if not names_are_quoted and not any(_doubled(cell) for cells in rows for cell in cells):
         return False
     widths = set()
     try:
@@ -367,6 +382,9 @@ def _has_excel_quotes(path: Path) -> bool:
     except csv.Error as error:
         return "unexpected end of data" in str(error) and len(widths) == 1
     return len(widths) == 1
+
+
+_QUOTED_NAME = re.compile(r'"[\w .-]{1,60}"')
 
 
 def _doubled(cell: str) -> bool:

@@ -7,6 +7,7 @@ clipboard. So everything that opencse prints goes through `printable`, once, whe
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import sys
@@ -52,9 +53,14 @@ def _escaped(match: re.Match[str]) -> str:
 def print_text(text: str, *, end: str = "\n", error: bool = False) -> None:
     """Print a text to standard output, or to standard error; everything in it is `printable`."""
     stream = sys.stderr if error else sys.stdout
-    # One call, so that lines of several threads do not mix.
-    stream.write(printable(text) + end)
-    stream.flush()
+    if stream is None:  # closed, as by `>&-`
+        return
+    # A message that cannot be shown, because its disk is full or nobody reads it, changes no exit code.
+    lost: tuple[type[Exception], ...] = (OSError, ValueError) if error else ()
+    with contextlib.suppress(*lost):
+        # One call, so that lines of several threads do not mix.
+        stream.write(printable(text) + end)
+        stream.flush()
 
 
 def print_line(text: str) -> None:

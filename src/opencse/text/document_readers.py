@@ -17,7 +17,7 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import error_reason, file_extension
-from opencse.foundation.tables import read_lines
+from opencse.foundation.tables import text_lines
 
 _MOST_PAGES = 10_000
 # Bytes of the XML in a DOCX file.
@@ -118,7 +118,7 @@ def _markdown(path: Path) -> Iterator[str]:
     """Yield paragraphs, headings, list items and table cells of Markdown, without code blocks."""
     from markdown_it import MarkdownIt
 
-    text = "\n".join(line for _, line in read_lines(path))
+    text = "\n".join(line for _, line in text_lines(path))
     # At its own limit of depth the parser drops the rest without a word, so it is set above the one here.
     parser = MarkdownIt("commonmark", {"maxNesting": 2 * _DEEPEST}).enable("table")
     for token in parser.parse(_FRONT_MATTER.sub("", text)):
@@ -140,7 +140,7 @@ def _html(path: Path) -> Iterator[str]:
     """Yield the blocks of a page as plain text, without scripts, styles, menus and code."""
     page = _Page()
     try:
-        for _, line in read_lines(path):
+        for _, line in text_lines(path):
             page.feed(f"{line}\n")
         page.close()
     except AssertionError as error:  # of Python's parser, at some declarations

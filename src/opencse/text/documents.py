@@ -26,7 +26,7 @@ from opencse.foundation.reading import (
     stay_inside,
     unknown_format,
 )
-from opencse.foundation.tables import TABLES, read_lines, table_kind
+from opencse.foundation.tables import TABLES, table_kind, text_lines
 from opencse.text.corpus import Corpus, text_column
 from opencse.text.document_readers import READERS, full_lines
 from opencse.text.document_worker import paragraphs_of
@@ -196,7 +196,7 @@ def are_sentences(texts: Sequence[str]) -> bool:
 
 def _one_sentence_per_line(path: Path) -> bool:
     """Return whether the first lines of a plain text file are sentences, none of them wrapped."""
-    lines = [text.strip() for _, text in islice(read_lines(path), _JUDGED)]
+    lines = [text.strip() for _, text in islice(text_lines(path), _JUDGED)]
     texts = [line for line in lines if line]
     return list(_paragraphs(lines)) == texts and are_sentences(texts)
 
@@ -213,7 +213,7 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
             raise unknown_format(path)
         yield path.name, paragraphs_of(path), True
     elif kind == ".txt":
-        lines = (line for _, line in read_lines(path))
+        lines = (line for _, line in text_lines(path))
         if _one_sentence_per_line(path):
             yield path.name, (line for line in lines if line.strip()), False
         else:

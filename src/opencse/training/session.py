@@ -95,8 +95,9 @@ class TrainingSession:
         check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
         self.begun: dict[str, Any] = read_record(self.folder) if self.resume else {}
         self.record: dict[str, Any] = {}
-        # The folder was checked before this, which takes seconds on a cluster.
-        self.accelerator = Accelerator()
+        # The folder was checked before this, which takes seconds on a cluster. The recipe chooses
+        # the precision, not a variable of the environment.
+        self.accelerator = Accelerator(mixed_precision="no")
         self.main: bool = self.accelerator.is_main_process
         self.device = self.accelerator.device
         self.on_cpu: bool = self.device.type == "cpu"
