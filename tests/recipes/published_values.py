@@ -469,6 +469,12 @@ PUBLISHED: dict[str, Values] = {
         ("optimizer.lr", "published"): (3e-05, None, None, None),
         ("training.batch_size", "published"): (64, None, None, None),
     },
+    "rank-encoder": {
+        ("teachers.a.model", "coded"): "princeton-nlp/unsup-simcse-bert-base-uncased",
+        ("losses.rank_similarity.weight", "coded"): 0.05,
+        ("losses.rank_similarity.between", "coded"): [0.5, 0.9999],
+        ("losses.rank_similarity.corpus_size", "coded"): 10000,
+    },
     "sg-opt": {
         ("losses.self_guided.temperature", "coded"): 0.01,
         ("losses.self_guided.hidden", "coded"): 4096,

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from opencse.losses.nt_xent import NTXentLoss
     from opencse.losses.peer_contrastive import PeerContrastiveLoss
+    from opencse.losses.rank_similarity import RankSimilarityLoss
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
     from opencse.losses.self_guided import SelfGuidedLoss
 
@@ -69,6 +70,7 @@ LOSSES: MutableMapping[str, type[Loss]] = Kinds(
         ),
         "mutual_information": "opencse.losses.mutual_information:MutualInformationLoss",
         "denoising_autoencoder": "opencse.losses.denoising_autoencoder:DenoisingAutoencoderLoss",
+        "rank_similarity": "opencse.losses.rank_similarity:RankSimilarityLoss",
         "ranking_consistency": "opencse.losses.distillation:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",
         "list_mle": "opencse.losses.distillation:ListMLELoss",
@@ -105,6 +107,7 @@ __all__ = [
     "Objective",
     "PeerContrastiveLoss",
     "Processes",
+    "RankSimilarityLoss",
     "RankingConsistencyLoss",
     "RecallLoss",
     "ReplacedTokenDetectionLoss",
