@@ -466,6 +466,7 @@ PUBLISHED: dict[str, Values] = {
         ("views.deleted_1.edit", "coded"): "delete_first",
         ("views.deleted_1.edit_share", "coded"): 0.2,
         ("views.repeated_1.edit_share", "coded"): 0.2,
+        ("training.seed", "published"): 42,
         ("optimizer.lr", "published"): (3e-05, None, None, None),
         ("training.batch_size", "published"): (64, None, None, None),
     },
