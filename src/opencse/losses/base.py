@@ -152,6 +152,10 @@ class LossModule(nn.Module):
     learning_rate: float | None = None
     digest: str = ""
 
+    def zero(self) -> Tensor:
+        """Return a zero that every parameter has a gradient of, as it would seem unused without one."""
+        return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0
+
 
 @dataclass(frozen=True)
 class LossBuildContext:

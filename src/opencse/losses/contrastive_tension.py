@@ -141,7 +141,3 @@ class SecondEncoder(LossModule):
             vectors = vectors.float()
         rows = vectors.new_zeros(len(ids), vectors.shape[1])
         return rows.index_copy(0, true_cells(there, context.device), vectors)
-
-    def zero(self) -> Tensor:
-        """Return a zero that every parameter has a gradient of."""
-        return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0

@@ -6,14 +6,12 @@ import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.base import Context, Embeddings, Loss, LossBuildContext, LossOutput
-from opencse.losses.forgetting import VocabularyModule, masked_lm_head
+from opencse.losses.forgetting import VocabularyModule, masked_lm_head, predicted_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,26 +61,19 @@ class DenoisingAutoencoderLoss(Loss):
         ids, mask = context.tokens[self.sentence]
         vectors = context.processes.own_rows(context.vectors[self.damaged])
         there = mask.any(dim=1) & context.processes.own_rows(present[self.damaged])
-        total = vectors.sum() * 0 + decoder.zero()
-        count = total.new_zeros(())
-        correct = total.new_zeros(())
+        written = ids[there]
+        counted = mask[there].bool()
+        counted[:, 0] = False  # nothing comes before the first token
+        logits = None
         if there.any():
-            written = ids[there]
-            counted = mask[there].bool()
-            counted[:, 0] = False  # nothing comes before the first token
-            labels = move(written[counted], context.device)
             with context.precision():
                 logits = decoder(
                     move(written, context.device),
                     vectors[true_cells(there, context.device)],
                     counted,
                 )
-            logits = logits if logits.dtype == torch.float64 else logits.float()
-            total = total + F.cross_entropy(logits, labels, reduction="sum")
-            count = count + len(labels)
-            correct = (logits.argmax(dim=-1) == labels).sum()
-        reports = {"accuracy": context.processes.mean(correct.to(total.dtype), count)}
-        return LossOutput(context.processes.mean(total, count), reports)
+        nothing = vectors.sum() * 0 + decoder.zero()
+        return predicted_words(nothing, logits, written[counted], context)
 
 
 class SentenceDecoder(VocabularyModule):
@@ -142,10 +133,6 @@ class SentenceDecoder(VocabularyModule):
         )
         hidden = output.last_hidden_state.flatten(0, 1)
         return self.head(hidden[true_cells(counted[:, 1:], hidden.device)])
-
-    def zero(self) -> Tensor:
-        """Return a zero that every trained parameter has a gradient of."""
-        return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0
 
 
 def _replace_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -> None:

@@ -96,7 +96,7 @@ class DistillationLoss(Loss):
             zero = self.zero(embeddings)
             if module is None:
                 return zero
-            return LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
+            return LossOutput(zero.value + module.zero().to(zero.value.dtype))
         student, teachers, mask = lists
         reports: dict[str, Tensor] = {}
         # At fewer dimensions, the weights of the full embeddings are reused, and not learned again.

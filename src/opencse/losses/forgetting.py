@@ -182,9 +182,7 @@ class MaskedLanguageModelLoss(Loss):
             )
             nonempty = mask.any(1)
             if not nonempty.any():
-                # The head gets a zero gradient, because it would seem unused without one.
-                sums = torch.stack([weight.sum() for weight in module.parameters()])
-                total = total + sums.sum() * 0
+                total = total + module.zero()
                 continue
             inputs = move(masked[nonempty], total.device)
             attended = move(mask[nonempty], total.device)
@@ -198,6 +196,30 @@ class MaskedLanguageModelLoss(Loss):
             correct = correct + (logits.argmax(-1) == labels).sum()
         reports = {"accuracy": context.processes.mean(correct.detach(), count)}
         return LossOutput(context.processes.mean(total, count), reports)
+
+
+def predicted_words(
+    nothing: Tensor, logits: Tensor | None, words: Tensor, context: Context
+) -> LossOutput:
+    """Return the mean cross-entropy of predicted words over all processes, and the share of right ones.
+
+    Args:
+        nothing: A zero with a gradient for everything that is trained.
+        logits: Logits of each word, (words, vocabulary); None if this process predicts none.
+        words: Ids of the words, (words,), on the CPU.
+        context: As given to the loss.
+    """
+    total = nothing
+    correct = nothing.detach()
+    count = nothing.new_full((), float(len(words)))
+    if logits is not None:
+        if logits.dtype != torch.float64:
+            logits = logits.float()
+        labels = move(words, logits.device)
+        total = total + F.cross_entropy(logits, labels, reduction="sum")
+        correct = (logits.argmax(dim=-1) == labels).sum().to(total.dtype)
+    reports = {"accuracy": context.processes.mean(correct, count)}
+    return LossOutput(context.processes.mean(total, count), reports)
 
 
 def masked_lm_head(model: Any) -> nn.Module:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.errors import OpencseError
@@ -25,6 +24,7 @@ from opencse.losses.forgetting import (
     VocabularyModule,
     mask_tokens,
     masked_lm_head,
+    predicted_words,
     sample_tokens,
 )
 
@@ -94,9 +94,7 @@ class InformationAggregationLoss(Loss):
         draws = context.draws_for(self.name, len(ids))
         chosen = sample_tokens(network.is_content(ids) & mask.bool(), self.ratio, draws)
         masked = mask_tokens(ids, chosen, network.mask_id, network.vocabulary, self.masking, draws)
-        total = vectors.sum() * 0 + network.zero()
-        count = total.new_zeros(())
-        correct = total.new_zeros(())
+        logits = None
         if chosen.any():
             with context.precision():
                 logits = network(
@@ -105,13 +103,8 @@ class InformationAggregationLoss(Loss):
                     vectors[true_cells(there, context.device)],
                     chosen[there],
                 )
-            logits = logits if logits.dtype == torch.float64 else logits.float()
-            labels = move(ids[chosen], context.device)
-            total = total + F.cross_entropy(logits, labels, reduction="sum")
-            count = count + len(labels)
-            correct = (logits.argmax(dim=-1) == labels).sum()
-        reports = {"accuracy": context.processes.mean(correct.to(total.dtype), count)}
-        return LossOutput(context.processes.mean(total, count), reports)
+        nothing = vectors.sum() * 0 + network.zero()
+        return predicted_words(nothing, logits, ids[chosen], context)
 
 
 class AggregationNetwork(VocabularyModule):
@@ -167,7 +160,3 @@ class AggregationNetwork(VocabularyModule):
         output = self.layers(states, attention_mask=unseen, return_dict=True)
         hidden = output.last_hidden_state.flatten(0, 1)
         return self.head(hidden[true_cells(chosen, hidden.device)])
-
-    def zero(self) -> Tensor:
-        """Return a zero that every trained parameter has a gradient of."""
-        return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0

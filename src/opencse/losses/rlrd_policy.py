@@ -113,13 +113,9 @@ class PolicyWeights(LossModule):
         self.get_buffer("experience")[int(counts[1])] = step
         counts[1] += 1
         if not counts[2]:
-            return self.zero_loss()
+            return self.zero()
         counts[2] -= 1
         return self._surrogate()
-
-    def zero_loss(self) -> Tensor:
-        """Return 0 with a zero gradient for every parameter."""
-        return torch.stack([p.sum() for p in self.parameters()]).sum() * 0
 
     def _end_horizon(self, following: Tensor) -> None:
         """End a horizon: store its experience with advantages and returns for the next updates."""
