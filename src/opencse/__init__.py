@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opencse.foundation.lazy import public_names
+from opencse.foundation.lazy import lazy_names
 from opencse.foundation.plugins import MODULES
 from opencse.losses import LOSSES
 from opencse.version import __version__
@@ -42,7 +42,7 @@ __all__ = [
     "train",
 ]
 
-__getattr__ = public_names(__name__)
+__getattr__ = lazy_names(__name__)
 
 # The meaning block registers its loss and its module as a plug-in from outside would.
 LOSSES["meaning"] = "opencse.debias.meaning_loss:MeaningLoss"  # type: ignore[assignment]

@@ -7,7 +7,6 @@ importing the command itself, `takes` into keyword arguments; the reference page
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import logging
 import os
@@ -227,20 +226,20 @@ def add_command(
     app: typer.Typer,
     name: str,
     options: type[CommandOptions],
+    execute: Callable[[Any], None],
+    *,
     described: type[CommandOptions] | None = None,
-    module: str = "",
     common: bool = True,
     plugins: bool = True,
 ) -> None:
-    """Add a command to an app; its module is imported when it is called, after the check of its options.
+    """Add a command to an app.
 
     Args:
         app: The app.
-        name: Name of the command, and of the module in `opencse.commands` whose `command` receives
-            the options.
+        name: Name of the command.
         options: The dataclass of its options.
+        execute: Receives the options after their check.
         described: The dataclass whose docstring is its help page, if that is another.
-        module: The module, if it has another name.
         common: Whether it has the options for device and verbosity.
         plugins: Whether it uses recipes, tasks or models, and so has --import.
     """
@@ -261,14 +260,15 @@ def add_command(
             checks.one_process()
         check_options(filled)
         _begin(CommonOptions(**shared))
-        importlib.import_module(f"opencse.commands.{module or name}").command(filled)
+        execute(filled)
 
-    parameters = [
-        _parameter(spec, kind)
-        for kind in kinds
-        for spec in fields(kind)
-        if "flags" in spec.metadata
-    ]
+    parameters = []
+    for kind in kinds:
+        for spec in fields(kind):
+            # A field without flags exists in Python only.
+            if "flags" in spec.metadata:
+                parameters.append(_parameter(spec, kind))
+    # typer reads the options of a command from the signature of its function.
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app.command(name, help=inspect.getdoc(described or options))(call)
@@ -279,8 +279,13 @@ def _parameter(spec: Field[Any], options: type) -> inspect.Parameter:
     metadata = spec.metadata
     # On the command line, text where Python also takes a path or an object, and a list of text.
     hint = get_type_hints(options)[spec.name]
-    plain = str if hint is Any or {str, Path} <= set(get_args(hint)) else hint
-    kind = metadata["shown"] or (list[str] if get_origin(hint) is Sequence else plain)
+    kind = hint
+    if metadata["shown"]:
+        kind = metadata["shown"]
+    elif get_origin(hint) is Sequence:
+        kind = list[str]
+    elif hint is Any or {str, Path} <= set(get_args(hint)):
+        kind = str
     default = list(spec.default) if isinstance(spec.default, tuple) else spec.default
     if default is None and type(None) not in get_args(kind):
         kind = kind | None

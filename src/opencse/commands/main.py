@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import io
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,6 +38,19 @@ _MEMORY = (
 _THREADS = ("can't start new thread", "thread creation failed")
 _PEER = ("closed by peer", "reset by peer", "connection refused", "broken pipe", "timed out")
 
+
+def command_of(module: str) -> Callable[[Any], None]:
+    """Return the command of a file next to this one, which is imported only when the command is called.
+
+    `opencse --help`, and a mistake in an option, need none of what a command imports.
+    """
+
+    def execute(options: Any) -> None:
+        importlib.import_module(f"opencse.commands.{module}").command(options)
+
+    return execute
+
+
 app = typer.Typer(
     name="opencse",
     no_args_is_help=True,
@@ -45,21 +60,23 @@ app = typer.Typer(
     help="Sentence embeddings that follow meaning instead of wording, learned without labels.",
     epilog="Start with: `opencse run debias --backbone minilm -o out/`",
 )
-add_command(app, "run", options.RunOptions)
-add_command(app, "train", options.TrainCommand, options.TrainOptions)
-add_command(app, "build", options.BuildOptions)
-add_command(app, "evaluate", options.EvaluateOptions)
-add_command(app, "probe", options.ProbeOptions)
-add_command(app, "check", options.CheckOptions)
-add_command(app, "compare", options.CompareCommand, options.CompareOptions)
-add_command(app, "reproduce", options.ReproduceOptions)
-add_command(app, "export", options.ExportOptions, module="integrations.onnx")
-add_command(app, "cache", options.CacheOptions, plugins=False)
+add_command(app, "run", options.RunOptions, command_of("run"))
+add_command(app, "train", options.TrainCommand, command_of("train"), described=options.TrainOptions)
+add_command(app, "build", options.BuildOptions, command_of("build"))
+add_command(app, "evaluate", options.EvaluateOptions, command_of("evaluate"))
+add_command(app, "probe", options.ProbeOptions, command_of("probe"))
+add_command(app, "check", options.CheckOptions, command_of("check"))
+add_command(
+    app, "compare", options.CompareCommand, command_of("compare"), described=options.CompareOptions
+)
+add_command(app, "reproduce", options.ReproduceOptions, command_of("reproduce"))
+add_command(app, "export", options.ExportOptions, command_of("integrations.onnx"))
+add_command(app, "cache", options.CacheOptions, command_of("cache"), plugins=False)
 recipes = typer.Typer(
     invoke_without_command=True,
     help="List the recipes that come with opencse, or show one (`recipes show NAME`).",
 )
-add_command(recipes, "show", options.ShowOptions, module="recipes", common=False)
+add_command(recipes, "show", options.ShowOptions, command_of("recipes"), common=False)
 app.add_typer(recipes, name="recipes")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opencse.foundation.lazy import public_names
+from opencse.foundation.lazy import lazy_names
 
 if TYPE_CHECKING:
     from opencse.encoder.loading import load_encoder
@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["load_encoder", "save_encoder"]
 
-__getattr__ = public_names(__name__)
+__getattr__ = lazy_names(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opencse.foundation.lazy import public_names
+from opencse.foundation.lazy import lazy_names
 
 if TYPE_CHECKING:
     from opencse.evaluation.sts import STS_TASKS, ScoredPairs, load_sts, read_pairs
@@ -32,4 +32,4 @@ __all__ = [
     "score_tasks",
 ]
 
-__getattr__ = public_names(__name__)
+__getattr__ = lazy_names(__name__)

@@ -13,23 +13,39 @@ from typing import Any
 from opencse.foundation.errors import OpencseError
 
 
-def public_names(module: str) -> Callable[[str], Any]:
+def lazy_names(module: str, classes: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module, which imports a name when it is first used.
 
-    The names are those that the module imports `if TYPE_CHECKING`, so that they are listed once.
+    Args:
+        module: Name of the module.
+        classes: `module:Class` strings, as in `Kinds`, whose classes are the names. By default the
+            names are those that the module imports `if TYPE_CHECKING`, so that they are listed once.
     """
     places: dict[str, str] = {}
 
     def find(name: str) -> Any:
         if not places:
-            places.update(_typed_imports(module))
+            if classes is None:
+                places.update(_typed_imports(module))
+            else:
+                places.update(_places_of(classes))
         if name not in places:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         value = getattr(importlib.import_module(places[name]), name)
+        # From now on it is an ordinary attribute, and this function is not asked again.
         setattr(sys.modules[module], name, value)
         return value
 
     return find
+
+
+def _places_of(classes: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of classes, each with the module it comes from."""
+    places = {}
+    for place in classes.values():
+        origin, _, name = place.partition(":")
+        places[name] = origin
+    return places
 
 
 def _typed_imports(module: str) -> dict[str, str]:
@@ -45,26 +61,6 @@ def _typed_imports(module: str) -> dict[str, str]:
                 for alias in statement.names:
                     places[alias.name] = str(statement.module)
     return places
-
-
-def names_of_classes(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module whose names are those of classes elsewhere.
-
-    Args:
-        module: Name of the module.
-        places: `module:Class` strings, as in `Kinds`.
-    """
-    modules: dict[str, str] = {}
-    for place in places.values():
-        origin, _, name = place.partition(":")
-        modules[name] = origin
-
-    def find(name: str) -> Any:
-        if name not in modules:
-            raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        return getattr(importlib.import_module(modules[name]), name)
-
-    return find
 
 
 class Kinds(UserDict[str, Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING
 
-from opencse.foundation.lazy import Kinds, public_names
+from opencse.foundation.lazy import Kinds, lazy_names
 
 if TYPE_CHECKING:
     from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
@@ -116,4 +116,4 @@ __all__ = [
     "TwoWayMarginLoss",
 ]
 
-__getattr__ = public_names(__name__)
+__getattr__ = lazy_names(__name__)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
-from opencse.foundation.lazy import Kinds, names_of_classes
+from opencse.foundation.lazy import Kinds, lazy_names
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import Corpus, chunks
 from opencse.text.surface import match_error_rate
@@ -78,7 +78,7 @@ _NAMES = [place.partition(":")[2] for place in _PLACES.values()]
 __all__ = ["VIEWS", "ViewText", "OpenedView", "View", "SourceRow", *_NAMES]
 
 # The class of a kind, or the builder, is imported when it is first used.
-__getattr__ = names_of_classes(__name__, _PLACES)
+__getattr__ = lazy_names(__name__, _PLACES)
 
 Score = float | int | str | None
 UNIT = 512
