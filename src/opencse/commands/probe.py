@@ -69,7 +69,9 @@ def probe(options: ProbeOptions) -> ProbeResult:
     Raises:
         OpencseError: A file or a model cannot be read.
     """
-    models = options.models if isinstance(options.models, list | tuple) else [options.models]
+    models = options.models
+    if not isinstance(models, list | tuple):
+        models = [models]
     names = [model_source(given) for given in models]
     probe_data = load_probe_data(
         data=options.data, pairs=options.pairs, sentences=options.sentences
@@ -77,24 +79,9 @@ def probe(options: ProbeOptions) -> ProbeResult:
     scores: dict[str, ProbeScores] = {}
     embedders = []
     for name, label in zip(names, short_names(names), strict=True):
-        own = options.pooling is None or has_pooling(resolve(name))
-        model = load_encoder(name, pooling="backbone" if own else str(options.pooling))
-        note(f"probing {label} {describe(options.precision, model_config(model), model.device)}")
-        embedder = Embedder(model, precision=options.precision, progress=f"encode {label}")
+        embedder = _opened(name, label, options)
         embedders.append(embedder)
-        started = time.perf_counter()
-        probed = run_probes(probe_data, embedder)
-        settings = {
-            "model": name,
-            "weights sha256": weights_hash(model),
-            "pooling": pooling_name(model),
-            "dimension": embedder.dimension,
-            "maximum length": model.max_seq_length,
-            "prompt": embedder.prompt or "none",
-            "precision": embedder.precision,
-            "seconds": round(time.perf_counter() - started, 1),
-        }
-        scores[label] = replace(probed, settings=settings)
+        scores[label] = _probed(name, embedder, probe_data)
     comparison = compare_models(scores) if len(scores) == 2 else None
     report = None
     if options.out is not None:
@@ -105,6 +92,34 @@ def probe(options: ProbeOptions) -> ProbeResult:
             scores, options.out, notes=probe_data.notes, comparison=comparison, pairs=pairs
         )
     return ProbeResult(scores, comparison, report)
+
+
+def _opened(name: str, label: str, options: ProbeOptions) -> Embedder:
+    """Return a model, ready to encode; a pooling that the user asks for is that of models without one."""
+    pooling = "backbone"
+    if options.pooling is not None and not has_pooling(resolve(name)):
+        pooling = options.pooling
+    model = load_encoder(name, pooling=pooling)
+    note(f"probing {label} {describe(options.precision, model_config(model), model.device)}")
+    return Embedder(model, precision=options.precision, progress=f"encode {label}")
+
+
+def _probed(name: str, embedder: Embedder, probe_data: ProbeData) -> ProbeScores:
+    """Return the scores of a model, with every setting that they depend on."""
+    started = time.perf_counter()
+    probed = run_probes(probe_data, embedder)
+    model = embedder.model
+    settings = {
+        "model": name,
+        "weights sha256": weights_hash(model),
+        "pooling": pooling_name(model),
+        "dimension": embedder.dimension,
+        "maximum length": model.max_seq_length,
+        "prompt": embedder.prompt or "none",
+        "precision": embedder.precision,
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    return replace(probed, settings=settings)
 
 
 def reranked_examples(before: Embedder, after: Embedder, data: ProbeData) -> list[Example]:

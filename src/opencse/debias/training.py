@@ -118,7 +118,7 @@ class BlockTraining(TrainingCallback):
         )
         if axes is not None:
             append_projection(run.encoder, axes(block.strength))
-        run.session.note(**{_KEY: asdict(curve)})
+        run.session.write_record(**{_KEY: asdict(curve)})
         describe(run.card, curve, same_width=self._settings.same_width)
         if curve.chosen == 0:
             run.warnings.append(

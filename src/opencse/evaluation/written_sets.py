@@ -172,6 +172,7 @@ def _retrieval(
 
 
 def _topics(name: str, path: Path) -> Task:
+    """Return a task whose texts should have neighbours of the same topic."""
     rows = _rows(path, "topic", "text")
     return NeighbourTask(
         name=name, items=[row["text"] for row in rows], labels=[row["topic"] for row in rows]
@@ -179,6 +180,11 @@ def _topics(name: str, path: Path) -> Task:
 
 
 def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:
+    """Return a task whose searches should keep their first hits, whatever these are.
+
+    Raises:
+        OpencseError: There are no texts to search.
+    """
     file = Corpus(path)
     searches = _first(file.texts(query_column(file.columns, path)), _MOST_SEARCHES)
     searched = _first(documents, _MOST_DOCUMENTS)

@@ -85,7 +85,18 @@ def merge_tables(base: TomlTable, over: Mapping[str, Any], where: str) -> TomlTa
 def _patch_losses(
     losses: list[TomlTable], patches: Mapping[str, Any], where: str
 ) -> list[TomlTable]:
-    names = [t.get("name", t.get("kind")) if isinstance(t, Mapping) else None for t in losses]
+    """Return a list of losses, changed by tables of settings: `[losses.NAME]` in a file, or `--set losses.NAME.KEY`.
+
+    A table with a kind that has the name of no loss adds one.
+
+    Raises:
+        OpencseError: A table has the name of no loss, and no kind.
+    """
+    names = []
+    for loss in losses:
+        # A loss goes by its kind unless it has a name. What is no table is refused below, or later.
+        is_table = isinstance(loss, Mapping)
+        names.append(loss.get("name", loss.get("kind")) if is_table else None)
     patched = copy.deepcopy(losses)
     for name, patch in patches.items():
         if not isinstance(patch, Mapping):
@@ -98,8 +109,11 @@ def _patch_losses(
         index = names.index(name)
         if not isinstance(patched[index], Mapping):
             raise OpencseError(f"{where}: losses[{index}]: expected a table")
-        kept_name = {"name": names[index]} if "kind" in patch else {}
-        patched[index] = merge_tables(kept_name | patched[index], patch, where)
+        table = patched[index]
+        if "kind" in patch:
+            # A loss of another kind keeps the name, by which others refer to it.
+            table = {"name": names[index]} | table
+        patched[index] = merge_tables(table, patch, where)
     return patched
 
 

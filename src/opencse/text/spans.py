@@ -73,7 +73,7 @@ class DocumentSpans(View):
 
         return OpenedView(build=build)
 
-    def _spans(self, row: SourceRow, random: np.random.Generator) -> list[ViewText]:
+    def _spans(self, row: SourceRow, rng: np.random.Generator) -> list[ViewText]:
         words = row.text.split()
         if len(words) < 2 * self.anchors * self.longest:
             missing = ViewText(text=None, rule="document too short")
@@ -84,29 +84,31 @@ class DocumentSpans(View):
         # that no two anchors overlap.
         free = list(range(0, len(words) - self.longest + 1, self.longest))
         for left in range(self.anchors, 0, -1):
-            place = self._slot(free, left, random)
-            length = self._length(random.beta(4, 2))
-            start = free[place] + int(random.integers(self.longest - length + 1))
+            place = self._slot(free, left, rng)
+            # Anchors tend to be long, their positives short, as in DeCLUTR.
+            length = self._length(rng.beta(4, 2))
+            start = free[place] + int(rng.integers(self.longest - length + 1))
             end = start + length
             del free[max(0, place - 1) : place + 2]
             texts.append(words[start:end])
             for _ in range(self.positives):
-                texts.append(self._positive(words, start, end, random))
+                texts.append(self._positive(words, start, end, rng))
         return [ViewText(text=" ".join(text), rule=f"{len(text)} words") for text in texts]
 
-    def _slot(self, free: Sequence[int], left: int, random: np.random.Generator) -> int:
+    def _slot(self, free: Sequence[int], left: int, rng: np.random.Generator) -> int:
         """Return the place of a slot; at the edge, if the rest would not be enough for all anchors."""
         if len(free) // left < left:
-            return int(random.choice([0, len(free) - 1]))
-        return int(random.integers(len(free)))
+            return int(rng.choice([0, len(free) - 1]))
+        return int(rng.integers(len(free)))
 
     def _positive(
-        self, words: Sequence[str], start: int, end: int, random: np.random.Generator
+        self, words: Sequence[str], start: int, end: int, rng: np.random.Generator
     ) -> Sequence[str]:
-        length = self._length(random.beta(2, 4))
+        """Return a span that overlaps an anchor, lies within it or is next to it."""
+        length = self._length(rng.beta(2, 4))
         first = max(0, start - length)
         last = min(end, len(words) - length)
-        begin = int(random.integers(first, last + 1))
+        begin = int(rng.integers(first, last + 1))
         return words[begin : begin + length]
 
     def _length(self, share: float) -> int:

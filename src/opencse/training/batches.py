@@ -272,17 +272,29 @@ class Collator:
         prompt_length: int | None,
         items: list[tuple[int, np.ndarray]],
     ) -> EncoderPass:
+        """Return the encoder pass of some rows, with rows of similar length in one group.
+
+        Args:
+            dropout: As in `EncoderPass`.
+            cutoff: As in `EncoderPass`.
+            prompt_length: As in `EncoderPass`.
+            items: The slot and the tokens of each row.
+        """
         lengths = np.array([len(tokens) for _, tokens in items])
-        planned = (
-            [np.arange(len(items))] if self._budget is None else plan_batches(lengths, self._budget)
-        )
+        planned = [np.arange(len(items))]
+        if self._budget is not None:
+            planned = plan_batches(lengths, self._budget)
+        # GradCache encodes a few texts at a time, whatever their length.
         size = self._micro_batch or len(items)
         groups = []
-        for part in (rows[i : i + size] for rows in planned for i in range(0, len(rows), size)):
-            ids, mask = self._padded([items[i][1] for i in part])
-            if self._attend_padding:
-                mask = torch.ones_like(mask)
-            groups.append((ids, mask, Packing.of(mask) if self._packed else None))
+        for rows in planned:
+            for first in range(0, len(rows), size):
+                part = rows[first : first + size]
+                ids, mask = self._padded([items[i][1] for i in part])
+                if self._attend_padding:
+                    mask = torch.ones_like(mask)
+                packing = Packing.of(mask) if self._packed else None
+                groups.append((ids, mask, packing))
         order = np.concatenate(planned)
         slots = torch.tensor([items[i][0] for i in order])
         counts = torch.from_numpy(lengths[order])

@@ -58,7 +58,7 @@ class Forecast(TrainingCallback):
         own = float(min(fitting, run.steps)) if run.main else 0.0
         accelerator = run.session.accelerator
         limit = accelerator.reduce(torch.tensor(own, device=accelerator.device), "sum")
-        run.session.note(step_limit=int(limit))
+        run.session.write_record(step_limit=int(limit))
 
     def _apply_limit(self, run: ActiveRun) -> None:
         """Apply the limit, from the step at which it was computed."""

@@ -208,12 +208,12 @@ class TrainingSession:
             prepare_folder(self.folder, overwrite=self.overwrite)
             for folder in (self.folder, self.folder / "checkpoints"):
                 remove_left_overs(folder)
-            self.note()
+            self.write_record()
             write_json(self.folder / "environment.json", describe_environment())
             write_text(self.folder / "recipe.toml", record["fingerprint"]["recipe"])
         self.accelerator.wait_for_everyone()
 
-    def note(self, **further: Any) -> None:
+    def write_record(self, **further: Any) -> None:
         """Write the record of the run, with further values."""
         self.record |= further
         if self.main:
@@ -221,7 +221,7 @@ class TrainingSession:
 
     def end(self, outcome: TrainingOutcome, *needless: Path) -> None:
         """Complete the record, and remove what only an interrupted run needs; called in the main process only."""
-        self.note(outcome=asdict(outcome))
+        self.write_record(outcome=asdict(outcome))
         for path in needless:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
                 missing_ok=True

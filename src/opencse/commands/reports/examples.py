@@ -73,7 +73,7 @@ class Example:
 
     @property
     def solved_after(self) -> bool:
-        """Whether the reranker does."""
+        """Whether the reranker puts the right text first."""
         right, wrong = self.candidates
         return right.after > wrong.after
 
@@ -91,7 +91,8 @@ def own_triples(corpus: Corpus, recipe: Recipe) -> list[Triple]:
     loss = losses[0]
     same = [view for view in loss.same if view != "text"]
     opposed = list(chain.from_iterable(loss.opposed))
-    columns = ["text", *(recipe.used_views[view].text for view in (*same, *opposed))]
+    columns = ["text"]
+    columns += [recipe.used_views[view].text for view in same + opposed]
     triples = []
     for text, *others in corpus.rows(columns):
         right = next((other for other in others[: len(same)] if other), None)
