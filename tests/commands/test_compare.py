@@ -82,6 +82,8 @@ def test_the_verdict_on_runs_looks_at_every_seed() -> None:
     assert group_verdict({"a": [76.0, 78.0], "b": [77.0, 79.0]}).endswith("their seeds overlap.")
     assert group_verdict({"a": [76.0, 78.0], "b": [70.0]}).endswith("can't tell that from chance.")
     assert group_verdict({"a": [76.0], "b": []}).startswith("Can't say")
+    same = group_verdict({"a": [76.0, 76.5], "b": [77.0, 77.5]}, uncertain={"b"})
+    assert same.endswith("the interval over test pairs includes 0.")
 
 
 def test_an_undefined_score_is_no_part_of_an_average(tmp_path):

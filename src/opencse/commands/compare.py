@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -71,9 +71,8 @@ def compare(options: CompareOptions) -> Table:
     table = compare_groups(groups, scores, pairs)
     if options.out is not None:
         write_text(Path(options.out) / "comparison.md", table.markdown())
-        write_text(
-            Path(options.out) / "comparison.html", render_group_comparison(groups, scores, table)
-        )
+        page = render_group_comparison(groups, scores, table, pairs)
+        write_text(Path(options.out) / "comparison.html", page)
         single = {
             label: [
                 {"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in members
@@ -179,8 +178,13 @@ def averages(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores) -> 
     return found
 
 
-def group_verdict(measured: Mapping[str, Sequence[float]]) -> str:
-    """Return in one sentence which group of runs is ahead of the first, and whether by more than its seeds differ."""
+def group_verdict(measured: Mapping[str, Sequence[float]], uncertain: Collection[str] = ()) -> str:
+    """Return in one sentence which group of runs is ahead of the first, and whether that may be chance.
+
+    Args:
+        measured: The average score of each run, by the label of its group.
+        uncertain: Labels of groups for which the interval over test pairs includes 0.
+    """
     (first, baseline), *others = measured.items()
     others = [(label, values) for label, values in others if values]
     if not baseline or not others:
@@ -192,13 +196,18 @@ def group_verdict(measured: Mapping[str, Sequence[float]]) -> str:
     line = f"{short(best)} averages {points} points {relation} {short(first)}"
     if len(values) == 1 or len(baseline) == 1:
         return f"{line}, but one seed can't tell that from chance."
+    if best in uncertain:
+        return f"{line}, but the interval over test pairs includes 0."
     if min(values) > max(baseline) or max(values) < min(baseline):
         return f"{line}; every seed is on that side of all seeds of {short(first)}."
     return f"{line}, but their seeds overlap."
 
 
 def render_group_comparison(
-    groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores, table: Table
+    groups: Mapping[str, Sequence[FinishedRun]],
+    scores: RunScores,
+    table: Table,
+    pairs: Mapping[FinishedRun, RunPairs],
 ) -> str:
     """Return a page with the verdict, a chart of the seeds, and the table."""
     measured = averages(groups, scores)
@@ -212,9 +221,26 @@ def render_group_comparison(
                 partial(draw_averages, drawn),
             )
         )
-    return render_template(
-        "groups.html.j2", verdict=group_verdict(measured), charts=charts, table=table
-    )
+    verdict = group_verdict(measured, _uncertain(groups, pairs))
+    return render_template("groups.html.j2", verdict=verdict, charts=charts, table=table)
+
+
+def _uncertain(
+    groups: Mapping[str, Sequence[FinishedRun]], pairs: Mapping[FinishedRun, RunPairs]
+) -> set[str]:
+    """Return the groups whose difference from the first has an interval over test pairs that includes 0."""
+    if not pairs:
+        return set()
+    draws = {
+        label: _average_draws([pairs[run] for run in members]) for label, members in groups.items()
+    }
+    first = next(iter(draws.values()))
+    found = set()
+    for label, drawn in draws.items():
+        low, high = interval(drawn - first)
+        if low <= 0 <= high:
+            found.add(label)
+    return found
 
 
 def spread(scores: Sequence[float | None]) -> Number:
