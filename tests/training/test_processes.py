@@ -20,9 +20,11 @@ from opencse.losses import (
     InfoNCELoss,
     Loss,
     MarginInfoNCELoss,
+    MutualInformationLoss,
     NoiseNegatives,
     NTXentLoss,
     Processes,
+    TokenOutputs,
 )
 from opencse.training.processes import all_rows, gather_rows, gathered, mean, own_rows, sharing
 from tests.trials.processes import free_port
@@ -33,12 +35,14 @@ SHARES = {"even": [3, 3, 3, 3], "uneven": [5, 4, 2, 1], "one without": [6, 0, 4,
 LOSSES: dict[str, Loss] = {
     "info_nce": InfoNCELoss(),
     "hard": InfoNCELoss(negatives=("negative",), negative_temperature=0.1),
+    "both sides": InfoNCELoss(negatives=("negative",), both_sides=True),
     "angular": AngularInfoNCELoss(degrees=10.0, negatives=("negative",)),
     "margin": MarginInfoNCELoss(signs="p-n+", size="dynamic", detach=False),
     "dclr": DCLRLoss(
         false_negatives=FalseNegatives(teacher="a", threshold=0.3, center=True),
         noise=NoiseNegatives(),
     ),
+    "mutual_information": MutualInformationLoss(),
     "nt_xent": NTXentLoss(),
     "pairs": NTXentLoss(pairs=(("anchor", "twin", "negative"), ("twin", "negative"))),
 }
@@ -60,11 +64,19 @@ def result(name: str, shares: list[int], rank: int, world: int) -> dict[str, tor
     layer = torch.eye(6, dtype=torch.float64).requires_grad_()
     with sharing(shares if world > 1 else []):
         embeddings = gather_rows(own @ layer).unbind(dim=1)
+        # The other views stand for two tokens of each sentence.
+        has = present[start:stop, 0]
+        tokens = TokenOutputs(
+            vectors=(own @ layer)[has, 1:].flatten(0, 1),
+            rows=torch.arange(stop - start)[has].repeat_interleave(2),
+        )
         processes = Processes(own_rows=own_rows, all_rows=all_rows, gather=gathered, mean=mean)
         output = LOSSES[name](
             dict(zip(VIEWS, embeddings, strict=True)),
             present=dict(zip(VIEWS, present.unbind(dim=1), strict=True)),
-            context=Context(teachers=teachers, processes=processes),
+            context=Context(
+                teachers=teachers, processes=processes, token_outputs={"anchor": tokens}
+            ),
         )
         output.value.backward()
         layer_gradient = layer.grad
@@ -91,7 +103,7 @@ def worker(rank: int, folder: Path, port: int) -> None:
             with mock.patch.object(F, "cross_entropy", side_effect=F.cross_entropy) as entropy:
                 found = result(name, shares, rank, WORLD)
             shapes = [call.args[0].shape for call in entropy.call_args_list]
-            found["shapes"] = torch.tensor(shapes)
+            found["shapes"] = torch.tensor(shapes).view(-1, 2)
             path = folder / f"{case} {name} {rank}.safetensors"
             save_file({key: value.contiguous() for key, value in found.items()}, path)
     dist.destroy_process_group()
