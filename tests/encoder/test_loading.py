@@ -442,3 +442,17 @@ def test_pooling_names(tiny_model, tmp_path):
         pooling_name(SentenceTransformer(modules=[transformer, Pooling(32, ("mean", "cls"))]))
         == "mean+cls"
     )
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_not_the_current_folder(tmp_path, monkeypatch, name: str) -> None:
+    monkeypatch.chdir(tiny_bert(tmp_path / "bert"))
+    with pytest.raises(OpencseError, match="name of the model is empty"):
+        load_encoder(name, pooling="cls")
+
+
+def test_a_file_is_not_looked_up_on_a_hub(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("some-model").write_text("weights")
+    with pytest.raises(OpencseError, match="some-model: is not a folder"):
+        load_encoder("some-model", pooling="cls")

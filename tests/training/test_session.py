@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState
 
 from opencse.encoder import device
 from opencse.encoder.backbone import Backbone
@@ -283,3 +284,14 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path) -> None:
     TrainingSession(control).begin({"fingerprint": {"recipe": ""}})
     left = [path.name for path in (tmp_path / "run").rglob("*.tmp")]
     assert left == [".mine.tmp"]
+
+
+def test_a_variable_does_not_choose_the_precision(tmp_path, monkeypatch) -> None:
+    """With several processes, accelerate would run the network in the precision of its variable."""
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    try:
+        AcceleratorState._reset_state()
+        session = TrainingSession(RunControl(folder=tmp_path / "out"))
+        assert session.accelerator.mixed_precision == "no"
+    finally:
+        AcceleratorState._reset_state()

@@ -37,13 +37,17 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     import torch
 
     torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
-    from tests.trials import hostile, surroundings
+    from tests.trials import hostile, surroundings, variants
     from tests.trials.trial import FAILED, KINDS, run_trial
     from tests.trials.world import make_world
 
     world = make_world(root / "world")
     counts: dict[str, Counter[str]] = {}
-    trials = chain(surroundings.trials(world), hostile.trials(world, options.seed, options.count))
+    trials = chain(
+        surroundings.trials(world),
+        hostile.trials(world, options.seed, options.count),
+        variants.trials(world),
+    )
     for number, trial in enumerate(trials):
         if not re.search(options.match, f"{trial.family}: {trial.name}"):
             continue

@@ -109,7 +109,9 @@ def join_processes() -> PartialState:
     from accelerate import PartialState
 
     launched = launched_processes()
-    state = PartialState(cpu=launched > 1 and choose_device().type == "cpu", timeout=_MEETING)
+    # Also checks the device that a variable names, which accelerate takes as it is.
+    device = choose_device()
+    state = PartialState(cpu=launched > 1 and device.type == "cpu", timeout=_MEETING)
     joined = world_size()
     if joined != launched:
         raise OpencseError(

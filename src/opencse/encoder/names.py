@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.resources
 import importlib.util
 import os
@@ -50,6 +51,9 @@ def resolve(name: str | Path) -> str:
             name is none of the three, or a hub id is not in the local cache and the hub cannot be
             reached.
     """
+    if not str(name).strip():
+        # `Path("")` is the current folder, which may hold another model.
+        raise OpencseError("the name of the model is empty", "Pass a folder, a hub id, or minilm.")
     path = Path(name)
     if os.path.isdir(path):
         if not _contains_model(path) and _contains_model(path / "model"):
@@ -65,6 +69,10 @@ def resolve(name: str | Path) -> str:
     text = str(name)
     if text in BUNDLED:
         return str(_bundled(text))
+    with contextlib.suppress(OSError, ValueError):
+        if path.lstat():
+            # A file of this name was meant, not a model on the hub.
+            raise OpencseError(f"{text}: is not a folder", "Pass the folder of a model.")
     relative = text.startswith(("./", "../"))
     is_hub_id = re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text) is not None
     if path.is_absolute() or relative or not is_hub_id:
