@@ -25,7 +25,7 @@ from opencse.evaluation.check.contradictions import SentenceRewriter
 from opencse.evaluation.probes.probes import rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import read_table
-from opencse.text.documents import DocumentPassage, Documents
+from opencse.text.documents import DocumentPassage, Documents, likely_language
 from opencse.text.languages import AUTO, choose_language
 
 COLUMNS = ("kind", "source", "sentence", "contradiction", "contradicts")
@@ -48,7 +48,8 @@ def draw(
         language: Code of the language of the texts, or `auto`.
     """
     found: list[Row] = []
-    chosen = choose_language(language, (passage.text for passage in passages[:500]))
+    likely = likely_language(passage.text for passage in passages[:500])
+    chosen = choose_language(language, likely)
     for chunk in SentenceRewriter(seed, chosen)(passages):
         for each in chunk:
             if each.rewordings:

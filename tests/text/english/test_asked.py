@@ -40,6 +40,17 @@ from opencse.text.views.registry import VIEWS, SourceRow, build_views
             "Are there shoes that are waterproof?",
             "Are there shoes that are not waterproof?",
         ),
+        ("limit", "Who has the most members?", "Who has the fewest members?"),
+        ("limit", "What is the most common name?", "What is the least common name?"),
+        ("action", "How do I add a user to the group?", "How do I remove a user from the group?"),
+        ("order", "When does the train leave?", "When does the train arrive?"),
+        (
+            "order",
+            "My card is lost. Is a visit after noon fine?",
+            "My card is lost. Is a visit before noon fine?",
+        ),
+        ("presence", "Can I pay with an app?", "Can I pay without an app?"),
+        ("presence", "What bank accepts coins?", "What bank does not accept coins?"),
         ("presence", "Why is my camera detected by it?", "Why is my camera not detected by it?"),
         (
             "arguments",
@@ -66,6 +77,13 @@ def test_a_question_gets_its_opposite(kind: str, question: str, opposite: str) -
         "What is the way up from the lake?",
         "How do I lock up the shop?",  # another verb
         "Is it open before or after lunch?",
+        "How much money do I get during parental leave?",
+        "Do you charge a fee on currency exchange?",
+        "How long should I wait before an operation?",
+        "I've never jogged before, how should I begin?",
+        "Who is the zoo named after?",
+        "Why do I see this more than once?",
+        "Where do I enter my number?",
     ],
 )
 def test_other_questions_are_left_alone(question: str) -> None:
@@ -77,6 +95,8 @@ def test_a_question_is_asked_otherwise() -> None:
     assert reworded["asked otherwise"] == "What is the way to mute a chat?"
     assert reworded["in keywords"] == "mute chat"
     assert question_rewordings("Can I pay without a card?")["in keywords"] == "pay without card"
+    assert "asked otherwise" not in question_rewordings("Which rooms can I book?")
+    assert question_rewordings("Is there a lift?")["asked otherwise"] == "Do you know of a lift?"
     assert not question_rewordings("Opening hours of the pool.")
 
 

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 from opencse.text.english.lexicon import (
     ACTORS,
     OPPOSITE_TABLES,
-    is_complementary,
     lexicon_bytes,
     lexicon_rows,
     opposites,
@@ -66,12 +65,21 @@ def opposite_questions(text: str, rng: random.Random) -> dict[str, str]:
         Kinds: `action` and `other action`, of which the meaning block's training rows hold only the
         first; `order`, `limit`, `presence` and `arguments`.
     """
+    # What comes before the question is a story, which stays: "I lost my card. How do I …?"
+    story, question = _last_sentence(text)
     found: dict[str, str] = {}
     for kind, rule in _RULES.items():
-        candidates = [new for new in rule(text) if new != text]
+        candidates = [new for new in rule(question) if new != question]
         if candidates:
-            found[kind] = rng.choice(candidates)
+            found[kind] = story + rng.choice(candidates)
     return found
+
+
+def _last_sentence(text: str) -> tuple[str, str]:
+    """Return what comes before the last sentence, and the last sentence."""
+    ends = list(re.finditer(r"[.!?]\s+", text))
+    start = ends[-1].end() if ends else 0
+    return text[:start], text[start:]
 
 
 def question_rewordings(text: str) -> dict[str, str]:
@@ -103,41 +111,115 @@ def deny(text: str, rng: random.Random) -> str | None:
     return new[:1].upper() + new[1:]
 
 
+@dataclass(frozen=True)
+class _Action:
+    """An action, its opposite, and the nouns of the objects that both are done to."""
+
+    verb: str
+    opposite: str
+    nouns: frozenset[str]
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the verb means the same with any object: "mute" and "unmute", "turn on" and "turn off"."""
+        if {self.verb, self.opposite} <= _CLEAR:
+            return True
+        if {self.verb, self.opposite} & {"charge", "mount"}:
+            return False  # one charges a fee, too
+        short, long = sorted((self.verb, self.opposite), key=len)
+        return any(long == prefix + short for prefix in ("un", "de", "dis"))
+
+
+_CLEAR = frozenset(
+    "encrypt decrypt install uninstall enable disable activate deactivate upload download import export "
+    "attach detach inflate deflate withdraw deposit increase decrease raise lower reduce approve reject accept "
+    "decline tighten loosen buy sell purchase lengthen shorten".split()
+) | {
+    "switch on",
+    "switch off",
+    "turn on",
+    "turn off",
+    "subscribe to",
+    "unsubscribe from",
+    "plug in",
+    "unplug",
+}
+
+
 @cache
-def _actions() -> dict[str, tuple[tuple[str, str], ...]]:
-    """Return pairs of opposite actions, whichever was asked for: those of training rows, and the others."""
-    kinds: dict[str, list[tuple[str, str]]] = {"action": [], "other action": []}
-    for first, second, _, trained in lexicon_rows("actions"):
+def _actions() -> dict[str, tuple[_Action, ...]]:
+    """Return opposite actions by kind: those that training rows hold, and the others."""
+    kinds: dict[str, list[_Action]] = {"action": [], "other action": []}
+    for first, second, objects, trained in lexicon_rows("actions"):
         one = [verb for verb in first.split(", ") if "{o}" not in verb]
         other = [verb for verb in second.split(", ") if "{o}" not in verb]
         if not one or not other:
             continue
+        nouns = frozenset(each.split()[-1] for each in objects.split(", "))
         kind = "action" if trained == "yes" else "other action"
-        kinds[kind] += [(verb, other[0]) for verb in one]
-        kinds[kind] += [(verb, one[0]) for verb in other]
-    listed = {(word, other) for (word, pos), other in opposites().items() if pos == "VERB"}
+        for verb in one:
+            kinds[kind].append(_Action(verb, _opposite_of(verb, other), nouns))
+        for verb in other:
+            kinds[kind].append(_Action(verb, _opposite_of(verb, one), nouns))
     # Training rows exchange verbs for the listed opposites, also in statements.
-    unseen = [pair for pair in kinds["other action"] if pair not in listed]
-    known = {verb for verb, _ in (*kinds["action"], *unseen)}
-    for word, opposite in sorted(listed):
-        if word not in known and is_complementary(word, "VERB"):
-            kinds["action"].append((word, opposite))
+    listed = {(word, other) for (word, pos), other in opposites().items() if pos == "VERB"}
+    unseen = [each for each in kinds["other action"] if (each.verb, each.opposite) not in listed]
     return {"action": tuple(kinds["action"]), "other action": tuple(unseen)}
+
+
+def _opposite_of(verb: str, others: Sequence[str]) -> str:
+    """Return the opposite that looks most like a verb ("switch off" for "switch on"), or else the first."""
+    for other in others:
+        if verb.split()[0] == other.split()[0] or other.endswith(verb) or verb.endswith(other):
+            return other
+    return next(other for other in others if other != "give back")  # nobody gives back a table
+
+
+_OBJECT = r"(?:\s+[\w'’-]+){1,4}"
+_NO_OBJECT = re.compile(
+    r"\s+(?:me|it|them|him|her|us|that|than|how|if|by|from|with)\b", re.IGNORECASE
+)
 
 
 def _opposite_action(kind: str) -> Callable[[str], list[str]]:
     def rule(text: str) -> list[str]:
         found = []
-        for verb, opposite in _actions()[kind]:
-            pattern = rf"(?:{_BEFORE_A_VERB}|^)({re.escape(verb)})(?=\s+\w)"
+        for action in _actions()[kind]:
+            pattern = rf"(?:{_BEFORE_A_VERB}|^)({re.escape(action.verb)})(?={_OBJECT})"
             match = re.search(pattern, text, re.IGNORECASE)
             # "How do I set up": a longer entry of the list is a match of its own.
-            if match is not None and not _is_longer_verb(text, match.end()):
-                word = match_case(opposite, match[1])
-                found.append(text[: match.start(1)] + word + text[match.end(1) :])
+            if match is None or _is_longer_verb(text, match.end()):
+                continue
+            if not _has_object(text[match.end() :], action):
+                continue
+            word = match_case(action.opposite, match[1])
+            rest = _with_its_preposition(text[match.end() :], word)
+            found.append(text[: match.start(1)] + word + rest)
         return found
 
     return rule
+
+
+def _has_object(rest: str, action: _Action) -> bool:
+    """Whether the words after a verb are an object with which its opposite makes sense."""
+    if _NO_OBJECT.match(rest):
+        return False
+    if action.verb in ("send", "receive") and re.search(r"\b(?:to|from)\b", rest):
+        return False
+    if action.is_clear:
+        return True
+    first = re.match(_OBJECT, rest)
+    words = set() if first is None else set(first[0].lower().split())
+    return any(noun in words or noun.removesuffix("s") in words for noun in action.nouns)
+
+
+def _with_its_preposition(rest: str, verb: str) -> str:
+    """Return what follows a verb: one adds to a list, and removes from it."""
+    if verb.lower() in ("remove", "delete", "withdraw"):
+        return re.sub(r"\b(?:in)?to (?=the |my |our |an? )", "from ", rest, count=1)
+    if verb.lower() in ("add", "deposit"):
+        return re.sub(r"\bfrom (?=the |my |our |an? )", "to ", rest, count=1)
+    return rest
 
 
 def _is_longer_verb(text: str, end: int) -> bool:
@@ -168,20 +250,49 @@ def _exchanged(pairs: tuple[tuple[str, str], ...]) -> Callable[[str], list[str]]
 
 _TIMES = _exchanged(
     (
-        ("before", "after"),
         ("earlier than", "later than"),
-        ("previous", "following"),
         ("earliest", "latest"),
-        ("arrive", "leave"),
         ("arrival", "departure"),
     )
+)
+_PRONOUN = r"(?:I|you|we|they|he|she|it|that|all)\b"
+_TIME_SPAN = r"(?:\w+ )?(?:\d+|\w+) (?:minute|hour|day|week|month|year)s?\b"
+_CLAUSE = rf"(?:{_PRONOUN}|going\b|{_TIME_SPAN}|(?:the|my) \w+ \w+s\b)"
+_SIDE = re.compile(
+    r"(?<!ever )(?<!never )(?<!named )(?<!look )(?<!looking )(?<!until )"
+    rf"\b(before|after) (?!{_CLAUSE})(?=\w)",
+    re.IGNORECASE,
+)
+"""Before or after an event. What follows is no clause, whose tense would have to change."""
+_SPAN_OF_TIME = re.compile(r"how (?:many|long|low|high|much|soon|often|far)\b", re.IGNORECASE)
+_VEHICLE = re.compile(
+    r"\b(?P<what>(?:flight|train|bus|ferry|boat|plane|ship|tram|coach)s?) (?P<verb>arrive|leave)(?=s?\b)",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(
+    r"\b(previous|next) (?=(?:page|month|year|week|day|version|order|invoice|chapter|message)s?\b)",
+    re.IGNORECASE,
 )
 
 _UNTIL = re.compile(r"\buntil (\d[\d:.]*(?: ?[ap]m)?|noon|midnight|\w+day)\b")
 
 
+def _put(text: str, place: tuple[int, int], new: str) -> str:
+    return text[: place[0]] + new + text[place[1] :]
+
+
 def _order(text: str) -> list[str]:
     found = _TIMES(text)
+    for pattern, first, second in ((_SIDE, "before", "after"), (_NEXT, "previous", "next")):
+        matches = list(pattern.finditer(text))
+        if len(matches) == 1 and not _SPAN_OF_TIME.search(text):
+            old = matches[0][1]
+            new = second if old.lower() == first else first
+            found.append(_put(text, matches[0].span(1), match_case(new, old)))
+    vehicle = _VEHICLE.search(text)
+    if vehicle is not None:
+        new = "leave" if vehicle["verb"].lower() == "arrive" else "arrive"
+        found.append(_put(text, vehicle.span("verb"), new))
     if _UNTIL.search(text):
         found.append(_UNTIL.sub(r"from \1 on", text))
     return found
@@ -201,52 +312,80 @@ _LIMIT = _exchanged(
         ("above", "below"),
         ("over (?=[0-9$€£])", "under "),
         ("under (?=[0-9$€£])", "over "),
-        ("fewest", "most"),
         ("highest", "lowest"),
         ("cheapest", "most expensive"),
     )
 )
 
 
+_MOST = re.compile(
+    r"\b(?:the|is|are|['’]s) (?P<most>most|least|fewest) (?P<word>[\w-]+)", re.IGNORECASE
+)
+_LESS_THAN_ONE = re.compile(r"\bless than on(?:ce|e)\b", re.IGNORECASE)
+_ADJECTIVE = re.compile(r"(?:ous|ss|us|is)$")
+
+
 def _limit(text: str) -> list[str]:
     # A pattern with a look-ahead is no text to put in.
-    return [new for new in _LIMIT(text) if "(?=" not in new]
+    found = [new for new in _LIMIT(text) if "(?=" not in new and not _LESS_THAN_ONE.search(new)]
+    match = _MOST.search(text)
+    if match is not None and match["word"].lower() not in ("of", "part", "people"):
+        word = match["word"].lower()
+        if match["most"].lower() != "most":
+            new = "most"
+        elif word.endswith("s") and not _ADJECTIVE.search(word):
+            new = "fewest"  # "the most members": what is counted, in the plural
+        else:
+            new = "least"  # "the most expensive", "the most money"
+        found.append(_put(text, match.span("most"), new))
+    return found
 
 
 def _presence(text: str) -> list[str]:
     found = []
     for old, new in (
-        (r"\bwithout (?:an?|any) ", "with a "),
-        (r"\bwithout ", "with "),
-        (r"\bwith (?:an?|any) ", "without a "),
+        (r"\bwithout (an?) ", r"with \1 "),
+        (r"\bwithout (?!\w+ing\b)", "with "),
+        (r"\bwith (an?|any) ", r"without \1 "),
         (r"\bthat are ", "that are not "),
         (r"\bwhich are ", "which are not "),
         (r"\bthat (?:has|have) (?:an? |any )?", "that lack "),
+        # The next word is the verb, and not the rest of a noun: "Why is my card declined?"
         (
-            r"\b(Why|why) (is|are|was|does|did|do|can) ((?:the|my|your|our|this) \w+) ",
+            r"\b(Why|why) (is|are|was) ((?:the|my|your|our|this) \w+) (?=\w+(?:ed|ing)\b)",
             r"\1 \2 \3 not ",
         ),
         (
-            r"^(Which|What) (\w+) (include|offer|allow|need|require|accept|support|contain)s? ",
+            r"\b(Why|why) (does|did|do|can) ((?:the|my|your|our|this) \w+) (?=\w+(?:\?| (?:the|my|me|your|our|an?|it)\b))",
+            r"\1 \2 \3 not ",
+        ),
+        (
+            r"^(Which|What) (\w+s) (include|offer|allow|need|require|accept|support|contain) ",
             r"\1 \2 do not \3 ",
+        ),
+        (
+            r"^(Which|What) (\w+[^s\W]) (include|offer|allow|need|require|accept|support|contain)s ",
+            r"\1 \2 does not \3 ",
         ),
     ):
         match = re.search(old, text)
-        if match is None or " not " in text:
+        if match is None or " not " in text or text[: match.start()].endswith("("):
             continue
         found.append(text[: match.start()] + match.expand(new) + text[match.end() :])
         break
     return found
 
 
+_END = r"(?=[?,]|$| (?:by|with|on|in|at|using|via|before|after|per|without)\b)"
+"""What follows a phrase that ends: "from Rome to Bern by train", but not "to the city centre"."""
 _PHRASE = r"(?:(?:the|a|an|my|our|your) )?[\w-]+(?: [\w-]+)?"
 _MOVED = re.compile(
-    rf"\b(?P<start>from) (?P<one>{_PHRASE}?) (?P<link>to|into) (?P<two>(?:(?:the|a|an|my|our|your) )?[\w-]+)\b",
+    rf"\b(?P<start>from) (?P<one>{_PHRASE}?) (?P<link>to|into) (?P<two>(?:(?:the|a|an|my|our|your) )?[\w-]+){_END}",
     re.IGNORECASE,
 )
 _TURNED = re.compile(
-    rf"\b(?P<start>convert|change|turn|translate|exchange|transform|swap|migrate) (?P<one>{_PHRASE}?) "
-    r"(?P<link>to|into|for) (?P<two>(?:(?:the|a|an|my|our|your) )?[\w-]+)\b",
+    rf"(?:{_BEFORE_A_VERB}|^)(?P<start>convert|change|turn|translate|exchange|transform|swap|migrate) (?P<one>{_PHRASE}?) "
+    rf"(?P<link>to|into|for) (?P<two>(?:(?:the|a|an|my|our|your) )?[\w-]+){_END}",
     re.IGNORECASE,
 )
 _BOTH = re.compile(
@@ -269,10 +408,12 @@ def _arguments(text: str) -> list[str]:
         match = pattern.search(text)
         if match is None or match["one"].lower() == match["two"].lower():
             continue
+        if {"another", "other", "from", "here", "there"} & set(match[0].lower().split()[1:]):
+            continue
         if pattern is _BOTH and not (_is_person(match["one"]) and _is_person(match["two"])):
             continue
         new = f"{match['start']} {match['two']} {match['link']} {match['one']}"
-        found.append(text[: match.start()] + new + text[match.end() :])
+        found.append(text[: match.start("start")] + new + text[match.end("two") :])
     return found
 
 
@@ -285,6 +426,7 @@ _RULES: dict[str, Callable[[str], list[str]]] = {
     "arguments": _arguments,
 }
 
+_SUBJECT = r"(?:I|you|we|they|he|she|it|the|my|your|our|an?|this)\b"
 # Forms of questions, and another form for each; the first that fits is taken.
 _FORMS = tuple(
     (re.compile(pattern, re.IGNORECASE), form)
@@ -303,11 +445,14 @@ _FORMS = tuple(
         (r"Should I (?P<x>.+)\?", "Would you advise me to {x}?"),
         (r"Where (?:can|do|could) I (?P<x>.+)\?", "What is the place to {x}?"),
         (r"When (?:can|should|do) I (?P<x>.+)\?", "What is the time to {x}?"),
-        (r"(?:Is|Are) there (?:an?|any|some) (?P<x>.+)\?", "Do you know of {x}?"),
+        (r"(?:Is|Are) there (?P<x>.+)\?", "Do you know of {x}?"),
         (r"Do you (?:have|sell|offer) (?P<x>.+)\?", "I am looking for {x}, is that available?"),
         (r"What does (?P<x>.+?) mean\?", "What is the meaning of {x}?"),
-        (r"What (?:is|are) (?P<x>.+)\?", "Can you tell me about {x}?"),
-        (r"Which (?P<x>.+)\?", "Tell me which {x}."),
+        (
+            r"What (?:is|are) (?P<x>(?:the|my|your|our|an?|this|these) .+)\?",
+            "Can you tell me about {x}?",
+        ),
+        (rf"Which (?P<x>(?!.*\b(?:{_HELPERS}) {_SUBJECT}).+)\?", "Tell me which {x}."),
         (r"Who (?P<x>.+)\?", "I would like to know who {x}."),
     )
 )
