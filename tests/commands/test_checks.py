@@ -151,10 +151,10 @@ def test_a_run_does_not_remove_the_model_that_it_starts_from(tmp_path) -> None:
     assert (model / "config.json").is_file()
 
 
-def test_only_train_works_in_several_processes(tmp_path) -> None:
+def test_only_train_and_run_work_in_several_processes(tmp_path) -> None:
     several = os.environ | {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}
     several |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
-    asked = [["opencse", "evaluate", "mini-mlm"], ["opencse", "run", "simcse", "demo", "-o", "out"]]
+    asked = [["opencse", "evaluate", "mini-mlm"], ["opencse", "run", "debias", "-o", "out"]]
     done = subprocess.run(
         [sys.executable, "-c", _CALLS, json.dumps(asked)],
         capture_output=True,
@@ -162,8 +162,12 @@ def test_only_train_works_in_several_processes(tmp_path) -> None:
         env=several,
         cwd=tmp_path,
     )
-    assert done.stderr.count("2 processes were started, but only `opencse train` works") == 2
+    assert (
+        done.stderr.count("2 processes were started, but only `opencse train` and `opencse run`")
+        == 2
+    )
     assert TrainCommand.several_processes
+    assert RunOptions.several_processes
 
 
 def test_train_tells_missing_columns_at_once_for_it_builds_none(tmp_path) -> None:

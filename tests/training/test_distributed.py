@@ -50,7 +50,7 @@ from opencse.losses import (
 from opencse.training.batches import Collator, ViewTokens, shares_of
 from opencse.training.loss_head import LossHead
 from opencse.training.network import Network
-from tests.tiny import tiny_bert
+from tests.tiny import WORDS, tiny_bert
 from tests.training.helpers import metrics, token_store, weights, write_corpus
 from tests.trials.processes import free_port, of_two
 
@@ -374,3 +374,39 @@ def test_a_process_whose_other_one_never_starts_ends(tmp_path) -> None:
     )
     assert done.returncode == 2
     assert "another process of this run" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_run_in_two_processes_reports_once(tmp_path) -> None:
+    """One process builds the text and reports; both have its result."""
+    sentences = [f"the {a} dog runs in the {b} ." for a in WORDS[:8] for b in WORDS[4:12]]
+    (tmp_path / "text.txt").write_text("\n".join(sentences))
+    (tmp_path / "script.py").write_text(
+        "import sys, opencse\n"
+        "if __name__ == '__main__':\n"
+        "    result = opencse.run('san-simcse', 'text.txt', backbone=sys.argv[1], out='out',\n"
+        "        overrides=['training.max_steps=2', 'training.batch_size=8',\n"
+        "        'build.substitution.model=mini-mlm', 'encoder.pooling=mean'])\n"
+        "    print(sorted(result.after), result.report.is_file(), flush=True)\n"
+    )
+    backbone = tiny_bert(tmp_path / "bert")
+    port = free_port()
+    both = [
+        subprocess.Popen(
+            [sys.executable, "script.py", str(backbone)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=os.environ | of_two(rank, port),
+        )
+        for rank in range(2)
+    ]
+    said = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said[0][0].splitlines()[-1] == said[1][0].splitlines()[-1]
+    assert said[0][0].splitlines()[-1].endswith("True")
+    assert "s in all:" in said[0][1]
+    assert "s in all:" not in said[1][1]
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["processes"] == 2

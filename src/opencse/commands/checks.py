@@ -106,7 +106,7 @@ def one_process() -> None:
     count = processes()
     if count > 1:
         raise OpencseError(
-            f"{count} processes were started, but only `opencse train` works in several",
+            f"{count} processes were started, but only `opencse train` and `opencse run` on text work in several",
             "Start this command without a launcher such as `torchrun`.",
         )
 

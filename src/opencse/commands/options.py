@@ -193,6 +193,8 @@ class RunOptions(TrainOptions):
         check=checks.text,
         kw_only=False,
     )
+    several_processes: ClassVar[bool] = True
+
     backbone: Any = option(_BACKBONE, default="minilm", check=checks.model)
     pairs: Any = option(
         f"Scored pairs to evaluate on before and after: a table as for --dev, or `demo`. {_MEMORY}",
@@ -226,6 +228,13 @@ class RunOptions(TrainOptions):
         checks.sts_data(self.data)
         if self.corpus is not None and self.recipe_file is not None and self.paraphrases is None:
             checks.translation(self.recipe_file, self.settings, self.corpus)
+        if self.corpus is None:
+            checks.one_process()
+        if checks.processes() == 1:
+            self.check_output()
+
+    def check_output(self) -> None:
+        """Check the output folder; of several processes, the main one does it when it begins."""
         # A run that was killed while its text was built has no checkpoint yet, but continues.
         checks.output_folder(
             self.out,

@@ -74,6 +74,16 @@ class TrainingOutcome:
     seconds: float
 
 
+def wait_for_long() -> None:
+    """Let processes wait for each other for a day, once they have met.
+
+    While the main process tokenises or runs a teacher over the corpus, the others wait for long. One
+    that has ended is noticed at once, because its connections are closed.
+    """
+    if torch.distributed.is_initialized():
+        torch.distributed.distributed_c10d._set_pg_timeout(_PATIENCE)
+
+
 class TrainingSession:
     """One training run in its folder, on one process or several that have met (`join_processes`).
 
@@ -105,9 +115,7 @@ class TrainingSession:
         self.notify: Notify = control.notify if self.main else lambda _: None
         if self.accelerator.num_processes > 1:
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
-            # While the main process tokenises or runs a teacher over the corpus, the others wait
-            # for long. One that has ended is noticed at once, because its connections are closed.
-            torch.distributed.distributed_c10d._set_pg_timeout(_PATIENCE)
+            wait_for_long()
 
     def settle(self, training: Training, backbone: Backbone) -> Training:
         """Return the settings with the precision of this run, which is the same in every process.
