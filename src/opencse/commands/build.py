@@ -23,6 +23,7 @@ from opencse.recipes.load import adapt_recipe
 from opencse.recipes.rows.prepare import chosen_specs, skipped_lines, with_models
 from opencse.text.corpus import Corpus
 from opencse.text.documents import likely_language
+from opencse.text.generated.language_model import LanguageModel
 from opencse.text.languages import ENOUGH_TEXTS, choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.builder import build_views
@@ -53,6 +54,10 @@ def build(options: BuildOptions) -> Path:
     line = language.line(specs)
     if line:
         options.notify(line)
+    if options.dry_run:
+        for line in cost_lines(specs, list(text.texts())):
+            options.notify(line)
+        return Path(options.out)
     localised = language.pack.localise(with_models(specs, {"backbone": backbone}))
     with progress_shown(options.progress):
         built = build_views(
@@ -69,6 +74,21 @@ def build(options: BuildOptions) -> Path:
     if options.stats:
         show(statistics_table(built.path))
     return built.path
+
+
+def cost_lines(specs: Mapping[str, View], texts: Sequence[str]) -> list[str]:
+    """Return what the columns cost that a language model writes; nothing is sent."""
+    lines = []
+    for name, spec in specs.items():
+        if isinstance(spec, LanguageModel):
+            cost = spec.estimate(texts)
+            lines.append(
+                f"{name}: {cost.requests:,} requests to {spec.server}, about {cost.prompt_tokens:,} tokens sent and "
+                f"{cost.reply_tokens:,} received; {cost.cached:,} replies are in the cache"
+            )
+    if not lines:
+        lines.append("a language model writes none of these columns")
+    return lines
 
 
 def engine_of(options: BuildOptions) -> Engine:

@@ -277,6 +277,10 @@ class BuildOptions(RecipeOptions):
     )
     address: str = option("With --engine ray: address of a running cluster, or `auto`.", default="")
     stats: bool = option("Then show nulls, rules and mean scores of each column.", default=False)
+    dry_run: bool = option(
+        "Only report how many requests and tokens the columns cost that a language model writes. Nothing is sent.",
+        default=False,
+    )
 
 
 _MODEL = "A model folder, a run, a hub id, or `minilm`."

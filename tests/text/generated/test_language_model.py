@@ -7,11 +7,14 @@ from typing import ClassVar
 
 import pytest
 
+import opencse
 from opencse.foundation.errors import OpencseError
+from opencse.papers.entries import load_entry
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
 from opencse.text.generated.language_model import LanguageModel, cleaned
 from opencse.text.views.builder import build_views
+from tests.tiny import tiny_bert
 
 SENTENCES = ["The shop is open.", "It rains today.", "She sold the red car."]
 
@@ -112,6 +115,28 @@ def test_the_recipe_of_san_takes_it(tmp_path) -> None:
     ]
     recipe = load_recipe("san-simcse", overrides=settings)
     assert isinstance(recipe.build["substitution"], LanguageModel)
+
+
+def test_the_rows_of_table_8_are_built_from_its_replies(server, tmp_path, capsys) -> None:
+    """The recipe of the guide: a dry run, the build, and the column that `reproduce` asks for."""
+    (tmp_path / "written.toml").write_text(
+        'extends = "san-simcse"\n[build.substitution]\nkind = "language_model"\nmodel = "m"\n'
+        f'server = "{server}"\ntask = "syntactic_negative"\n'
+    )
+    backbone = tiny_bert(tmp_path / "bert")
+    notes: list[str] = []
+    asked = {"backbone": backbone, "notify": notes.append, "progress": False, "workers": 1}
+    recipe = tmp_path / "written.toml"
+    opencse.build(recipe, SENTENCES, tmp_path / "views", dry_run=True, **asked)
+    assert StandIn.asked == []
+    assert not (tmp_path / "views").exists()
+    assert notes[-1].startswith("substitution: 3 requests to http")
+    built = Corpus(opencse.build(recipe, SENTENCES, tmp_path / "views", **asked))
+    assert len(StandIn.asked) == 3
+    (system,) = [
+        s for s in load_entry("san/table-8").systems if s.label.startswith("SimCSE, large")
+    ]
+    assert next(row[0] for row in built.rows([system.column])) == "open is shop The."
 
 
 def test_without_a_server_nothing_is_asked() -> None:
