@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import time
 
@@ -183,3 +184,15 @@ def test_without_a_terminal_no_line_is_wrapped(capsys, monkeypatch) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5
     assert "[bold]y[/bold]" in lines[2]
+
+
+def test_a_level_that_was_set_before_the_first_use_counts() -> None:
+    script = (
+        "import logging, opencse\n"
+        "logging.getLogger('opencse').setLevel('WARNING')\n"
+        "from opencse.foundation.progress import note\n"
+        "note('a detail')\n"
+        "note('warning: look here')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr.splitlines() == ["opencse: warning: look here"]

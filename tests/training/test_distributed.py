@@ -377,6 +377,7 @@ def test_a_process_whose_other_one_never_starts_ends(tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_run_in_two_processes_reports_once(tmp_path) -> None:
     """One process builds the text and reports; both have its result."""
     sentences = [f"the {a} dog runs in the {b} ." for a in WORDS[:8] for b in WORDS[4:12]]

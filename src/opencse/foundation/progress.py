@@ -61,9 +61,12 @@ class _Lines(logging.Handler):
 
 LOG = logging.getLogger("opencse")
 """The logger of all remarks. Set its level to hear less or more, or replace its handler."""
-LOG.setLevel(logging.INFO)
 LOG.propagate = False  # a root handler would print every remark twice
-LOG.addHandler(_Lines())
+# This module is imported late: what the user has set by then counts.
+if LOG.level == logging.NOTSET:
+    LOG.setLevel(logging.INFO)
+if not LOG.handlers:
+    LOG.addHandler(_Lines())
 
 _WARNING = "warning: "
 
