@@ -258,12 +258,12 @@ _TIMES = _exchanged(
 _PRONOUN = r"(?:I|you|we|they|he|she|it|that|all)\b"
 _TIME_SPAN = r"(?:\w+ )?(?:\d+|\w+) (?:minute|hour|day|week|month|year)s?\b"
 _CLAUSE = rf"(?:{_PRONOUN}|going\b|{_TIME_SPAN}|(?:the|my) \w+ \w+s\b)"
+# Before or after an event. What follows is no clause, whose tense would have to change.
 _SIDE = re.compile(
     r"(?<!ever )(?<!never )(?<!named )(?<!look )(?<!looking )(?<!until )"
     rf"\b(before|after) (?!{_CLAUSE})(?=\w)",
     re.IGNORECASE,
 )
-"""Before or after an event. What follows is no clause, whose tense would have to change."""
 _SPAN_OF_TIME = re.compile(r"how (?:many|long|low|high|much|soon|often|far)\b", re.IGNORECASE)
 _VEHICLE = re.compile(
     r"\b(?P<what>(?:flight|train|bus|ferry|boat|plane|ship|tram|coach)s?) (?P<verb>arrive|leave)(?=s?\b)",
@@ -376,8 +376,8 @@ def _presence(text: str) -> list[str]:
     return found
 
 
+# What follows a phrase that ends: "from Rome to Bern by train", but not "to the city centre".
 _END = r"(?=[?,]|$| (?:by|with|on|in|at|using|via|before|after|per|without)\b)"
-"""What follows a phrase that ends: "from Rome to Bern by train", but not "to the city centre"."""
 _PHRASE = r"(?:(?:the|a|an|my|our|your) )?[\w-]+(?: [\w-]+)?"
 _MOVED = re.compile(
     rf"\b(?P<start>from) (?P<one>{_PHRASE}?) (?P<link>to|into) (?P<two>(?:(?:the|a|an|my|our|your) )?[\w-]+){_END}",
