@@ -51,13 +51,9 @@ def sentences(data: Path) -> Iterator[str]:
             yield from (line.rstrip("\n") for line in file)
 
 
-def prepared(data: Path, size: int, largest: int):
-    """The corpus as a text file, and its vectors; those of smaller corpora are the beginning of the largest one's."""
+def corpus_file(data: Path, size: int) -> Path:
+    """Return the first `size` sentences as a text file in the cache of opencse."""
     from opencse.foundation.cache import cache_root
-    from opencse.foundation.workers import Local
-    from opencse.text.corpus import Corpus
-    from opencse.text.mined.vectors import MinedView, find_vectors, open_vectors
-    from opencse.text.views.registry import open_sentence_store, texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,6 +61,17 @@ def prepared(data: Path, size: int, largest: int):
         path.write_text(
             "".join(f"{line}\n" for line in islice(sentences(data), size)), encoding="utf-8"
         )
+    return path
+
+
+def prepared(data: Path, size: int, largest: int):
+    """The corpus as a text file, and its vectors; those of smaller corpora are the beginning of the largest one's."""
+    from opencse.foundation.workers import Local
+    from opencse.text.corpus import Corpus
+    from opencse.text.mined.vectors import MinedView, find_vectors, open_vectors
+    from opencse.text.views.registry import open_sentence_store, texts_hash
+
+    path = corpus_file(data, size)
     store = open_sentence_store(Corpus(path).texts(), texts_hash(Corpus(path).texts())[0])
     spec = MinedView(model=MODEL, precision="bf16")
     embedder = spec.embedder()

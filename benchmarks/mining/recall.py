@@ -1,32 +1,173 @@
-"""Approximate against exact search of `hard_negatives`: recall, cosine and time.
+"""Approximate against exact search of `hard_negatives`: recall, cosine, time and memory.
 
     python benchmarks/mining/recall.py --data FOLDER [--size 20000] [--rows 2048] [--probes 4 8 16 32 64]
+        [--static] [--out FILE]
 
 FOLDER holds `corpus/wiki_sentences_0*.txt.gz`. Needs faiss (`pip install "opencse[faiss]"`). The
-vectors of all-MiniLM-L6-v2 are made once, in the cache of opencse, before anything is timed.
+vectors of all-MiniLM-L6-v2 are made once, in the cache of opencse, before anything is timed. A
+million of them takes hours on one core; `--static` makes them with a static model instead, in which
+a word piece has the vector that MiniLM gives to it alone, weighted by its frequency (SIF, Arora et
+al., 2017), and a sentence has the mean of its word pieces.
 
 `--rows` sentences look for their two and their ten nearest: exactly, in a block of the whole corpus;
-approximately, in the clusters of an inverted file whose centres are nearest (`probes`); and, as a
+approximately, in the clusters of an inverted file whose centers are nearest (`probes`); and, as a
 build does by default, in a random block of 10,000 sentences. Recall is the share of the exactly
-nearest that the approximate search finds. Writes `benchmarks/results/mining-recall.csv`.
+nearest that the approximate search finds.
+
+Each search runs in a process of its own. Its memory is the peak of what the process allocates,
+Python and its packages included, without the pages of mapped files, which the system may drop.
+Writes `benchmarks/results/mining-recall.csv`, or `--out`.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import multiprocessing
+import threading
 import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from mining import prepared
+import torch
+from mining import corpus_file, prepared, sentences
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
+from opencse.encoder.embedder import Embedder
+from opencse.encoder.names import resolve
+from opencse.foundation.cache import cache_root
+from opencse.foundation.numbers import unit_rows
+from opencse.text.corpus import Corpus
 from opencse.text.mined.approximate import open_index, search
 from opencse.text.mined.candidate_pools import CandidatePools, nearest, random_block, without_copies
+from opencse.text.mined.vectors import Vectors, find_vectors
+from opencse.text.views.registry import open_sentence_store, texts_hash
 
 RESULT = Path(__file__).parents[1] / "results" / "mining-recall.csv"
 DEEP = 10
 EVERYTHING = (-np.inf, np.inf)
+# Sentences that the word pieces are counted in, and the constant of SIF.
+COUNTED = 200_000
+SIF = 1e-3
+
+
+def static_model(data: Path) -> Path:
+    """Return the folder of the static model; make it unless it is in the cache."""
+    folder = cache_root() / "benchmark-static"
+    if folder.is_dir():
+        return folder
+    teacher = SentenceTransformer(resolve("minilm"), device="cpu")
+    tokenizer = teacher.tokenizer.backend_tokenizer
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+
+    vocabulary = tokenizer.get_vocab(with_added_tokens=True)
+    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
+    vectors = torch.from_numpy(teacher.encode(pieces, batch_size=256))
+    vectors = vectors - vectors.mean(dim=0)
+
+    counts: Counter[int] = Counter()
+    lines = islice(sentences(data), COUNTED)
+    for encoding in tokenizer.encode_batch(list(lines), add_special_tokens=False):
+        counts.update(encoding.ids)
+    shares = torch.tensor([counts[i] for i in range(len(pieces))]) / counts.total()
+    weights = SIF / (SIF + shares)
+
+    static = StaticEmbedding(tokenizer, embedding_weights=(vectors * weights[:, None]).numpy())
+    SentenceTransformer(modules=[static], device="cpu").save(str(folder))
+    return folder
+
+
+def static_vectors(data: Path, size: int) -> Vectors:
+    """Return the vectors of a corpus by the static model; they are made unless they are in the cache."""
+    path = corpus_file(data, size)
+    texts = Corpus(path).texts()
+    store = open_sentence_store(texts, texts_hash(texts)[0])
+    embedder = Embedder(SentenceTransformer(str(static_model(data)), device="cpu"))
+    vectors = find_vectors(store, embedder)
+    for shard, numbers in enumerate(vectors.shards):
+        if not vectors.has(shard):
+            chunk = store.range(numbers.start, numbers.stop)
+            vectors.write(shard, unit_rows(embedder.encode(chunk)))
+    return vectors
+
+
+class PeakMemory:
+    """Watches what this process allocates, without the pages of mapped files, in MiB."""
+
+    def __enter__(self) -> PeakMemory:
+        self.peak = 0.0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+                if line.startswith("RssAnon"):
+                    self.peak = max(self.peak, int(line.split()[1]) / 1024)
+            if self._done.wait(0.01):
+                return
+
+
+Search = Callable[[Vectors, np.ndarray], object]
+
+
+def exact_search(vectors: Vectors, rows: np.ndarray) -> CandidatePools:
+    keys = vectors.sentences.keys
+    candidates = without_copies(np.arange(len(keys)), keys)
+    return nearest(rows, candidates, keys, vectors.take, size=DEEP, window=EVERYTHING)[0]
+
+
+def block_search(vectors: Vectors, rows: np.ndarray) -> CandidatePools:
+    keys = vectors.sentences.keys
+    candidates = without_copies(random_block(len(keys), 10_000, seed=0), keys)
+    return nearest(rows, candidates, keys, vectors.take, size=DEEP, window=EVERYTHING)[0]
+
+
+class ApproximateSearch:
+    """The search of so many clusters."""
+
+    def __init__(self, probes: int) -> None:
+        self.probes = probes
+
+    def __call__(self, vectors: Vectors, rows: np.ndarray) -> CandidatePools:
+        """Search for the nearest of the rows."""
+        index = open_index(vectors)
+        return search(index, rows, vectors, size=DEEP, window=EVERYTHING, probes=self.probes)[0]
+
+
+def build_index(vectors: Vectors, rows: np.ndarray) -> int:
+    return open_index(vectors).count
+
+
+def _measured(pipe, task: Search, vectors: Vectors, rows: np.ndarray) -> None:
+    with PeakMemory() as memory:
+        start = time.perf_counter()
+        found = task(vectors, rows)
+        seconds = time.perf_counter() - start
+    pipe.send((found, seconds, memory.peak))
+
+
+def measured(task: Search, vectors: Vectors, rows: np.ndarray) -> tuple:
+    """Return what a task gives in a fresh process, its seconds, and the peak of its memory in MiB."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_measured, args=(sender, task, vectors, rows))
+    process.start()
+    sender.close()
+    result = receiver.recv()
+    process.join()
+    return result
 
 
 def recall(found: CandidatePools, exact: CandidatePools, count: int) -> float:
@@ -36,7 +177,7 @@ def recall(found: CandidatePools, exact: CandidatePools, count: int) -> float:
 
 
 def row(
-    name: str, seconds: float, found: CandidatePools, exact: CandidatePools
+    name: str, found: CandidatePools, exact: CandidatePools, seconds: float, memory: float
 ) -> dict[str, object]:
     return {
         "search": name,
@@ -44,6 +185,7 @@ def row(
         "recall of 10": f"{recall(found, exact, DEEP):.3f}",
         "mean cosine of 2": f"{found.cosine[:, :2].mean():.3f}",
         "seconds": f"{seconds:.2f}",
+        "memory (MiB)": f"{memory:.0f}",
     }
 
 
@@ -53,40 +195,41 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--rows", type=int, default=2048)
     parser.add_argument("--probes", type=int, nargs="+", default=[4, 8, 16, 32, 64])
+    parser.add_argument("--static", action="store_true", help="vectors of a static model")
+    parser.add_argument("--out", type=Path, default=RESULT)
     options = parser.parse_args()
 
-    _, vectors = prepared(options.data, options.size, options.size)
+    start = time.perf_counter()
+    if options.static:
+        vectors = static_vectors(options.data, options.size)
+    else:
+        _, vectors = prepared(options.data, options.size, options.size)
+    print(f"vectors made or found in {time.perf_counter() - start:.0f} s", flush=True)
     keys = vectors.sentences.keys
     rows = np.sort(random_block(len(keys), options.rows, seed=1))
 
-    def timed(candidates: np.ndarray) -> tuple[float, CandidatePools]:
-        start = time.perf_counter()
-        found, _ = nearest(rows, candidates, keys, vectors.take, size=DEEP, window=EVERYTHING)
-        return time.perf_counter() - start, found
+    clusters, built, memory = measured(build_index, vectors, rows)
+    print(f"index built or opened in {built:.1f} s, {memory:.0f} MiB", flush=True)
 
-    seconds, exact = timed(without_copies(np.arange(len(keys)), keys))
-    block_seconds, block = timed(without_copies(random_block(len(keys), 10_000, seed=0), keys))
-    table = [
-        row("exact", seconds, exact, exact),
-        row("random block of 10,000", block_seconds, block, exact),
-    ]
+    exact, seconds, memory = measured(exact_search, vectors, rows)
+    table = [row("exact", exact, exact, seconds, memory)]
+    print(*table[-1].values(), sep="\t", flush=True)
 
-    start = time.perf_counter()
-    index = open_index(vectors)
-    built = time.perf_counter() - start
+    found, seconds, memory = measured(block_search, vectors, rows)
+    table.append(row("random block of 10,000", found, exact, seconds, memory))
+    print(*table[-1].values(), sep="\t", flush=True)
+
     for probes in options.probes:
-        start = time.perf_counter()
-        found, _ = search(index, rows, vectors, size=DEEP, window=EVERYTHING, probes=probes)
-        seconds = time.perf_counter() - start
-        table.append(row(f"approximate, {probes} of {index.count} clusters", seconds, found, exact))
+        found, seconds, memory = measured(ApproximateSearch(probes), vectors, rows)
+        name = f"approximate, {probes} of {clusters:,} clusters"
+        table.append(row(name, found, exact, seconds, memory))
+        print(*table[-1].values(), sep="\t", flush=True)
 
-    with RESULT.open("w", encoding="utf-8", newline="") as file:
+    with options.out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)
-    for line in table:
-        print(*line.values(), sep="\t")
-    print(f"{len(keys):,} sentences, {len(rows):,} rows; index built or opened in {built:.1f} s")
+    print(f"{len(keys):,} sentences, {len(rows):,} rows")
 
 
 if __name__ == "__main__":
