@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, Loss, LossOutput
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput, own_positions
 
 Pairs = tuple[Tensor, Tensor]
 """Indices of the first and of the second text of each pair, (pairs,) each."""
@@ -42,17 +42,21 @@ _WEIGHTS = {
 class Relations:
     """Ordered pairs of texts by their relation; a pair of which nothing is known is in none.
 
+    The first text of a pair is one of `own`, by its position there; the second is any.
+
     Attributes:
+        own: Numbers of the texts whose pairs these are, (m,).
         same: They say the same.
         opposed: One contradicts the other.
         exchanged: One says something else in nearly the same words.
         related: Neither the same nor the opposite, of one row.
-        generic: Whether two texts are of different rows, (n, n).
+        generic: Whether two texts are of different rows, (m, n).
         ranked: A text, one that says the same, and one that is opposed or exchanged, (triples,)
             each.
         searched: A query and a text that it is to find.
     """
 
+    own: Tensor
     same: Pairs
     opposed: Pairs
     exchanged: Pairs
@@ -72,7 +76,7 @@ class Relations:
         return Relations(**moved)
 
 
-def relations(row: Tensor, group: Tensor) -> Relations:
+def relations(row: Tensor, group: Tensor, own: Tensor | None = None) -> Relations:
     """Return how n texts are related.
 
     Args:
@@ -80,10 +84,14 @@ def relations(row: Tensor, group: Tensor) -> Relations:
         group: 0 for what the row's sentence says, 1 and more for statements that contradict it and
             say the same as each other, -1 for one that says something else, -2 for a related one,
             -3 for a query, (n,).
+        own: Numbers of the texts whose pairs are returned, (m,); by default those of all.
     """
-    apart = row[:, None] != row[None]
-    together = ~apart & ~torch.eye(len(row), dtype=torch.bool, device=row.device)
-    one, other = group[:, None], group[None]
+    numbers = torch.arange(len(row), device=row.device)
+    if own is None:
+        own = numbers
+    apart = row[own, None] != row[None]
+    together = ~apart & (own[:, None] != numbers)
+    one, other = group[own, None], group[None]
     to_sentence = together & ((one == 0) | (other == 0))
     same = together & (one == other) & (one >= 0)
     opposed = to_sentence & (torch.maximum(one, other) > 0) & (torch.minimum(one, other) == 0)
@@ -92,6 +100,7 @@ def relations(row: Tensor, group: Tensor) -> Relations:
     i, j = _pairs(same)
     pair, k = _pairs((opposed | exchanged)[i])
     return Relations(
+        own=own,
         same=(i, j),
         opposed=_pairs(opposed),
         exchanged=_pairs(exchanged),
@@ -188,18 +197,30 @@ class MeaningLoss(Loss):
         yield from ((view, _QUERY) for view in self.queries)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; cost is O(n² d) for the n texts of the batch."""
+        """See the class; cost is O(m n d) for the n texts of the batch, of which m are of this process."""
         rows = {view: context.host_rows(present, view) for view in self.views}
         groups = dict(self._groups())
         group = torch.cat([torch.full_like(rows[view], groups[view]) for view in self.views])
-        related = relations(torch.cat(list(rows.values())), group)
+        numbers = torch.cat(list(rows.values()))
+        own = own_positions(numbers, len(present[self.views[0]]), context)
+        related = relations(numbers, group, own)
         device = embeddings[self.views[0]].device
-        vectors = torch.cat([embeddings[view][move(rows[view], device)] for view in self.views])
-        e, z, code, topic = (F.normalize(part, dim=-1) for part in vectors.tensor_split(4, dim=-1))
-        return self.of_vectors(e, z, code, topic, related.to(device))
+        chosen = []
+        for view in self.views:
+            shared = context.processes.all_rows(embeddings[view])
+            chosen.append(shared[move(rows[view], device)])
+        parts = torch.cat(chosen).tensor_split(4, dim=-1)
+        e, z, code, topic = (F.normalize(part, dim=-1) for part in parts)
+        return self.of_vectors(e, z, code, topic, related.to(device), context)
 
     def of_vectors(
-        self, e: Tensor, z: Tensor, code: Tensor, topic: Tensor, related: Relations
+        self,
+        e: Tensor,
+        z: Tensor,
+        code: Tensor,
+        topic: Tensor,
+        related: Relations,
+        context: Context | None = None,
     ) -> LossOutput:
         """Return the loss of n texts, with its parts and `right`: the share of pairs whose codes are right.
 
@@ -209,8 +230,13 @@ class MeaningLoss(Loss):
             code: Unit codes, (n, p).
             topic: φ, unit, (n, q).
             related: How the texts are related.
+            context: As given to the loss.
         """
-        c, g, agreement, topics = e @ e.T, z @ z.T, code @ code.T, topic @ topic.T
+        own = related.own
+        c = e[own] @ e.T
+        g = z[own] @ z.T
+        agreement = code[own] @ code.T
+        topics = topic[own] @ topic.T
         target = expected(c)
         beyond, blurred = (g - target) ** 2, (topics - target) ** 2
         mixed = (c + _STRENGTH**2 * g) / (1 + _STRENGTH**2)  # the cosines of v
@@ -223,26 +249,38 @@ class MeaningLoss(Loss):
         counted = related.generic & (c < _NEAR[1])
         others = (mixed / _SMOOTH).masked_fill(~counted, -1e4).logsumexp(dim=1)
         far, near = counted & (c <= _NEAR[0]), counted & (c > _NEAR[0])
-        parts = {
-            "far": _mean(beyond * far, far),
-            "near": _mean(beyond * near, near),
-            "related": _mean(beyond[related.related]),
-            "same": _mean(F.relu((c[same] + 0.5).clamp(max=_AT_LEAST) - g[same]) ** 2),
-            "opposed": _mean(F.relu(g[opposed] + _AT_MOST) ** 2),
-            "exchanged": _mean(F.relu(g[related.exchanged]) ** 2),
-            "ranking": _mean(_SMOOTH * F.softplus(gaps)),
-            "search": _mean(F.softplus(others[query] - mixed[query, text] / _SMOOTH)),
-            "code": (
-                _mean(F.softplus(-5 * agreement[same])) + _mean(F.softplus(5 * agreement[opposed]))
-            )
-            / 2,
-            "topic": _mean(F.relu(alike[0]) ** 2) + _mean(F.relu(alike[1]) ** 2),
-            "sharpness": _mean(blurred * far, far) + _mean(blurred * near, near),
-        }
-        loss = torch.stack([_WEIGHTS[name] * value for name, value in parts.items()]).sum()
         signs = torch.cat([agreement[same], -agreement[opposed]])
+        sums = {
+            "far": _sum(beyond * far, far),
+            "near": _sum(beyond * near, near),
+            "related": _sum(beyond[related.related]),
+            "same": _sum(F.relu((c[same] + 0.5).clamp(max=_AT_LEAST) - g[same]) ** 2),
+            "opposed": _sum(F.relu(g[opposed] + _AT_MOST) ** 2),
+            "exchanged": _sum(F.relu(g[related.exchanged]) ** 2),
+            "ranking": _sum(_SMOOTH * F.softplus(gaps)),
+            "search": _sum(F.softplus(others[query] - mixed[query, text] / _SMOOTH)),
+            "code of same": _sum(F.softplus(-5 * agreement[same])),
+            "code of opposed": _sum(F.softplus(5 * agreement[opposed])),
+            "topic of same": _sum(F.relu(alike[0]) ** 2),
+            "topic of opposed": _sum(F.relu(alike[1]) ** 2),
+            "sharpness of far": _sum(blurred * far, far),
+            "sharpness of near": _sum(blurred * near, near),
+            "right": _sum((signs > 0).to(g.dtype)),
+        }
+        # All means at once, because each is a message between the processes.
+        totals = torch.stack([total for total, _ in sums.values()])
+        counts = torch.stack([count for _, count in sums.values()])
+        means = (context or Context()).processes.mean(totals, counts)
+        mean = dict(zip(sums, means.unbind(), strict=True))
+
+        plain = ("far", "near", "related", "same", "opposed", "exchanged", "ranking", "search")
+        parts = {name: mean[name] for name in plain}
+        parts["code"] = (mean["code of same"] + mean["code of opposed"]) / 2
+        parts["topic"] = mean["topic of same"] + mean["topic of opposed"]
+        parts["sharpness"] = mean["sharpness of far"] + mean["sharpness of near"]
+        loss = torch.stack([_WEIGHTS[name] * value for name, value in parts.items()]).sum()
         reports = {name: value.detach() for name, value in parts.items()}
-        return LossOutput(loss, reports | {"right": _mean((signs > 0).to(g.dtype))})
+        return LossOutput(loss, reports | {"right": mean["right"].detach()})
 
 
 def expected(c: Tensor) -> Tensor:
@@ -250,8 +288,9 @@ def expected(c: Tensor) -> Tensor:
     return _LINEAR * c + (1 - _LINEAR) * c.clamp(min=0) ** _POWER
 
 
-def _mean(values: Tensor, counted: Tensor | None = None) -> Tensor:
-    """Return the mean, 0 of none; with a mask, the values elsewhere are 0."""
-    return values.sum() / (
-        max(values.numel(), 1) if counted is None else counted.sum().clamp(min=1)
-    )
+def _sum(values: Tensor, counted: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the sum and the number of values; with a mask, which counts them, the others are 0."""
+    total = values.sum()
+    if counted is None:
+        return total, torch.full_like(total, float(values.numel()))
+    return total, counted.sum().to(total.dtype)

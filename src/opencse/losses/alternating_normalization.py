@@ -13,7 +13,14 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.base import Context, Embeddings, Loss, LossOutput
+from opencse.losses.base import (
+    Context,
+    Embeddings,
+    Loss,
+    LossOutput,
+    mean_reports,
+    own_positions,
+)
 
 # As in batch_norm.
 _EPSILON = 1e-5
@@ -77,21 +84,31 @@ class AlternatingNormalizationLoss(Loss):
             raise ValueError("at least one view of positives is needed")
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; cost is O(m B² d) for m positives."""
+        """See the class; cost is O(m b B d) for m positives of the b rows of this process.
+
+        Every process has the statistics of all rows, which take O(B d).
+        """
         used = self._used_rows(present)
+        if not any((used[self.anchor] & used[view]).any() for view in self.positives):
+            return self.zero(embeddings)
         device = context.device
-        plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
+        shared = {view: context.processes.all_rows(embeddings[view]) for view in self.views}
+        plain = {view: F.normalize(shared[view], dim=-1) for view in self.views}
         rows = {view: true_cells(mask, device) for view, mask in used.items()}
-        all_vectors = torch.cat([embeddings[view][rows[view]] for view in self.views])
+        all_vectors = torch.cat([shared[view][rows[view]] for view in self.views])
         target = {}
         for view in self.views:
-            target[view] = self._target(embeddings[view], rows[view], all_vectors)
+            target[view] = self._target(shared[view], rows[view], all_vectors)
         masked = {view: (target[view], move(used[view], device)) for view in self.views}
         negatives = [masked[view] for view in self.negatives]
+
+        size = len(used[self.anchor])
+        is_own = torch.zeros(size, dtype=torch.bool, device="cpu")
+        is_own[own_positions(torch.arange(size, device="cpu"), size, context)] = True
         losses = []
         cosines = []
         for positive in self.positives:
-            valid = used[self.anchor] & used[positive]
+            valid = used[self.anchor] & used[positive] & is_own
             for a, b in ((self.anchor, positive), (positive, self.anchor)):
                 counted = valid
                 if self.decoupled:
@@ -100,15 +117,15 @@ class AlternatingNormalizationLoss(Loss):
                 losses.append(self._direction(target[a], plain[b], masked[b], negatives, cells))
             cosine = (target[self.anchor] * plain[positive]).sum(dim=-1)
             cosines.append(cosine[true_cells(valid, device)])
-        pairs = torch.cat(cosines)
-        if pairs.numel() == 0:
-            return self.zero(embeddings)
-        reports = {"cos_positive": pairs.detach().mean()}
+        pairs = torch.cat(cosines).detach()
+        sums = {"cos_positive": (pairs.sum(), len(pairs))}
         for view in self.negatives:
-            both = true_cells(used[self.anchor] & used[view], device)
-            own = (target[self.anchor] * target[view]).detach().sum(dim=-1)[both]
-            reports[f"cos_{view}"] = own.sum() / max(len(own), 1)
-        return LossOutput(torch.cat(losses).sum() / pairs.numel(), reports)
+            both = true_cells(used[self.anchor] & used[view] & is_own, device)
+            cosine = (target[self.anchor] * target[view]).detach().sum(dim=-1)[both]
+            sums[f"cos_{view}"] = (cosine.sum(), len(cosine))
+        total = torch.cat(losses).sum()
+        value = context.processes.mean(total, total.new_full((), float(len(pairs))))
+        return LossOutput(value, mean_reports(sums, context))
 
     def _used_rows(self, present: Embeddings) -> dict[str, Tensor]:
         """Return the mask of the rows of each view that are used; none if they have no variance."""
@@ -159,18 +176,17 @@ class AlternatingNormalizationLoss(Loss):
 
         `others` and `negatives` are vectors with their masks.
         """
-        own = torch.eye(len(a), dtype=torch.bool, device=a.device)
+        a = a[rows]
         other_vectors, other_present = others
-        blocks = [_logits(a, other_vectors, other_present & ~own, self.temperature)]
+        itself = rows[:, None] == torch.arange(len(other_vectors), device=rows.device)
+        logits = a @ other_vectors.T / self.temperature
+        blocks = [logits.masked_fill(itself | ~other_present, -math.inf)]
         for mined, mined_present in negatives:
             # A mined negative is contrasted with the anchor of its own row only.
-            blocks.append(_logits(a, mined, own & mined_present, self.temperature))
-        positive = (a * b).sum(dim=-1, keepdim=True) / self.temperature
+            logits = (a * mined[rows]).sum(dim=-1, keepdim=True) / self.temperature
+            blocks.append(logits.masked_fill(~mined_present[rows, None], -math.inf))
+        positive = (a * b[rows]).sum(dim=-1, keepdim=True) / self.temperature
         if not self.decoupled:
             blocks.append(positive)
-        log_denominator = torch.logsumexp(torch.cat(blocks, dim=1)[rows], dim=1)
-        return log_denominator - positive[rows].squeeze(1)
-
-
-def _logits(a: Tensor, candidates: Tensor, allowed: Tensor, temperature: float) -> Tensor:
-    return (a @ candidates.T / temperature).masked_fill(~allowed, -math.inf)
+        log_denominator = torch.logsumexp(torch.cat(blocks, dim=1), dim=1)
+        return log_denominator - positive.squeeze(1)

@@ -39,6 +39,8 @@ class Processes:
         gather_trained: The same with a gradient, for vectors of a loss's own network.
         mean: Function from sum and count of this process (scalars, or vectors of several) to the
             mean over all processes, with its gradient; 0 if the count is 0.
+        total: Function from a tensor of this process to its sum over all processes, without a
+            gradient.
     """
 
     own_rows: Callable[[Tensor], Tensor] = lambda rows: rows
@@ -46,6 +48,7 @@ class Processes:
     gather: Callable[[Tensor], Tensor] = lambda rows: rows.detach()
     gather_trained: Callable[[Tensor], Tensor] = lambda rows: rows
     mean: Callable[[Tensor, Tensor], Tensor] = lambda total, count: total / count.clamp(min=1)
+    total: Callable[[Tensor], Tensor] = lambda part: part.detach()
 
 
 @dataclass(frozen=True)
@@ -561,6 +564,18 @@ def _at_each_dimension(
     for size, output in zip(truncated, outputs, strict=True):
         reports[f"loss_{size}"] = output.value.detach()
     return replace(outputs[0], value=total, reports=reports)
+
+
+def own_positions(rows: Tensor, size: int, context: Context) -> Tensor:
+    """Return the positions in `rows` of the rows that belong to this process, (m,), on the CPU.
+
+    Args:
+        rows: Numbers of rows of the batch, (n,), on the CPU.
+        size: Number of rows of the batch.
+        context: As given to the loss.
+    """
+    numbers = context.processes.own_rows(torch.arange(size, device="cpu"))
+    return torch.isin(rows, numbers).nonzero().squeeze(1)
 
 
 def mean_reports(sums: Mapping[str, tuple[Tensor, int]], context: Context) -> dict[str, Tensor]:

@@ -12,7 +12,16 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_least, check_range
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, Loss, LossBuildContext, LossModule, LossOutput
+from opencse.losses.base import (
+    Context,
+    Embeddings,
+    Loss,
+    LossBuildContext,
+    LossModule,
+    LossOutput,
+    mean_reports,
+    own_positions,
+)
 from opencse.losses.rlrd_policy import PolicyWeights
 
 
@@ -78,8 +87,8 @@ class DistillationLoss(Loss):
             return None
         return PolicyWeights(len(self.teachers), build.seed, horizon=self.policy_horizon)
 
-    def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
-        """Return the loss of lists, one for each anchor, as a scalar.
+    def list_losses(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
+        """Return the loss of each list, (n,); there is one list for each anchor.
 
         Args:
             student: Cosines of the student over its temperature, (n, c).
@@ -89,7 +98,7 @@ class DistillationLoss(Loss):
         raise NotImplementedError
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
+        """See the class; needs O(b B d) time and O(b B) memory for each teacher and the b own anchors."""
         module: PolicyWeights | None = context.modules.get(self.name)
         lists = self._lists(embeddings, present, context)
         if lists is None:
@@ -106,13 +115,15 @@ class DistillationLoss(Loss):
         elif learning is None:
             weights = self._fixed_weights(student)
         else:
-            features = self._features(student, teachers, mask)
+            features = self._features(student, teachers, mask, context)
             weights = learning.choose(features).to(student.dtype)
             for name, weight in zip(self.teachers, weights, strict=True):
                 reports[f"weight_{name}"] = weight.detach()
         teacher = torch.einsum("k,kij->ij", weights, teachers)
-        reports["correlation"] = _correlation(student, teacher, mask)
-        loss = self.list_loss(student, teacher, mask)
+        correlations = _correlations(student, teacher, mask)
+        reports |= mean_reports({"correlation": (correlations.sum(), len(mask))}, context)
+        losses = self.list_losses(student, teacher, mask)
+        loss = context.processes.mean(losses.sum(), losses.new_full((), float(len(losses))))
         if learning is not None:
             weight_loss = learning.learn(loss).to(loss.dtype)
             # It trains the policy, but does not change the value of the loss.
@@ -126,10 +137,18 @@ class DistillationLoss(Loss):
         return move(torch.tensor(shares, dtype=student.dtype, device="cpu"), student.device)
 
     @torch.no_grad()
-    def _features(self, student: Tensor, teachers: Tensor, mask: Tensor) -> Tensor:
+    def _features(
+        self, student: Tensor, teachers: Tensor, mask: Tensor, context: Context
+    ) -> Tensor:
         """Return the policy's features of each teacher: relative loss and correlation, (K, 2)."""
-        losses = torch.stack([self.list_loss(student, teacher, mask) for teacher in teachers])
-        correlations = torch.stack([_correlation(student, teacher, mask) for teacher in teachers])
+        sums = []
+        for teacher in teachers:
+            losses = self.list_losses(student, teacher, mask).sum()
+            correlation = _correlations(student, teacher, mask).sum()
+            sums.append(torch.stack([losses, correlation]))
+        totals = torch.stack(sums)
+        means = context.processes.mean(totals, torch.full_like(totals, float(len(mask))))
+        losses, correlations = means.unbind(dim=1)
         relative = losses / losses.mean().clamp(min=1e-12)
         return torch.stack([relative, correlations], dim=1)
 
@@ -138,23 +157,29 @@ class DistillationLoss(Loss):
     ) -> tuple[Tensor, Tensor, Tensor] | None:
         """Return the lists of the student (n, c) and all teachers (K, n, c), and their mask (n, c).
 
-        None if no anchor has a candidate.
+        They are those of the anchors of this process. None if no anchor of any process has a
+        candidate.
         """
         rows = context.host_rows(present, self.anchor)
         columns = context.host_rows(present, self.candidates)
+        lengths = torch.full_like(rows, len(columns))
+        if self.exclude_self:
+            lengths = lengths - torch.isin(rows, columns).to(lengths.dtype)
+        rows = rows[lengths > 0]
+        if not len(rows):
+            return None
+        rows = rows[own_positions(rows, len(present[self.anchor]), context)]
+        mask = torch.ones(len(rows), len(columns), dtype=torch.bool, device="cpu")
         if self.exclude_self:
             mask = rows[:, None] != columns[None]
-        else:
-            mask = rows.new_ones(len(rows), len(columns)) > 0
-        if not mask.any():
-            return None
-        nonempty = mask.any(dim=1)
         device = embeddings[self.anchor].device
-        rows = move(rows[nonempty], device)
+        rows = move(rows, device)
         columns = move(columns, device)
-        mask = move(mask[nonempty], device)
+        mask = move(mask, device)
 
-        student = self._cosines(embeddings, rows, columns)
+        all_rows = context.processes.all_rows
+        shared = {view: all_rows(embeddings[view]) for view in self.views}
+        student = self._cosines(shared, rows, columns)
         cosines = []
         for teacher in self.teachers:
             vectors = context.teachers[teacher]
@@ -170,9 +195,9 @@ class DistillationLoss(Loss):
 
 
 @torch.no_grad()
-def _correlation(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean Pearson correlation of student and teacher over the lists."""
-    return F.cosine_similarity(_centred(student, mask), _centred(teacher, mask), dim=1).mean()
+def _correlations(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
+    """Return the Pearson correlation of student and teacher in each list, (n,)."""
+    return F.cosine_similarity(_centred(student, mask), _centred(teacher, mask), dim=1)
 
 
 def _centred(lists: Tensor, mask: Tensor) -> Tensor:
@@ -203,11 +228,11 @@ class ListNetLoss(DistillationLoss):
 
     exclude_self: ClassVar[bool] = True
 
-    def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
+    def list_losses(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
         """See the class."""
         log_student = F.log_softmax(student.masked_fill(~mask, -math.inf), dim=1)
         target = F.softmax(teacher.masked_fill(~mask, -math.inf), dim=1)
-        return -(target * log_student.masked_fill(~mask, 0)).sum(dim=1).mean()
+        return -(target * log_student.masked_fill(~mask, 0)).sum(dim=1)
 
 
 # Its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients.
@@ -252,7 +277,7 @@ class ListMLELoss(DistillationLoss):
         super().__post_init__()
         check_least(self, 0, "epsilon")
 
-    def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
+    def list_losses(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
         """See the class."""
         ranked = teacher.masked_fill(~mask, -torch.inf)
         order = ranked.sort(dim=1, descending=True, stable=True).indices
@@ -267,7 +292,7 @@ class ListMLELoss(DistillationLoss):
         nll = (log_rest - scores).masked_fill(~mask, 0).sum(dim=1)
         if self.reduction == "position":
             nll = nll / mask.sum(dim=1)
-        return nll.mean()
+        return nll
 
 
 # The smallest probability in the public code of RankCSE.
@@ -314,26 +339,38 @@ class RankingConsistencyLoss(Loss):
         check_range(self, "(0, inf)", "temperature")
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; needs O(B² d) time and O(B²) memory."""
-        rows = context.rows(present, self.anchor, self.positive)
-        if not len(rows):
+        """See the class; needs O(b B d) time and O(b B) memory for the b rows of this process."""
+        host_rows = context.host_rows(present, self.anchor, self.positive)
+        if not len(host_rows):
             return self.zero(embeddings)
-        a = F.normalize(embeddings[self.anchor][rows], dim=-1)
-        b = F.normalize(embeddings[self.positive][rows], dim=-1)
-        scores = a @ b.T / self.temperature
+        rows = move(host_rows, context.device)
+        size = len(present[self.anchor])
+        own = move(own_positions(host_rows, size, context), context.device)
+        all_rows = context.processes.all_rows
+        a = F.normalize(all_rows(embeddings[self.anchor])[rows], dim=-1)
+        b = F.normalize(all_rows(embeddings[self.positive])[rows], dim=-1)
+        scores = a[own] @ b.T / self.temperature
+        if len(own) == len(rows):
+            opposite = scores.T
+        else:
+            opposite = b[own] @ a.T / self.temperature
+
         log_p = F.log_softmax(scores, dim=1)
-        log_q = F.log_softmax(scores.T, dim=1)
+        log_q = F.log_softmax(opposite, dim=1)
+        count = scores.new_full((), float(len(own)))
         if self.form == "entropy":
-            return LossOutput((_negative_entropy(log_p) + _negative_entropy(log_q)) / 2)
+            entropies = (_negative_entropy(log_p) + _negative_entropy(log_q)) / 2
+            return LossOutput(context.processes.mean(entropies.sum(), count))
         log_m = torch.logaddexp(log_p, log_q) - math.log(2)
         from_p = log_p.exp() * (log_p - log_m)
         from_q = log_q.exp() * (log_q - log_m)
         divergence = (from_p + from_q).sum(dim=1) / 2
         agree = log_p.argmax(dim=1) == log_q.argmax(dim=1)
-        return LossOutput(divergence.mean(), {"same_first": agree.to(scores.dtype).mean()})
+        reports = mean_reports({"same_first": (agree.to(scores.dtype).sum(), len(own))}, context)
+        return LossOutput(context.processes.mean(divergence.sum(), count), reports)
 
 
 def _negative_entropy(log_probabilities: Tensor) -> Tensor:
-    """Return the mean of Σ p (log p - 1e-7), with p clamped at 1e-7, as in the public code."""
+    """Return Σ p (log p - 1e-7) of each row, with p clamped at 1e-7, as in the public code."""
     p = log_probabilities.exp().clamp(min=_CODE_FLOOR)
-    return (p * (p.log() - _CODE_FLOOR)).sum(dim=1).mean()
+    return (p * (p.log() - _CODE_FLOOR)).sum(dim=1)

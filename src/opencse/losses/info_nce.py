@@ -81,13 +81,13 @@ class InfoNCELoss(Loss):
             return self.zero(embeddings)
         unit = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         processes = context.processes
-        shared = self.shared_negatives(unit[self.anchor][rows], context)
+        own = own_anchors(self, present, context)
+        shared = self.shared_negatives(unit[self.anchor][own.positives], len(rows), context)
 
         # Anchors of this process against the candidates of all.
         anchors = processes.own_rows(unit[self.anchor])
         cosines = anchors @ processes.all_rows(unit[self.positive]).T
         hard = {view: anchors @ processes.all_rows(unit[view]).T for view in self.negatives}
-        own = own_anchors(self, present, context)
         reports = self.reports(cosines, hard, present, own, context)
         in_batch, shift = self.adjusted(cosines, own.first, present, context)
 
@@ -135,8 +135,14 @@ class InfoNCELoss(Loss):
         """
         return cosines, 0.0
 
-    def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
-        """Return unit vectors (k, d) that are further negatives of all anchors (n, d)."""
+    def shared_negatives(self, anchors: Tensor, count: int, context: Context) -> list[Tensor]:
+        """Return unit vectors (k, d) that are further negatives of all anchors.
+
+        Args:
+            anchors: The anchors of this process, (n, d).
+            count: Number of anchors of all processes.
+            context: As given to the loss.
+        """
         return []
 
     @torch.no_grad()
@@ -183,12 +189,14 @@ class OwnAnchors:
         rows: Their numbers among the rows of this process, (n,).
         positives: Their numbers in the batch, which are the columns of their positives, (n,).
         first: Number in the batch of the first row of this process.
+        size: Number of rows of this process.
         before: How many such rows the processes before this one have.
     """
 
     rows: Tensor
     positives: Tensor
     first: int
+    size: int
     before: int
 
 
@@ -202,6 +210,7 @@ def own_anchors(loss: InfoNCELoss, present: Embeddings, context: Context, *more:
         rows=move(mine - first, context.device),
         positives=move(mine, context.device),
         first=first,
+        size=len(numbers),
         before=int((everywhere < first).sum()),
     )
 

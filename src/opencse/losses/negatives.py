@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -20,7 +21,6 @@ from opencse.losses.base import (
     LossBuildContext,
     LossModule,
     LossOutput,
-    Processes,
 )
 from opencse.losses.info_nce import InfoNCELoss, OwnAnchors, own_anchors
 
@@ -69,24 +69,33 @@ class NoiseNegatives:
         check_range(self, "(0, inf)", "times", "temperature")
         check_least(self, 0, "steps", "step_size")
 
-    def draw(self, anchors: Tensor, step: int) -> Tensor:
+    def draw(
+        self,
+        anchors: Tensor,
+        step: int,
+        count: int | None = None,
+        total: Callable[[Tensor], Tensor] = lambda part: part,
+    ) -> Tensor:
         """Return unit vectors (K, d) without a gradient.
 
         Args:
-            anchors: Unit vectors (n, d).
+            anchors: Unit vectors of the anchors of this process, (n, d).
             step: The training step, which is the seed of the noise.
+            count: Number of anchors of all processes; by default n.
+            total: Function from a tensor of this process to its sum over all processes.
         """
-        count = max(1, round(self.times * len(anchors)))
-        normal = normal_noise(count, anchors.shape[1], step)
+        if count is None:
+            count = len(anchors)
+        normal = normal_noise(max(1, round(self.times * count)), anchors.shape[1], step)
         noise = move(F.normalize(normal, dim=-1).to(anchors.dtype), anchors.device)
         anchors = anchors.detach()
         for _ in range(self.steps):
-            direction = F.normalize(self._gradient(anchors, noise), dim=-1)
+            direction = F.normalize(total(self._gradient(anchors, noise)), dim=-1)
             noise = F.normalize(noise + self.step_size * direction, dim=-1)
         return noise
 
     def _gradient(self, anchors: Tensor, noise: Tensor) -> Tensor:
-        """Return t times the gradient with respect to the noise on the unit sphere, (K, d)."""
+        """Return t times the gradient of some anchors with respect to the noise on the sphere, (K, d)."""
         cosines = anchors @ noise.T
         shares = torch.softmax(cosines / self.temperature, dim=1)
         pull = shares.T @ anchors
@@ -175,45 +184,62 @@ class DCLRLoss(InfoNCELoss):
             return self.zero(embeddings)
         assert self.false_negatives is not None
         assert self.noise is not None
-        anchors = F.normalize(embeddings[self.anchor][rows], dim=-1)
-        positives = F.normalize(embeddings[self.positive][rows], dim=-1)
+        all_rows = context.processes.all_rows
+        unit = {view: F.normalize(all_rows(embeddings[view]), dim=-1) for view in self.views}
+        own = own_anchors(self, present, context)
+        anchors = unit[self.anchor][own.positives]
+        positives = unit[self.positive][rows]
         in_batch = anchors @ positives.T / self.temperature
+        # Place of each own anchor's positive among the columns.
+        places = torch.arange(own.before, own.before + len(anchors), device=context.device)
         start = normal_noise(int(self.noise.times * len(rows)), anchors.shape[1], context.step)
-        noise = self._moved(move(start.to(anchors.dtype), context.device), anchors, in_batch)
+        noise = move(start.to(anchors.dtype), context.device)
+        noise = self._moved(noise, anchors, in_batch, places, context)
         on_noise = anchors @ F.normalize(noise, dim=-1).T / self.temperature
 
         module: ComplementaryModel = context.modules[self.name]
-        similar = module.cosines(self.anchor, self.positive, context)[rows][:, rows]
-        false = similar > self.false_negatives.threshold
-        itself = torch.eye(len(rows), dtype=torch.bool, device=false.device)
-        false = false & ~itself
+        first, second = module.vectors(self.anchor, self.positive, context)
+        similar = first[own.positives] @ second[rows].T
+        itself = places[:, None] == torch.arange(len(rows), device=context.device)
+        false = (similar > self.false_negatives.threshold) & ~itself
         logits = torch.cat([in_batch.masked_fill(false, 0.0), on_noise], dim=1)
         shares = logits.softmax(dim=1)
         wanted = torch.zeros_like(shares)
         wanted[:, : len(rows)] = itself.to(shares.dtype)
-        loss = -(wanted * shares.log() + (1 - wanted) * (1 - shares).log()).mean()
+        cells = -(wanted * shares.log() + (1 - wanted) * (1 - shares).log())
+        mean = context.processes.mean
+        loss = mean(cells.sum(), cells.new_full((), float(cells.numel())))
 
-        cosines = (in_batch * self.temperature).detach()
-        # Every process has the cosines of all rows here.
-        alone = replace(context, processes=Processes())
-        whole = {self.anchor: torch.ones(len(rows), dtype=torch.bool, device="cpu")}
-        whole[self.positive] = whole[self.anchor]
-        own = own_anchors(self, whole, alone)
-        reports = InfoNCELoss.reports(self, cosines, {}, whole, own, alone)
-        reports["false_negatives"] = false.sum() / max(false.numel() - len(rows), 1)
+        cosines = unit[self.anchor].detach()[own.first : own.first + own.size]
+        cosines = cosines @ unit[self.positive].detach().T
+        reports = InfoNCELoss.reports(self, cosines, {}, present, own, context)
+        others = false.numel() - len(false)
+        total = false.sum().to(cells.dtype)
+        reports["false_negatives"] = mean(total, total.new_full((), float(others)))
         return LossOutput(loss, reports)
 
-    def _moved(self, noise: Tensor, anchors: Tensor, in_batch: Tensor) -> Tensor:
-        """Move the noise along the normalised gradient of the cross-entropy over batch and noise."""
+    def _moved(
+        self, noise: Tensor, anchors: Tensor, in_batch: Tensor, places: Tensor, context: Context
+    ) -> Tensor:
+        """Move the noise along the normalised gradient of the cross-entropy over batch and noise.
+
+        Args:
+            noise: Its start, (k, d), the same in every process.
+            anchors: Unit vectors of the anchors of this process, (n, d).
+            in_batch: Their logits of the batch, (n, N).
+            places: The columns of their positives, (n,).
+            context: As given to the loss.
+        """
         assert self.noise is not None
         anchors, in_batch = anchors.detach(), in_batch.detach()
-        targets = torch.arange(len(anchors), device=anchors.device)
         for _ in range(self.noise.steps):
             with torch.enable_grad():
                 noise = noise.detach().requires_grad_()
                 on_noise = anchors @ F.normalize(noise, dim=-1).T / self.temperature
-                loss = F.cross_entropy(torch.cat([in_batch, on_noise], dim=1), targets)
+                logits = torch.cat([in_batch, on_noise], dim=1)
+                loss = F.cross_entropy(logits, places, reduction="sum") / in_batch.shape[1]
                 (gradient,) = torch.autograd.grad(loss, noise)
+            gradient = context.processes.total(gradient)
             step = gradient / gradient.norm(dim=-1, keepdim=True) * self.noise.step_size
             noise = (noise + step).nan_to_num(nan=0.0).detach()
         return noise
@@ -233,11 +259,11 @@ class DCLRLoss(InfoNCELoss):
             return cosines, 0.0
         return cosines.masked_fill(self._mask(first, present, context), -math.inf), 0.0
 
-    def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
+    def shared_negatives(self, anchors: Tensor, count: int, context: Context) -> list[Tensor]:
         """Return the noise."""
         if self.noise is None:
             return []
-        return [self.noise.draw(anchors, context.step)]
+        return [self.noise.draw(anchors, context.step, count, context.processes.total)]
 
     def reports(
         self,
@@ -294,8 +320,11 @@ class ComplementaryModel(LossModule):
         self._pad_id = pad_id
 
     @torch.no_grad()
-    def cosines(self, anchor: str, positive: str, context: Context) -> Tensor:
-        """Return the cosines (B, B) of anchors and positives; padding is attended to, as in DCLR's code."""
+    def vectors(self, anchor: str, positive: str, context: Context) -> tuple[Tensor, Tensor]:
+        """Return the unit vectors of all anchors and positives, (B, width) each.
+
+        Padding is attended to, as in DCLR's code.
+        """
         parts = [context.tokens[view][0] for view in (anchor, positive)]
         width = max(ids.shape[1] for ids in parts)
         padded = [F.pad(ids, (0, width - ids.shape[1]), value=self._pad_id) for ids in parts]
@@ -304,7 +333,7 @@ class ComplementaryModel(LossModule):
             output = self.complementary.module(input_ids=ids, attention_mask=torch.ones_like(ids))
         vectors = F.normalize(output.pooler_output, dim=-1)
         first, second = vectors.chunk(2)
-        return context.processes.gather(first) @ context.processes.gather(second).T
+        return context.processes.gather(first), context.processes.gather(second)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,7 +403,7 @@ class MomentumContrastiveLoss(InfoNCELoss):
         queued = module.vectors.new_full((), float(len(module.vectors)))
         return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
-    def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
+    def shared_negatives(self, anchors: Tensor, count: int, context: Context) -> list[Tensor]:
         """Return the queue as it was before this batch."""
         return [F.normalize(context.modules[self.name].vectors, dim=-1).to(anchors.dtype)]
 

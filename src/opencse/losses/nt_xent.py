@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, Loss, LossOutput, mean_reports
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput, mean_reports, own_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +70,8 @@ class NTXentLoss(Loss):
 
         # The points of this process against the points of all.
         points = context.processes.all_rows(points)
-        own = move(_own_points(rows_of_pairs * 2, len(embeddings[anchor]), context), points.device)
+        size = len(embeddings[anchor])
+        own = move(own_positions(torch.cat(rows_of_pairs * 2), size, context), points.device)
         cosines = points[own] @ points.T
         itself = own[:, None] == torch.arange(len(points), device=points.device)
         logits = (cosines / self.temperature).masked_fill(itself, -math.inf)
@@ -104,15 +104,3 @@ class NTXentLoss(Loss):
             sums["negative"] = (rest, own * others)
 
         return mean_reports(sums, context)
-
-
-def _own_points(rows: Sequence[Tensor], size: int, context: Context) -> Tensor:
-    """Return the positions of the points that belong to rows of this process, (n,), on the CPU.
-
-    Args:
-        rows: The numbers of the rows of the points, in the order of the points, on the CPU.
-        size: Number of rows of the batch.
-        context: As given to the loss.
-    """
-    numbers = context.processes.own_rows(torch.arange(size))
-    return torch.isin(torch.cat(list(rows)), numbers).nonzero().squeeze(1)

@@ -18,6 +18,7 @@ from opencse.losses.base import (
     LossBuildContext,
     LossModule,
     LossOutput,
+    own_positions,
 )
 from opencse.losses.contrastive_tension import SecondEncoder
 
@@ -86,16 +87,25 @@ class PeerContrastiveLoss(Loss):
         if isinstance(peer, PooledPeer):
             peer.longest = max(context.tokens[view][0].shape[1] for view in self.views)
         peers = {view: self._seen_by(peer, view, context) for view in self.views}
-        rows = context.rows(present, *self.views)
-        if len(rows) < 2:
+        host_rows = context.host_rows(present, *self.views)
+        if len(host_rows) < 2:
             nothing = torch.stack([vectors.sum() for vectors in peers.values()]).sum()
             return LossOutput(self.zero(embeddings).value + nothing * 0)
 
-        own = torch.stack([F.normalize(embeddings[view][rows], dim=-1) for view in self.views])
-        other = torch.stack([F.normalize(peers[view][rows], dim=-1) for view in self.views])
-        parts = peer_losses(own, other.to(own.dtype), self.temperature)
-        reports = {name: value.detach() for name, value in parts.items()}
-        return LossOutput(torch.stack(list(parts.values())).sum(), reports)
+        rows = move(host_rows, context.device)
+        size = len(present[self.views[0]])
+        anchors = move(own_positions(host_rows, size, context), context.device)
+        all_rows = context.processes.all_rows
+        own = torch.stack([embeddings[view] for view in self.views])
+        own = F.normalize(all_rows(own)[:, rows], dim=-1)
+        other = torch.stack([peers[view] for view in self.views])
+        other = F.normalize(all_rows(other)[:, rows], dim=-1)
+        parts = peer_losses(own, other.to(own.dtype), self.temperature, anchors)
+        totals = torch.stack([values.sum() for values in parts.values()])
+        counts = torch.full_like(totals, float(len(anchors)))
+        means = context.processes.mean(totals, counts)
+        reports = dict(zip(parts, means.detach().unbind(), strict=True))
+        return LossOutput(means.sum(), reports)
 
     def _seen_by(self, peer: PeerNetwork | PooledPeer, view: str, context: Context) -> Tensor:
         """Return the peer's embeddings of a view, over the global batch; zero if a row lacks it."""
@@ -103,64 +113,72 @@ class PeerContrastiveLoss(Loss):
         return context.processes.gather_trained(peer.rows(ids, mask, context))
 
 
-def peer_losses(own: Tensor, peer: Tensor, temperature: float) -> dict[str, Tensor]:
-    """Return the six summands of the loss by name.
+def peer_losses(
+    own: Tensor, peer: Tensor, temperature: float, anchors: Tensor
+) -> dict[str, Tensor]:
+    """Return the six summands of the loss by name, for each of some anchors, (n,).
 
     Args:
         own: Unit vectors of the trained network, (views, N, d), the anchors first.
         peer: Those of its peer.
         temperature: t.
+        anchors: Numbers of the anchors, (n,).
     """
-    own_logits = _group_logits(own[0], own[1:], own[0], temperature)
-    peer_logits = _group_logits(peer[0], peer[1:], peer[0], temperature)
+    own_logits = _group_logits(own[0], own[1:], own[0], temperature, anchors)
+    peer_logits = _group_logits(peer[0], peer[1:], peer[0], temperature, anchors)
     # Anchors of one network against the texts of the other.
-    own_to_peer = _group_logits(own[0], peer[1:], peer[0], temperature)
-    peer_to_own = _group_logits(peer[0], own[1:], own[0], temperature)
+    own_to_peer = _group_logits(own[0], peer[1:], peer[0], temperature, anchors)
+    peer_to_own = _group_logits(peer[0], own[1:], own[0], temperature, anchors)
     return {
-        "info_nce": _info_nce(own[0], own[1], temperature),
+        "info_nce": _info_nce(own[0], own[1], temperature, anchors),
         "group": _group_loss(own_logits, len(own) - 1),
-        "peer_info_nce": _info_nce(peer[0], peer[1], temperature),
+        "peer_info_nce": _info_nce(peer[0], peer[1], temperature, anchors),
         "peer_group": _group_loss(peer_logits, len(own) - 1),
         "within": _divergence(own_logits, peer_logits),
         "across": _divergence(own_to_peer, peer_to_own),
     }
 
 
-def _group_logits(anchors: Tensor, positives: Tensor, others: Tensor, temperature: float) -> Tensor:
-    """Return cosines over t with the own positives and then the other sentences, (N, P + N − 1).
+def _group_logits(
+    vectors: Tensor, positives: Tensor, others: Tensor, temperature: float, anchors: Tensor
+) -> Tensor:
+    """Return cosines over t with the own positives and then the other sentences, (n, P + N − 1).
 
     Args:
-        anchors: (N, d).
+        vectors: Those of the anchors, (N, d).
         positives: (P, N, d).
         others: (N, d); row j is a negative of every anchor but j.
         temperature: t.
+        anchors: Numbers of the n anchors, (n,).
     """
-    count = len(anchors)
-    to_positives = torch.einsum("nd,pnd->np", anchors, positives)
-    to_others = anchors @ others.T
-    # All but the diagonal: without the first cell, every (N + 1)-th cell is on it.
-    negatives = to_others.flatten()[1:].view(count - 1, count + 1)[:, :-1].reshape(count, count - 1)
-    return torch.cat([to_positives, negatives], dim=1) / temperature
+    chosen = vectors[anchors]
+    to_positives = torch.einsum("nd,pnd->np", chosen, positives[:, anchors])
+    to_others = chosen @ others.T
+    # The columns of each anchor without its own one.
+    columns = torch.arange(len(others) - 1, device=anchors.device)
+    columns = columns + (columns >= anchors[:, None])
+    return torch.cat([to_positives, to_others.gather(1, columns)], dim=1) / temperature
 
 
-def _info_nce(anchors: Tensor, positives: Tensor, temperature: float) -> Tensor:
-    targets = torch.arange(len(anchors), device=anchors.device)
-    return F.cross_entropy(anchors @ positives.T / temperature, targets)
+def _info_nce(vectors: Tensor, positives: Tensor, temperature: float, anchors: Tensor) -> Tensor:
+    logits = vectors[anchors] @ positives.T / temperature
+    return F.cross_entropy(logits, anchors, reduction="none")
 
 
 def _group_loss(logits: Tensor, positives: int) -> Tensor:
     """Return the binary cross-entropy whose logits are, as in the code, the softmax of the cosines."""
     labels = torch.zeros_like(logits)
     labels[:, :positives] = 1.0
-    return F.binary_cross_entropy_with_logits(logits.softmax(dim=1), labels)
+    losses = F.binary_cross_entropy_with_logits(logits.softmax(dim=1), labels, reduction="none")
+    return losses.mean(dim=1)
 
 
 def _divergence(logits: Tensor, target: Tensor) -> Tensor:
-    """Return KL(target ‖ logits), averaged over all cells; both sides have a gradient."""
+    """Return KL(target ‖ logits), averaged over the cells of each row; both sides have a gradient."""
     divergence = F.kl_div(
         logits.log_softmax(dim=1), target.log_softmax(dim=1), reduction="none", log_target=True
     )
-    return divergence.mean()
+    return divergence.mean(dim=1)
 
 
 class PeerNetwork(SecondEncoder):

@@ -21,6 +21,8 @@ from opencse.losses.base import (
     LossBuildContext,
     LossModule,
     LossOutput,
+    mean_reports,
+    own_positions,
 )
 
 
@@ -78,37 +80,50 @@ class SelfGuidedLoss(Loss):
         return LayerGuide(build.transformer, build.width, self.hidden)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
-        """See the class; one more pass without a gradient, and O(N² L d) for L layers."""
+        """See the class; one more pass without a gradient, and O(n N L d) for the n own sentences.
+
+        Each process projects its own layers, and compares its own sentences with the layers of all.
+        """
         guide: LayerGuide = context.modules[self.name]
+        vectors = embeddings[self.anchor]
         ids, mask = context.tokens[self.anchor]
-        layers = context.processes.gather(guide.layers(ids, mask, context))
-        rows = context.rows(present, self.anchor)
-        if len(rows) < 2:
-            return LossOutput(embeddings[self.anchor].sum() * 0 + guide.zero())
+        layers = guide.layers(ids, mask, context).to(vectors.dtype)
+        host_rows = context.host_rows(present, self.anchor)
+        if len(host_rows) < 2:
+            return LossOutput(vectors.sum() * 0 + guide.zero())
 
-        vectors = F.normalize(guide.head(embeddings[self.anchor][rows]), dim=-1)
-        positives = F.normalize(guide.head(layers[rows].to(vectors.dtype)), dim=-1)
-        value, accuracy = self_guided(vectors, positives, self.temperature)
-        return LossOutput(value, {"accuracy": accuracy})
+        rows = move(host_rows, context.device)
+        own = move(own_positions(host_rows, len(vectors), context), context.device)
+        processes = context.processes
+        own_positives = F.normalize(guide.head(layers), dim=-1)
+        positives = processes.all_rows(processes.gather_trained(own_positives))[rows]
+        own_vectors = processes.all_rows(vectors)[rows[own]]
+        projected = F.normalize(guide.head(own_vectors), dim=-1)
+        losses, found = self_guided(projected, positives, self.temperature, own)
+        value = processes.mean(losses.sum(), losses.new_full((), float(len(losses))))
+        return LossOutput(value, mean_reports({"accuracy": (found.sum(), len(losses))}, context))
 
 
-def self_guided(vectors: Tensor, layers: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Return the loss, and how often a layer is nearer than every layer of other sentences.
+def self_guided(
+    vectors: Tensor, layers: Tensor, temperature: float, places: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of each sentence, and the share of its layers nearer than all of the others', (n,).
 
     Args:
-        vectors: Projected sentence vectors of length 1, (N, d).
+        vectors: Projected sentence vectors of length 1, (n, d).
         layers: Projected layers of length 1, (N, L, d).
         temperature: t.
+        places: Number of each of the n sentences among the N, (n,).
     """
     cosines = torch.einsum("id,jld->ijl", vectors, layers) / temperature
-    count = len(vectors)
-    own = torch.eye(count, dtype=torch.bool, device=vectors.device)
-    positive = cosines.diagonal(dim1=0, dim2=1).T  # (N, L)
+    numbers = torch.arange(len(vectors), device=vectors.device)
+    own = places[:, None] == torch.arange(len(layers), device=vectors.device)
+    positive = cosines[numbers, places]  # (n, L)
     others = cosines.masked_fill(own[:, :, None], -math.inf).flatten(1)
     negatives = others.logsumexp(dim=1, keepdim=True)  # the same for every layer of a sentence
     losses = torch.logaddexp(positive, negatives) - positive
     nearest = others.max(dim=1, keepdim=True).values
-    return losses.mean(), (positive > nearest).to(vectors.dtype).mean().detach()
+    return losses.mean(dim=1), (positive > nearest).to(vectors.dtype).mean(dim=1).detach()
 
 
 class LayerGuide(LossModule):

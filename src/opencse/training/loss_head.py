@@ -25,7 +25,7 @@ from opencse.losses import (
     TokenOutputs,
 )
 from opencse.training.batches import Batch
-from opencse.training.processes import all_rows, gather_rows, gathered, mean, own_rows
+from opencse.training.processes import all_rows, gather_rows, gathered, mean, own_rows, total
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -104,6 +104,7 @@ class LossHead(nn.Module):
                     gather=lambda rows: gather_rows(rows.detach()),
                     gather_trained=gather_rows,
                     mean=mean,
+                    total=total,
                 ),
                 precision=precision,
                 vectors=dict(zip(batch.views, vectors.unbind(), strict=True)),

@@ -109,20 +109,29 @@ def all_rows(rows: Tensor) -> Tensor:
     return rows if world_size() == 1 else _AllRows.apply(rows)  # type: ignore[no-untyped-call]
 
 
-def mean(total: Tensor, count: Tensor) -> Tensor:
+def mean(amount: Tensor, count: Tensor) -> Tensor:
     """Return the mean over all processes from the sum and count of each; its gradient is correct once averaged.
 
     Args:
-        total: A sum over the rows of this process, or a vector of several sums.
+        amount: A sum over the rows of this process, or a vector of several sums.
         count: What each is divided by, added up over the processes.
     """
     if world_size() == 1:
-        return total / count.clamp(min=1)
-    sums = torch.stack([total.detach(), count.to(total.dtype)])
+        return amount / count.clamp(min=1)
+    sums = torch.stack([amount.detach(), count.to(amount.dtype)])
     dist.all_reduce(sums)
     count = sums[1].clamp(min=1)
-    share = total * dist.get_world_size() / count
+    share = amount * dist.get_world_size() / count
     return share + (sums[0] / count - share).detach()
+
+
+def total(part: Tensor) -> Tensor:
+    """Return the sum over all processes, without a gradient."""
+    part = part.detach()
+    if world_size() > 1:
+        part = part.clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(part)
+    return part
 
 
 def gathered(rows: Tensor) -> Tensor:
