@@ -85,8 +85,7 @@ def static_model(data: Path) -> Path:
 def static_vectors(data: Path, size: int) -> Vectors:
     """Return the vectors of a corpus by the static model; they are made unless they are in the cache."""
     path = corpus_file(data, size)
-    texts = Corpus(path).texts()
-    store = open_sentence_store(texts, texts_hash(texts)[0])
+    store = open_sentence_store(Corpus(path).texts(), texts_hash(Corpus(path).texts())[0])
     embedder = Embedder(SentenceTransformer(str(static_model(data)), device="cpu"))
     vectors = find_vectors(store, embedder)
     for shard, numbers in enumerate(vectors.shards):

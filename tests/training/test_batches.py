@@ -19,6 +19,7 @@ from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.recipes.schema import Teacher
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
+from opencse.training import batches
 from opencse.training.batches import BatchSampler, Collator, ViewTokens, _with_repetitions
 from opencse.training.repeated import repeated_lines
 from opencse.training.teachers import load_teachers, teacher_vectors
@@ -263,3 +264,24 @@ def test_repeated_positives_are_reported(tmp_path) -> None:
     (line,) = repeated_lines(Texts(), views, training)
     assert "in 4 of the first 4 batches, several rows have the same positive" in line
     assert list(repeated_lines(Texts(), {"anchor": views["anchor"]}, training)) == []
+
+
+@pytest.mark.parametrize("rows", [97, 96, 64])
+def test_blocks_are_shuffled_in_groups(monkeypatch, rows) -> None:
+    monkeypatch.setattr(batches, "_BLOCK", 8)
+    monkeypatch.setattr(batches, "_BLOCKS_TOGETHER", 3)
+    sampler = BatchSampler(rows, 10, seed=4)
+    drawn = []
+    for step in range(2 * sampler.batches_per_epoch):
+        drawn.append(sampler.batch(step))
+    for epoch in range(2):
+        first = epoch * sampler.batches_per_epoch
+        numbers = np.concatenate(drawn[first : first + sampler.batches_per_epoch])
+        assert len(set(numbers.tolist())) == len(numbers) == sampler.rows_per_epoch
+        # The first 24 rows are those of three blocks, in an order of their own.
+        assert len(set((numbers[:16] // 8).tolist())) <= 3
+        assert (np.diff(numbers[:16]) != 1).any()
+    assert drawn[0].tolist() != drawn[sampler.batches_per_epoch].tolist()
+    # A resumed run draws the same without what came before.
+    for step in (0, 3, sampler.batches_per_epoch + 2):
+        assert BatchSampler(rows, 10, seed=4).batch(step).tolist() == drawn[step].tolist()

@@ -11,7 +11,13 @@ from safetensors.torch import load_file, save_file
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_checksums
-from opencse.training.checkpoint import Checkpoints, TrainingState, load_weights, save_weights
+from opencse.training.checkpoint import (
+    Checkpoints,
+    TrainingState,
+    load_weights,
+    moments_of,
+    save_weights,
+)
 
 
 def saved(folder, *steps: int) -> tuple[Checkpoints, list[str]]:
@@ -22,7 +28,9 @@ def saved(folder, *steps: int) -> tuple[Checkpoints, list[str]]:
     optimizer = torch.optim.AdamW(network.parameters())
     for step in steps:
         torch.nn.init.constant_(network.weight, step)
-        checkpoints.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=step))
+        checkpoints.save(
+            network, moments_of(optimizer), [torch.get_rng_state()], TrainingState(step=step)
+        )
     return checkpoints, told
 
 
@@ -135,7 +143,9 @@ def test_moments_and_generators_go_on(tmp_path) -> None:
     network, optimizer = trained(3)
     checkpoints = Checkpoints(tmp_path, {"recipe": "a"})
     with torch.random.fork_rng(devices=[]):
-        path = checkpoints.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=2))
+        path = checkpoints.save(
+            network, moments_of(optimizer), [torch.get_rng_state()], TrainingState(step=2)
+        )
         drawn, fresh = torch.rand(5), torch.optim.AdamW(network.parameters())
         checkpoints.load(path, network, fresh)
         assert torch.equal(torch.rand(5), drawn)

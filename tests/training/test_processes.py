@@ -123,7 +123,9 @@ class Similar(torch.nn.Module):
         super().__init__()
         self.rows = rows
 
-    def vectors(self, anchor: str, positive: str, context: Context) -> tuple[torch.Tensor, ...]:
+    def unit_vectors(
+        self, anchor: str, positive: str, context: Context
+    ) -> tuple[torch.Tensor, ...]:
         """Return vectors of all rows."""
         return tuple(F.normalize(self.rows[:, place] + 0.5, dim=-1) for place in (0, 1))
 

@@ -171,7 +171,8 @@ def fast_dropout(x: Tensor, p: float) -> Tensor:
     generator. So `torch.manual_seed`, checkpoints and recomputed activations work as usual, with
     any number of threads.
     """
-    if not 0 < p < 1 or x.device.type != "cpu":
+    # A compiler cannot follow NumPy's generator.
+    if not 0 < p < 1 or x.device.type != "cpu" or torch.compiler.is_compiling():
         return F.dropout(x, p)
     dropped: Tensor = _Dropout.apply(x, p)  # type: ignore[no-untyped-call]
     return dropped

@@ -22,7 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import find_damage, replaced, writable, write_checksums
+from opencse.foundation.files import (
+    find_damage,
+    replaced,
+    writable,
+    write_checksums,
+    write_json,
+)
 from opencse.foundation.reading import read_json, translate_errors
 
 GIB = 2**30
@@ -140,6 +146,8 @@ def _size(path: Path) -> int:
 
 _VERSION = 2
 _META = "meta.json"
+_SEEN = "seen.json"
+"""Name of the file with the states of the files of a store when they were last found undamaged."""
 
 
 class StoredColumn(NamedTuple):
@@ -249,6 +257,12 @@ class StoreWriter:
             spool.add(chunk)
         self.meta["rows"] += len(columns[0])
 
+    def append(self, store: Store) -> None:
+        """Add all rows of another store, whose columns are lists or texts of the same names."""
+        for name, spool in self._spools.items():
+            spool.append(store.columns[name])
+        self.meta["rows"] += len(store)
+
     def save(self) -> None:
         """Write the files; `opencse.foundation.files` replaces a folder in one step."""
         for name, spool in self._spools.items():
@@ -275,8 +289,39 @@ def store_folder(kind: str, key: object) -> Path:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether a store exists and is undamaged."""
-    return folder.is_dir() and not find_damage(folder)
+    """Return whether a store exists and is undamaged.
+
+    Its files are hashed the first time. Afterwards it is enough that each has the size, the time of
+    its last change and the inode that it had then: a store of a large corpus has hundreds of
+    gigabytes.
+    """
+    if not folder.is_dir():
+        return False
+    seen = folder / _SEEN
+    files = _file_states(folder)
+    with contextlib.suppress(OpencseError, OSError):
+        if read_json(seen) == {"files": files}:
+            return True
+    if find_damage(folder):
+        return False
+    with contextlib.suppress(OSError):  # the cache may be read-only
+        write_json(seen, {"files": files})
+    return True
+
+
+def _file_states(folder: Path) -> dict[str, list[int]]:
+    """Return size, time of the last change and inode of each file of a store, by name."""
+    states = {}
+    for file in sorted(folder.iterdir()):
+        if file.name != _SEEN:
+            status = file.stat()
+            states[file.name] = [
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+                status.st_ino,
+            ]
+    return states
 
 
 @contextlib.contextmanager
@@ -320,6 +365,17 @@ class _Spool:
             self._file.write(content)
         self._lengths.append(np.array([len(cell) for cell in cells], np.int64))
         self._valid.append(np.array([cell is not None for cell in chunk], bool))
+
+    def append(self, column: StoredColumn) -> None:
+        """Add the lists or texts of another store."""
+        assert column.offsets is not None
+        self._file.write(np.ascontiguousarray(column.values, self._kind).data)
+        lengths = np.diff(column.offsets)
+        self._lengths.append(lengths)
+        if column.valid is None:
+            self._valid.append(np.ones(len(lengths), dtype=bool))
+        else:
+            self._valid.append(np.array(column.valid))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by the ends of their file names.

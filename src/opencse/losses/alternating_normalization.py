@@ -83,6 +83,11 @@ class AlternatingNormalizationLoss(Loss):
         if not self.positives:
             raise ValueError("at least one view of positives is needed")
 
+    @property
+    def needs_complete_batch(self) -> bool:
+        """Whether vectors are normalised with the statistics of the batch."""
+        return self.normalize
+
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(m b B d) for m positives of the b rows of this process.
 

@@ -275,6 +275,15 @@ class Loss:
         return ()
 
     @property
+    def needs_complete_batch(self) -> bool:
+        """Whether the loss of a batch is not an average over its parts even if the rows are alone.
+
+        Such as one with statistics over the batch. Gradients of several batches are then not
+        averaged (`training.accumulation_steps`).
+        """
+        return False
+
+    @property
     def weights_from(self) -> str:
         """Name of the earlier loss whose teacher weights the loss reuses; empty for none."""
         return ""

@@ -81,6 +81,11 @@ class DistillationLoss(Loss):
                 f"weighting '{self.weighting}' is for several teachers without teacher_weights"
             )
 
+    @property
+    def needs_complete_batch(self) -> bool:
+        """Whether the weights of the teachers are learned, from one loss in each optimiser step."""
+        return self.weighting == "rlrd"
+
     def module(self, build: LossBuildContext) -> LossModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
         if self.weighting == "fixed":

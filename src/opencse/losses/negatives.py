@@ -198,7 +198,7 @@ class DCLRLoss(InfoNCELoss):
         on_noise = anchors @ F.normalize(noise, dim=-1).T / self.temperature
 
         module: ComplementaryModel = context.modules[self.name]
-        first, second = module.vectors(self.anchor, self.positive, context)
+        first, second = module.unit_vectors(self.anchor, self.positive, context)
         similar = first[own.positives] @ second[rows].T
         itself = places[:, None] == torch.arange(len(rows), device=context.device)
         false = (similar > self.false_negatives.threshold) & ~itself
@@ -320,7 +320,7 @@ class ComplementaryModel(LossModule):
         self._pad_id = pad_id
 
     @torch.no_grad()
-    def vectors(self, anchor: str, positive: str, context: Context) -> tuple[Tensor, Tensor]:
+    def unit_vectors(self, anchor: str, positive: str, context: Context) -> tuple[Tensor, Tensor]:
         """Return the unit vectors of all anchors and positives, (B, width) each.
 
         Padding is attended to, as in DCLR's code.

@@ -91,12 +91,22 @@ class Training:
         most_steps: Maximum number of steps, if `epochs` asks for more.
         batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among
             them.
+        accumulation_steps: Number of batches whose gradients are averaged for one optimiser step. A
+            sentence is contrasted with those of its own batch only; `micro_batch` keeps the
+            negatives of a large batch.
         micro_batch: Number of texts that are encoded at once, for large batches in little memory.
             The loss is that of the full batch; for its gradient, each part is encoded a second
             time with the same dropout masks (GradCache, Gao et al., 2021). By default a batch is
             encoded at once.
         gradient_checkpointing: Keep the activations of each layer's input alone, and compute the
             others again for the gradient: less memory, about a third more time, the same weights.
+        compile: Compile the transformer with `torch.compile`: `inductor` for its own compiler, which
+            needs a C++ compiler on a CPU; `reduce-overhead` for CUDA graphs too; `eager` and
+            `aot_eager` for finding what cannot be compiled, without any gain in speed. Saved models
+            are the same.
+        shard_weights: Divide weights, gradients and moments among the processes (PyTorch's FSDP2), for
+            models that do not fit on one device. The result is that of a run without it, up to
+            rounding.
         precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever
             multiplies faster on this machine; a resumed run keeps its precision. Losses are always
             computed in fp32.
@@ -113,8 +123,11 @@ class Training:
     max_steps: int | None = None
     most_steps: int | None = None
     batch_size: int = 64
+    accumulation_steps: int = 1
     micro_batch: int | None = None
     gradient_checkpointing: bool = False
+    compile: Literal["none", "inductor", "reduce-overhead", "eager", "aot_eager"] = "none"
+    shard_weights: bool = False
     precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
     teacher_precision: Literal["training", "fp32"] = "training"
     seed: int = 42
@@ -128,15 +141,15 @@ class Training:
                 "batch_size must be at least 2: the negatives are the other sentences of the batch"
             )
         check_least(self, 1, "epochs", "max_steps", "most_steps", "micro_batch", "log_every")
-        check_least(self, 1, "keep_checkpoints")
+        check_least(self, 1, "keep_checkpoints", "accumulation_steps")
         check_least(self, 0, "checkpoint_every")
         check_range(self, f"[0, {LARGEST_SEED}]", "seed")
 
-    def steps(self, steps_per_epoch: int) -> int:
-        """Return the number of optimiser steps, given those of an epoch."""
+    def steps(self, batches_per_epoch: int) -> int:
+        """Return the number of optimiser steps, given the batches of an epoch."""
         if self.max_steps is not None:
             return self.max_steps
-        steps = self.epochs * steps_per_epoch
+        steps = max(1, self.epochs * batches_per_epoch // self.accumulation_steps)
         if self.most_steps is not None:
             steps = min(steps, self.most_steps)
         return steps

@@ -21,6 +21,10 @@ from opencse.training.token_edits import edited
 Treatment = tuple[float | None, tuple[str, float], int | None]
 """What the encoder does to some rows: dropout, cutoff, and the length of the prompt that the pooling leaves out."""
 
+# Rows of a block, and blocks that are shuffled together: 16,777,216 rows, whose numbers take 134 MB.
+_BLOCK = 1 << 16
+_BLOCKS_TOGETHER = 256
+
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
 NO_EDIT = ("none", 0.0)
 NO_CUTOFF = ("none", 0.0)
@@ -28,6 +32,10 @@ NO_CUTOFF = ("none", 0.0)
 
 class BatchSampler:
     """Shuffled batches without replacement; the last one of an epoch may be smaller, as in transformers' Trainer.
+
+    Up to 16,777,216 rows are shuffled completely. More are divided into blocks of 65,536 neighbours;
+    256 random blocks at a time are shuffled together, so that only their row numbers are in memory.
+    Each sentence then has its in-batch negatives among those of 256 random blocks.
 
     Args:
         rows: Number of training rows.
@@ -43,18 +51,54 @@ class BatchSampler:
         last = rows % batch_size
         self.rows_per_epoch = rows if last >= max(2, processes) else rows - last
         self.batches_per_epoch = -(-self.rows_per_epoch // batch_size)
-        self._epoch = -1
+        self._shuffled: tuple[int, int] = (-1, -1)
         self._order = np.zeros(0, dtype=np.int64)
 
     def batch(self, step: int) -> np.ndarray:
         """Return the row numbers of a batch, int64, at most batch_size; steps count from 0 over all epochs."""
         epoch, position = divmod(step, self.batches_per_epoch)
-        if epoch != self._epoch:
+        start = position * self.batch_size
+        stop = min(start + self.batch_size, self.rows_per_epoch)
+        blocks = -(-self.rows // _BLOCK)
+        if blocks <= _BLOCKS_TOGETHER:
+            return self._whole_order(epoch)[start:stop]
+
+        order = np.random.default_rng([self.seed, epoch]).permutation(blocks)
+        sizes = np.full(blocks, _BLOCK)
+        sizes[-1] = self.rows - (blocks - 1) * _BLOCK
+        groups = [order[at : at + _BLOCKS_TOGETHER] for at in range(0, blocks, _BLOCKS_TOGETHER)]
+        ends = np.cumsum([sizes[group].sum() for group in groups])
+        parts = []
+        while start < stop:
+            number = int(np.searchsorted(ends, start, side="right"))
+            first = int(ends[number - 1]) if number else 0
+            end = min(stop, int(ends[number]))
+            rows = self._order_of_group(epoch, number, groups[number])
+            parts.append(rows[start - first : end - first])
+            start = end
+        return np.concatenate(parts)
+
+    def _whole_order(self, epoch: int) -> np.ndarray:
+        """Return the order of all rows in an epoch."""
+        if self._shuffled != (epoch, 0):
             order = np.arange(self.rows, dtype=np.int64)
             np.random.default_rng([self.seed, epoch]).shuffle(order)
-            self._epoch, self._order = epoch, order[: self.rows_per_epoch]
-        start = position * self.batch_size
-        return self._order[start : start + self.batch_size]
+            self._shuffled = (epoch, 0)
+            self._order = order
+        return self._order
+
+    def _order_of_group(self, epoch: int, number: int, blocks: np.ndarray) -> np.ndarray:
+        """Return the order of the rows of some blocks that are shuffled together."""
+        if self._shuffled != (epoch, number):
+            parts = []
+            for block in blocks.tolist():
+                first = block * _BLOCK
+                parts.append(np.arange(first, min(first + _BLOCK, self.rows), dtype=np.int64))
+            order = np.concatenate(parts)
+            np.random.default_rng([self.seed, epoch, number]).shuffle(order)
+            self._shuffled = (epoch, number)
+            self._order = order
+        return self._order
 
 
 def shares_of(rows: int, processes: int) -> list[int]:

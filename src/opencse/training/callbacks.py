@@ -24,6 +24,7 @@ from opencse.training.batches import Batch, BatchSampler
 from opencse.training.checkpoint import Checkpoints, TrainingState
 from opencse.training.model_card import CardAdditions
 from opencse.training.session import TrainingSession
+from opencse.training.sharding import ShardedNetwork
 from opencse.training.signals import StopSignal
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class ActiveRun:
         recipe: The resolved recipe.
         session: The run's folder, processes, device, record and notes.
         network: The encoder, and everything that is trained with it.
+        sharded: The trained copy of the network if it is divided among the processes
+            (`training.shard_weights`), else None. `network` then has the weights of the last call
+            of `gather_weights`, in the main process.
         optimizer: The optimiser; each group has its learning rate at the peak as `peak`.
         scaler: The scaler of the loss, which is enabled in fp16.
         checkpoints: The checkpoints of the run.
@@ -60,6 +64,7 @@ class ActiveRun:
     recipe: Recipe
     session: TrainingSession
     network: Any
+    sharded: ShardedNetwork | None = None
     optimizer: torch.optim.Optimizer
     scaler: torch.amp.GradScaler
     checkpoints: Checkpoints
@@ -107,6 +112,11 @@ class ActiveRun:
     def clock(self) -> float:
         """Return the time in seconds; deadlines are times of this clock."""
         return time.perf_counter()
+
+    def gather_weights(self) -> None:
+        """Make sure that `network` has the current weights; every process must call this."""
+        if self.sharded is not None:
+            self.sharded.gather()
 
     def stop(self, reason: str) -> None:
         """End training after this step; every process must come to the same decision."""

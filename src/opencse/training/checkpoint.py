@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from opencse.foundation.reading import read_json, regular_file, translate_errors
 from opencse.foundation.tensors import tensors_hash
 from opencse.foundation.toml_tables import decode
 from opencse.training.optimizers import TransformersAdamW
+from opencse.training.sharding import complete_tensor, like
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -103,21 +104,15 @@ class Checkpoints:
     def save(
         self,
         network: nn.Module,
-        optimizer: torch.optim.Optimizer,
+        moments: Mapping[str, Tensor],
         random_states: list[Tensor],
         progress: TrainingState,
     ) -> Path:
-        """Write a checkpoint, then remove the oldest ones."""
+        """Write a checkpoint, then remove the oldest ones; `moments` is what `moments_of` returns."""
         target = self.folder / f"step-{progress.step:08d}"
         with replaced(target, folder=True) as temporary:
             save_weights(network, temporary / "network.safetensors")
-            moments = {
-                f"{index}.{name}": value.detach().cpu().contiguous()
-                for index, values in optimizer.state_dict()["state"].items()
-                for name, value in values.items()
-                if isinstance(value, Tensor)
-            }
-            save_file(moments, temporary / "optimizer.safetensors")
+            save_file(dict(moments), temporary / "optimizer.safetensors")
             save_file(
                 {str(i): s for i, s in enumerate(random_states)}, temporary / "random.safetensors"
             )
@@ -222,6 +217,20 @@ def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     raise AssertionError
 
 
+def moments_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return the tensors of an optimiser's state by number of parameter and name, on the CPU.
+
+    If the parameters are divided among the processes, every process must call this.
+    """
+    moments = {}
+    for index, values in optimizer.state_dict()["state"].items():
+        for name, value in values.items():
+            if isinstance(value, Tensor):
+                complete = complete_tensor(value.detach())
+                moments[f"{index}.{name}"] = complete.cpu().contiguous()
+    return moments
+
+
 def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
     """Give an optimiser its state of a checkpoint: a few tensors by name for each parameter."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -236,6 +245,8 @@ def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
                 # `step` is a single number.
                 if state[name].ndim and state[name].shape != parameters[place].shape:
                     raise ValueError(f"parameter {place}")
+                if state[name].ndim:
+                    state[name] = like(state[name], parameters[place])
     optimizer.load_state_dict(
         {"state": states, "param_groups": optimizer.state_dict()["param_groups"]}
     )

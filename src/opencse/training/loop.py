@@ -22,6 +22,7 @@ from opencse.training.network import Network
 from opencse.training.optimizers import build_optimizer
 from opencse.training.schedules import rate_factor, set_learning_rates, warmup_steps
 from opencse.training.session import TrainingOutcome, TrainingSession
+from opencse.training.sharding import ShardedNetwork, check_shardable
 from opencse.training.step import train_step
 
 
@@ -75,8 +76,11 @@ class TrainingLoop:
         if self.session.resume:
             self._restore(run)
         # With several processes, the wrapper averages their gradients.
-        self.model = self.network
-        if self.accelerator.num_processes > 1:
+        self.model: torch.nn.Module = self.network
+        if run.sharded is not None:
+            self.model = run.sharded.trained
+            self.model.train()
+        elif self.accelerator.num_processes > 1:
             self.model = self.accelerator.prepare_model(self.network)
 
         run.began = run.clock() - run.state.seconds
@@ -94,6 +98,7 @@ class TrainingLoop:
                 values = self.step(run)
                 run.call("on_step_end", values)
         run.state.seconds = run.seconds
+        run.gather_weights()
         run.call("on_train_end")
         return run
 
@@ -121,16 +126,21 @@ class TrainingLoop:
                 f"{left_out} of {self.rows} rows are left out of each epoch, others each time: the last "
                 "batch has too few rows for the negatives or the processes"
             )
+        sharded = None
+        trained = self.network
+        if recipe.training.shard_weights and self.accelerator.num_processes > 1:
+            check_shardable(self.network, recipe)
+            sharded = ShardedNetwork(self.network, device, session.main)
+            trained = sharded.trained
         groups = [
-            group
-            for callback in self.callbacks
-            for group in callback.parameter_groups(self.network)
+            group for callback in self.callbacks for group in callback.parameter_groups(trained)
         ]
         return ActiveRun(
             recipe=recipe,
             session=session,
             network=self.network,
-            optimizer=build_optimizer(self.network, recipe.optimizer, groups),
+            sharded=sharded,
+            optimizer=build_optimizer(trained, recipe.optimizer, groups),
             scaler=torch.amp.GradScaler(device.type, enabled=recipe.training.precision == "fp16"),
             checkpoints=Checkpoints(
                 session.folder / "checkpoints",
@@ -148,21 +158,16 @@ class TrainingLoop:
 
     def step(self, run: ActiveRun) -> dict[str, torch.Tensor]:
         """Take one step, and return its values for the log."""
-        rows = self.sampler.batch(run.step)
-        shares = shares_of(len(rows), self.accelerator.num_processes)
-        rank = self.accelerator.process_index
-        first = sum(shares[:rank])
-        own = rows[first : first + shares[rank]]
-        batch = self.collator(own, run.step).to(self.accelerator.device)
-        if len(set(shares)) > 1:
-            batch = replace(batch, shares=tuple(shares))
+        count = self.recipe.training.accumulation_steps
+        first = run.step * count
+        batches = [self.batch(number) for number in range(first, first + count)]
 
         peak = self.recipe.optimizer.lr
         factor = rate_factor(self.recipe.schedule, run.step, run.steps, peak)
         set_learning_rates(run.optimizer, factor)
         values = train_step(
             self.model,
-            batch,
+            batches,
             run.optimizer,
             run.scaler,
             step=run.step,
@@ -171,6 +176,18 @@ class TrainingLoop:
         )
         run.state.step += 1
         return values
+
+    def batch(self, number: int) -> Batch:
+        """Return this process's part of a batch, on its device; batches count from 0 over all epochs."""
+        rows = self.sampler.batch(number)
+        shares = shares_of(len(rows), self.accelerator.num_processes)
+        rank = self.accelerator.process_index
+        first = sum(shares[:rank])
+        own = rows[first : first + shares[rank]]
+        batch = self.collator(own, number).to(self.accelerator.device)
+        if len(set(shares)) > 1:
+            batch = replace(batch, shares=tuple(shares))
+        return batch
 
     def _restore(self, run: ActiveRun) -> None:
         """Continue from the latest checkpoint, if there is one."""
@@ -185,6 +202,8 @@ class TrainingLoop:
             self.accelerator.process_index,
         )
         run.scaler.load_state_dict(run.state.scaler)
+        if run.sharded is not None:
+            run.sharded.scatter()
 
     def _freeze_unused(self) -> None:
         """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.

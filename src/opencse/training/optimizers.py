@@ -67,35 +67,46 @@ class TransformersAdamW(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
+            parameters = []
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._update(parameter, group)
+                    parameters.append(parameter)
+            if parameters:
+                self._update(parameters, group)
         return loss
 
-    def _update(self, parameter: torch.Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        if not state:
-            # A tensor, because a checkpoint stores tensors; on the host, so that no step waits for
-            # the device.
-            state["step"] = torch.tensor(0.0)
-            state["exp_avg"] = torch.zeros_like(parameter)
-            state["exp_avg_sq"] = torch.zeros_like(parameter)
-        state["step"] += 1
-        step = int(state["step"])
+    def _update(self, parameters: list[torch.nn.Parameter], group: dict[str, Any]) -> None:
+        """Update all parameters of a group at once: one launch for each operation, not for each parameter."""
         beta1, beta2 = group["betas"]
-        gradient = parameter.grad
-        assert gradient is not None
+        gradients = []
+        means = []
+        mean_squares = []
+        sizes = []
+        for parameter in parameters:
+            state = self.state[parameter]
+            if not state:
+                # A tensor, because a checkpoint stores tensors; on the host, so that no step waits
+                # for the device.
+                state["step"] = torch.tensor(0.0)
+                state["exp_avg"] = torch.zeros_like(parameter)
+                state["exp_avg_sq"] = torch.zeros_like(parameter)
+            state["step"] += 1
+            step = int(state["step"])
+            correction = math.sqrt(1 - beta2**step) / (1 - beta1**step)
+            gradients.append(parameter.grad)
+            means.append(state["exp_avg"])
+            mean_squares.append(state["exp_avg_sq"])
+            sizes.append(-group["lr"] * correction)
 
-        mean = state["exp_avg"]
-        mean.mul_(beta1).add_(gradient, alpha=1 - beta1)
-        mean_square = state["exp_avg_sq"]
-        mean_square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-
-        denominator = mean_square.sqrt().add_(group["eps"])
-        correction = math.sqrt(1 - beta2**step) / (1 - beta1**step)
-        parameter.addcdiv_(mean, denominator, value=-group["lr"] * correction)
+        torch._foreach_mul_(means, beta1)
+        torch._foreach_add_(means, gradients, alpha=1 - beta1)
+        torch._foreach_mul_(mean_squares, beta2)
+        torch._foreach_addcmul_(mean_squares, gradients, gradients, value=1 - beta2)
+        denominators = torch._foreach_sqrt(mean_squares)
+        torch._foreach_add_(denominators, group["eps"])
+        torch._foreach_addcdiv_(parameters, means, denominators, scalars=sizes)
         if group["weight_decay"] > 0:
-            parameter.mul_(1 - group["lr"] * group["weight_decay"])
+            torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
 
 
 _CLASSES: dict[str, type[torch.optim.Optimizer]] = {

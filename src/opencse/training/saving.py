@@ -8,7 +8,7 @@ from torch import Tensor
 from opencse.foundation.errors import Interrupted
 from opencse.foundation.progress import LOG
 from opencse.training.callbacks import ActiveRun, TrainingCallback
-from opencse.training.checkpoint import all_random_states
+from opencse.training.checkpoint import all_random_states, moments_of
 from opencse.training.log import check_finite
 
 
@@ -38,8 +38,14 @@ def save_checkpoint(run: ActiveRun) -> None:
     state.scaler = run.scaler.state_dict()
     state.sums = {name: float(value) for name, value in state.sums.items()}
     random_states = all_random_states(run.session.accelerator)
+    run.gather_weights()
+    moments = None
+    if run.sharded is not None:
+        moments = moments_of(run.optimizer)
     if run.main:
-        path = run.checkpoints.save(run.network, run.optimizer, random_states, state)
+        if moments is None:
+            moments = moments_of(run.optimizer)
+        path = run.checkpoints.save(run.network, moments, random_states, state)
         LOG.debug("wrote %s", path)
         run.call("on_save", path)
     run.session.accelerator.wait_for_everyone()

@@ -61,6 +61,7 @@ class Evaluation(TrainingCallback):
     def _scores(self, run: ActiveRun) -> dict[str, float]:
         """Return the development score as `dev`, and in the main process what else is watched."""
         check_finite(run)
+        run.gather_weights()
         began = run.clock()
         score = 0.0
         if run.main:

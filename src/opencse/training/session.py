@@ -21,6 +21,7 @@ from opencse.foundation.files import remove_left_overs, write_json, write_text
 from opencse.foundation.progress import Notify
 from opencse.foundation.toml_tables import decode
 from opencse.recipes import Recipe
+from opencse.recipes.rows.token_store import Together
 from opencse.recipes.settings import Training
 from opencse.training.folder import check_folder, describe_environment, prepare_folder, read_record
 
@@ -116,6 +117,17 @@ class TrainingSession:
         if self.accelerator.num_processes > 1:
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
             wait_for_long()
+
+    def together(self) -> Together:
+        """Return the processes that build a token store together: those of this machine.
+
+        Machines that share their cache build it at the same time, each shard by whoever is first.
+        """
+        if self.accelerator.num_processes == 1:
+            return Together()
+        rank = self.accelerator.local_process_index
+        count = int(os.environ.get("LOCAL_WORLD_SIZE", self.accelerator.num_processes))
+        return Together(rank, count, self.accelerator.wait_for_everyone)
 
     def settle(self, training: Training, backbone: Backbone) -> Training:
         """Return the settings with the precision of this run, which is the same in every process.

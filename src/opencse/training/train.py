@@ -103,6 +103,7 @@ def train_encoder(
         # Dropout and masks differ between processes.
         set_seed(recipe.training.seed, device_specific=True)
         network = model.network.to(session.device)
+        model.compile()
         # Tokenised once; each evaluation only encodes.
         evaluators.start(model.scored)
         collator = text.collator(session.on_cpu)

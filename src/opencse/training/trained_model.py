@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from accelerate.utils import set_seed
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.dropout import dropout_rates
@@ -88,6 +90,22 @@ class TrainedModel:
         self.network = Network(
             self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None
         )
+        if recipe.training.accumulation_steps > 1:
+            check_accumulation(self.network, recipe)
+
+    def compile(self) -> None:
+        """Compile the transformer as `training.compile` asks; what is saved stays the same.
+
+        Raises:
+            OpencseError: The encoder has no transformer.
+        """
+        kind = self._recipe.training.compile
+        if kind == "none":
+            return
+        transformer = getattr(self.encoder[0], "auto_model", None)
+        if transformer is None:
+            raise OpencseError("training.compile: the encoder has no transformer", "Leave it out.")
+        compile_layers(transformer, kind)
 
     def merge_adapter(self) -> None:
         """Merge low-rank updates into the weights, if the recipe has them."""
@@ -218,6 +236,46 @@ class TrainedModel:
             device,
         )
         return LossHead(projector, Objective(recipe.losses), built, recipe.dimensions_within(width))
+
+
+def compile_layers(transformer: nn.Module, kind: str) -> None:
+    """Compile the parts of a transformer, in place.
+
+    Not the transformer itself, because sentence-transformers calls its forward method directly,
+    which `Module.compile` does not replace.
+
+    Args:
+        transformer: A transformers encoder.
+        kind: As in `training.compile`, except for `none`.
+    """
+    settings: dict[str, Any] = {"backend": kind}
+    if kind == "reduce-overhead":
+        settings = {"mode": kind}
+    for part in transformer.children():
+        layers = part if isinstance(part, nn.ModuleList) else [part]
+        for layer in layers:
+            # Batches differ in their number of tokens: each new size would be compiled again.
+            layer.compile(dynamic=True, **settings)
+
+
+def check_accumulation(network: Network, recipe: Recipe) -> None:
+    """Check that the gradient of several batches may be averaged.
+
+    Raises:
+        OpencseError: A loss, or batch normalisation, needs all rows of a step at once.
+    """
+    reason = ""
+    for loss in recipe.losses:
+        if loss.needs_complete_batch:
+            reason = f"the loss '{loss.name}'"
+    if any(isinstance(module, _BatchNorm) for module in network.modules()):
+        reason = "the batch normalisation of the projector"
+    if reason:
+        raise OpencseError(
+            f"training.accumulation_steps: {reason} needs all rows of a step at once",
+            "Use a larger training.batch_size with training.micro_batch instead, which gives the "
+            "gradient of the complete batch in little memory.",
+        )
 
 
 def load_start(recipe: Recipe, backbone: Backbone) -> SentenceTransformer:

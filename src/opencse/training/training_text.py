@@ -42,24 +42,24 @@ class TrainingText:
     ) -> None:
         self._recipe = recipe
         self._model = model
-        # The main process first: the others find in the cache what it computes.
-        with session.accelerator.main_process_first():
-            with timed("teachers"):
-                teachers = load_teachers(recipe, backbone)
-            with timed("tokenising"):
-                self.store: TokenStore = open_token_store(
-                    corpus,
-                    model.sources,
-                    model.encoder.tokenizer,
-                    recipe.encoder.max_length,
-                    # If the corpus has parts, they define which views are required.
-                    allow_empty=bool(recipe.corpus.parts),
-                    unmarked=model.unmarked,
-                    progress=session.progress,
-                )
-            with timed("teachers"):
-                rows = UsableRows(corpus, model.sources)
-                self.vectors = teacher_vectors(recipe, teachers, rows, progress=session.progress)
+        # The main process first: the others find in the cache what it loads and computes.
+        with session.accelerator.main_process_first(), timed("teachers"):
+            teachers = load_teachers(recipe, backbone)
+        with timed("tokenising"):
+            self.store: TokenStore = open_token_store(
+                corpus,
+                model.sources,
+                model.encoder.tokenizer,
+                recipe.encoder.max_length,
+                # If the corpus has parts, they define which views are required.
+                allow_empty=bool(recipe.corpus.parts),
+                unmarked=model.unmarked,
+                progress=session.progress,
+                together=session.together(),
+            )
+        with session.accelerator.main_process_first(), timed("teachers"):
+            rows = UsableRows(corpus, model.sources)
+            self.vectors = teacher_vectors(recipe, teachers, rows, progress=session.progress)
         self.teacher_digests = {name: key_hash(teacher.key()) for name, teacher in teachers.items()}
         self.warnings: list[str] = []
         empty = [name for name, view in model.views.items() if not self.store.present(view.source)]

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import resource
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ from hypothesis import strategies as st
 
 from opencse.encoder import load_encoder
 from opencse.encoder.prompts import Frame
+from opencse.foundation import cache
 from opencse.foundation.cache import cache_root
-from opencse.recipes.rows.token_store import TokenSource, open_token_store
+from opencse.recipes.rows import token_store
+from opencse.recipes.rows.token_store import Together, TokenSource, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.training.batches import BatchSampler, Collator, ViewTokens, shares_of
 from tests.tiny import tiny_bert
@@ -81,6 +85,88 @@ def test_the_store_is_built_once_and_again_when_anything_changes(corpus, tokeniz
     corpus.write_text(corpus.read_text() + '\n{"text": "a new cat", "other": null}')
     assert opened(9).rows == 5
     assert count() == before + 2
+
+
+def stored_bytes() -> dict[str, bytes]:
+    folders = [path for path in (cache_root() / "tokens").iterdir() if path.name[0] != "."]
+    (folder,) = folders  # the shards are gone
+    return {file.name: file.read_bytes() for file in sorted(folder.glob("*.npy"))}
+
+
+def built_by(count: int, path, tokenizer, monkeypatch, folder) -> dict[str, bytes]:
+    """Return the files of a store that some processes, here threads, build together."""
+    monkeypatch.setenv("OPENCSE_CACHE", str(folder))
+    barrier = threading.Barrier(count)
+    sources = [TokenSource("text"), TokenSource("other", optional=True)]
+
+    def build(rank: int) -> int:
+        together = Together(rank, count, barrier.wait)
+        store = open_token_store(
+            Corpus(path), sources, tokenizer, 12, progress=False, together=together
+        )
+        return store.rows
+
+    with ThreadPoolExecutor(count) as pool:
+        rows = list(pool.map(build, range(count)))
+    assert len(set(rows)) == 1
+    return stored_bytes()
+
+
+@pytest.fixture
+def many_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(token_store, "_CHUNK", 3)
+    monkeypatch.setattr(token_store, "_SHARD", 2)
+    path = tmp_path / "many.jsonl"
+    lines = []
+    for i in range(40):
+        text = None if i % 7 == 3 else "the cat sits in a garden"[: 3 + i % 20]
+        other = None if i % 3 == 1 else "a dog"
+        lines.append(json.dumps({"text": text, "other": other}))
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_several_processes_write_the_bytes_of_one(
+    many_rows, tokenizer, tmp_path, monkeypatch
+) -> None:
+    expected = built_by(1, many_rows, tokenizer, monkeypatch, tmp_path / "one")
+    assert set(expected) == {"0.npy", "0.offsets.npy", "1.npy", "1.offsets.npy", "1.valid.npy"}
+    for count in (2, 3):
+        found = built_by(count, many_rows, tokenizer, monkeypatch, tmp_path / f"of {count}")
+        assert found == expected
+
+
+def test_an_interrupted_build_continues_with_the_missing_shards(
+    many_rows, tokenizer, tmp_path, monkeypatch
+) -> None:
+    expected = built_by(1, many_rows, tokenizer, monkeypatch, tmp_path / "one")
+    calls = []
+    original = token_store._tokenise
+
+    def counted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(token_store, "_tokenise", counted)
+    with pytest.raises(KeyboardInterrupt):
+        built_by(1, many_rows, tokenizer, monkeypatch, tmp_path / "again")
+    assert built_by(1, many_rows, tokenizer, monkeypatch, tmp_path / "again") == expected
+    # 14 chunks of two columns in all; the first shard of two chunks and the second were complete.
+    assert len(calls) - 9 == 2 * 14 - 2 * 4
+
+
+def test_an_intact_store_is_not_hashed_again(corpus, tokenizer, monkeypatch) -> None:
+    def opened():
+        return open_token_store(
+            Corpus(corpus), [TokenSource("text")], tokenizer, 11, progress=False
+        )
+
+    opened()
+    opened()
+    monkeypatch.setattr(cache, "find_damage", lambda folder: pytest.fail("hashed again"))
+    opened()
 
 
 @pytest.mark.slow

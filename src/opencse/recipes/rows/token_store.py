@@ -8,8 +8,11 @@ token and 8 per row.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,8 @@ from opencse.foundation.progress import Phase
 from opencse.text.corpus import Corpus, chunks
 
 _CHUNK = 4096
+# Chunks of the corpus in a shard, which one process tokenises: 131,072 rows.
+_SHARD = 32
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,7 @@ def open_token_store(
     unmarked: Any = None,
     allow_empty: bool = False,
     progress: bool = True,
+    together: Together | None = None,
 ) -> TokenStore:
     """Open the token store of a corpus; build it first if it is not in the cache.
 
@@ -147,6 +153,8 @@ def open_token_store(
         unmarked: The same tokenizer without a final mark, for the sources that have none.
         allow_empty: Accept a source that is null in every row.
         progress: Show progress while building.
+        together: The processes that build the store together; all of them call this function. By
+            default this process alone.
 
     Raises:
         OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable
@@ -174,23 +182,10 @@ def open_token_store(
     if not all(source.final_mark for source in sources):
         key["unmarked"] = [i for i, source in enumerate(sources) if not source.final_mark]
     folder = store_folder("tokens", key)
-    if not is_whole(folder):
-        # Two bytes hold the ids of most vocabularies.
-        kind = np.uint16 if len(tokenizer) <= 1 << 16 else np.int32
-        kinds = {str(i): kind for i in range(len(sources))}
-        with (
-            new_store(folder, kinds) as writer,
-            Phase("tokenising", unit="sentences", show=progress) as phase,
-        ):
-            writer.meta |= {"skipped": 0, "sources": len(sources)}
-            for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
-                usable = [row for row in chunk if row is not None]
-                by_source = []
-                for source, own in zip(sources, tokenizers, strict=True):
-                    by_source.append(_tokenise(usable, source, own, max_length))
-                writer.add(*by_source)
-                writer.meta["skipped"] += len(chunk) - len(usable)
-                phase.update(len(chunk))
+    # Two bytes hold the ids of most vocabularies.
+    number_type = np.uint16 if len(tokenizer) <= 1 << 16 else np.int32
+    builder = _StoreBuilder(corpus, sources, tokenizers, max_length, key, number_type, progress)
+    builder.build(folder, together or Together())
     store = TokenStore(Store(folder), corpus.content_hash)
     if store.rows < 2:
         raise OpencseError(
@@ -205,6 +200,100 @@ def open_token_store(
             problem += f", or beyond the match error rates {source.window}"
         raise OpencseError(problem, "Build it again.")
     return store
+
+
+@dataclass(frozen=True)
+class Together:
+    """Processes that build one store.
+
+    Attributes:
+        rank: Number of this process.
+        count: Number of processes.
+        wait: Function that returns once every process has called it.
+    """
+
+    rank: int = 0
+    count: int = 1
+    wait: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class _StoreBuilder:
+    """The building of a token store, in shards of rows.
+
+    Every process reads the corpus and tokenises every `count`-th shard, which is the slow part.
+    Shards are entries of the cache, so a run that was killed continues with the missing ones. The
+    first process then copies all of them into the store, whose bytes do not depend on the number of
+    processes.
+    """
+
+    corpus: Corpus
+    sources: Sequence[TokenSource]
+    tokenizers: Sequence[Any]
+    max_length: int
+    key: Mapping[str, Any]
+    number_type: type
+    progress: bool
+
+    def build(self, folder: Path, together: Together) -> None:
+        """Build the store unless it exists; every process must call this."""
+        shards = []
+        if not is_whole(folder):
+            shards = self._tokenise_shards(together)
+        together.wait()
+        if together.rank == 0 and not is_whole(folder):
+            # Another run may have finished the store while the other processes looked for it.
+            if not shards or not all(map(is_whole, shards)):
+                shards = self._tokenise_shards(Together())
+            self._join(folder, shards)
+        together.wait()
+        if together.rank == 0:
+            for shard in shards:
+                shutil.rmtree(shard, ignore_errors=True)
+
+    def _tokenise_shards(self, together: Together) -> list[Path]:
+        """Tokenise the missing shards of this process; return the folders of the shards of all."""
+        shards = []
+        rows = UsableRows(self.corpus, self.sources).with_gaps()
+        numbered = enumerate(chunks(rows, _CHUNK))
+        with Phase("tokenising", unit="sentences", show=self.progress) as phase:
+            for number, group in groupby(numbered, key=lambda pair: pair[0] // _SHARD):
+                shard = store_folder("tokens", {**self.key, "shard": number, "chunks": _SHARD})
+                shards.append(shard)
+                parts = (chunk for _, chunk in group)
+                own = number % together.count == together.rank
+                if own and not is_whole(shard):
+                    self._write_shard(shard, parts, phase)
+                else:
+                    for chunk in parts:
+                        phase.update(len(chunk))
+        return shards
+
+    def _write_shard(
+        self, folder: Path, parts: Iterable[list[dict[str, str | None] | None]], phase: Phase
+    ) -> None:
+        with new_store(folder, self._columns()) as writer:
+            writer.meta |= {"skipped": 0, "sources": len(self.sources)}
+            for chunk in parts:
+                usable = [row for row in chunk if row is not None]
+                columns = []
+                for source, tokenizer in zip(self.sources, self.tokenizers, strict=True):
+                    columns.append(_tokenise(usable, source, tokenizer, self.max_length))
+                writer.add(*columns)
+                writer.meta["skipped"] += len(chunk) - len(usable)
+                phase.update(len(chunk))
+
+    def _join(self, folder: Path, shards: Sequence[Path]) -> None:
+        """Write the store from its shards."""
+        with new_store(folder, self._columns()) as writer:
+            writer.meta |= {"skipped": 0, "sources": len(self.sources)}
+            for shard in shards:
+                part = Store(shard)
+                writer.append(part)
+                writer.meta["skipped"] += part.meta["skipped"]
+
+    def _columns(self) -> dict[str, type]:
+        return {str(number): self.number_type for number in range(len(self.sources))}
 
 
 def _tokenise(

@@ -1,0 +1,158 @@
+"""Kernels that a training step launches, and how often it waits for the device, by part of the step.
+
+    python benchmarks/training/launches.py [--layers 12] [--rows 64]
+
+SimCSE on a transformer with the layers of BERT-base, narrow, laid out without padding as on an
+accelerator. No accelerator is needed: forward pass, loss and backward pass run on PyTorch's `meta`
+device, where an operation that would wait for the device (`.item()`, `nonzero`, a mask as an index)
+cannot run at all, so that a step which ends has waited 0 times. Counted are operations that write to
+the device; views are free. Clipping and the optimiser run on the CPU, with the calls that a GPU gets.
+One operation is one launch on a GPU, or a few for a list of tensors. Writes
+`benchmarks/results/launches.csv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AutoTokenizer, BertConfig, BertModel
+
+from opencse.encoder import load_encoder
+from opencse.encoder.names import resolve
+from opencse.encoder.packing import prepare_for_training
+from opencse.encoder.prompts import Frame
+from opencse.losses import InfoNCELoss, Objective
+from opencse.recipes.rows.token_store import TokenSource, open_token_store
+from opencse.text.corpus import Corpus
+from opencse.training.batches import Collator, ViewTokens
+from opencse.training.loss_head import LossHead
+from opencse.training.network import Network
+from opencse.training.optimizers import TransformersAdamW
+
+RESULT = Path(__file__).parents[1] / "results" / "launches.csv"
+META = torch.device("meta")
+
+
+class Launches(TorchDispatchMode):
+    """Counts the operations that write to a device, by name."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self.device = device
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Count an operation."""
+        value = func(*args, **(kwargs or {}))
+        first = value[0] if isinstance(value, (tuple, list)) and value else value
+        tensors = [first, *(args[0] if args and isinstance(args[0], (tuple, list)) else args[:1])]
+        on_device = any(isinstance(t, Tensor) and t.device == self.device for t in tensors)
+        if on_device and not func.is_view and "empty" not in func.name():
+            self.counts[func.name().removeprefix("aten::")] += 1
+        return value
+
+
+def counted(action: Callable[[], Any], device: torch.device) -> tuple[Any, int]:
+    """Return what an action returns, and the number of its launches."""
+    with Launches(device) as launches:
+        value = action()
+    return value, launches.counts.total()
+
+
+@contextlib.contextmanager
+def without_autocast() -> Iterator[None]:
+    """Leave out autocast, which `meta` does not have."""
+    with (
+        mock.patch.object(torch, "autocast", lambda *_, **__: contextlib.nullcontext()),
+        mock.patch.object(torch, "is_autocast_enabled", lambda *_: False),
+        mock.patch.object(torch, "get_autocast_dtype", lambda *_: torch.float32),
+    ):
+        yield
+
+
+def build(folder: Path, layers: int, rows: int) -> tuple[Network, Collator]:
+    """Return the network of SimCSE on a narrow transformer, and what makes its batches."""
+    tokenizer = AutoTokenizer.from_pretrained(resolve("mini-mlm"))
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=48,
+        num_hidden_layers=layers,
+        num_attention_heads=12,
+        intermediate_size=96,
+    )
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    corpus = folder / "corpus.txt"
+    lines = [f"The band played {i} songs in the garden{' again' * (i % 9)}." for i in range(rows)]
+    corpus.write_text("\n".join(lines), encoding="utf-8")
+
+    encoder = load_encoder(folder / "model", pooling="cls", dropout=0.1)
+    assert prepare_for_training(encoder)
+    store = open_token_store(
+        Corpus(corpus), [TokenSource("text")], encoder.tokenizer, 32, progress=False
+    )
+    view = ViewTokens(0, Frame((2,), (3,)), 30, None)
+    collator = Collator(store, {"anchor": view, "twin": view}, 0, packed=True)
+    network = Network(encoder, LossHead(nn.Identity(), Objective([InfoNCELoss()]), {})).train()
+    return network, collator
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--rows", type=int, default=64)
+    options = parser.parse_args()
+
+    table: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        network, collator = build(Path(folder), options.layers, options.rows)
+        batch = collator(range(options.rows))
+        parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
+        cpu = torch.device("cpu")
+
+        def clip() -> None:
+            nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)
+
+        _, table["clipping"] = counted(clip, cpu)
+        optimizers = {
+            "AdamW of a loop over parameters": torch.optim.AdamW(parameters, foreach=False),
+            "AdamW, fused (`adamw`)": torch.optim.AdamW(parameters, fused=True),
+            "AdamW of transformers 4 (`adamw_transformers`)": TransformersAdamW(
+                parameters, lr=1e-3
+            ),
+        }
+        for name, optimizer in optimizers.items():
+            optimizer.step()  # its state is there afterwards
+            _, table[name] = counted(optimizer.step, cpu)
+
+        network = network.to(META)
+        on_device = batch.to(META)
+        with without_autocast():
+            output, table["forward pass and loss"] = counted(lambda: network(on_device, 0), META)
+        _, table["backward pass"] = counted(output[0].backward, META)
+
+    order = ["forward pass and loss", "backward pass", "clipping", *optimizers]
+    with RESULT.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["part of a step", "launches", "waits for the device"])
+        for name in order:
+            writer.writerow([name, table[name], 0])
+            print(name, table[name], sep="\t")
+    print(f"{len(parameters)} parameters in {options.layers} layers")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Weights divided among two processes: the same model as with complete weights, and exact resumption."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from opencse.encoder.backbone import Backbone
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import load_recipe
+from opencse.training.sharding import check_shardable
+from opencse.training.trained_model import TrainedModel
+from tests.tiny import tiny_bert
+from tests.training.helpers import metrics, weights, write_corpus
+from tests.training.test_distributed import FALLING
+from tests.trials.processes import free_port, of_two
+
+
+def launch(folder: Path, out: str, *more: str, **environment: str) -> list[int]:
+    """Run both processes, and return their exit codes."""
+    command = [sys.executable, str(folder / "script.py"), "train", "simcse"]
+    command += [str(folder / "corpus.jsonl"), "--backbone", str(folder / "bert")]
+    command += ["-o", str(folder / out)]
+    settings = (
+        "training.batch_size=8",
+        "training.precision=fp32",
+        "training.checkpoint_every=3",
+        "training.log_every=1",
+        "optimizer.lr=1e-3",
+    )
+    for setting in settings:
+        command += ["--set", setting]
+    command += more
+    port = free_port()
+    processes = []
+    with (folder / "log.txt").open("a") as log:
+        for rank in range(2):
+            variables = os.environ | environment | of_two(rank, port)
+            processes.append(subprocess.Popen(command, env=variables, stderr=log))
+        return [process.wait() for process in processes]
+
+
+@pytest.mark.slow
+def test_sharded_weights_train_the_same_model_and_resume_exactly(tmp_path) -> None:
+    write_corpus(tmp_path, 64)
+    tiny_bert(tmp_path / "bert")
+    (tmp_path / "script.py").write_text(FALLING)
+    sharded = ("--set", "training.shard_weights=true")
+
+    assert launch(tmp_path, "complete") == [0, 0]
+    assert launch(tmp_path, "sharded", *sharded) == [0, 0]
+    expected = weights(tmp_path / "complete")
+    found = weights(tmp_path / "sharded")
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
+    for line, other in zip(
+        metrics(tmp_path / "sharded"), metrics(tmp_path / "complete"), strict=True
+    ):
+        assert line == pytest.approx(other, rel=1e-4)
+
+    assert 0 not in launch(tmp_path, "again", *sharded, CRASH="1")
+    (checkpoint,) = (tmp_path / "again" / "checkpoints").iterdir()
+    assert json.loads((checkpoint / "state.json").read_text())["progress"]["step"] == 3
+    assert launch(tmp_path, "again", *sharded, "--resume") == [0, 0]
+    resumed = weights(tmp_path / "again")
+    for name, value in found.items():
+        np.testing.assert_array_equal(resumed[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "reason"),
+    [
+        ("diffcse", (), "network or memory of its own"),
+        ("promptbert", (), "template denoising"),
+        ("simcse", ("training.precision=fp16",), "fp16"),
+    ],
+)
+def test_what_cannot_be_sharded_is_refused(tmp_path, recipe, settings, reason) -> None:
+    backbone = Backbone(tiny_bert(tmp_path / "bert"))
+    resolved = load_recipe(recipe, family=backbone.family, overrides=settings)
+    network = TrainedModel(resolved, backbone, torch.device("cpu")).network
+    with pytest.raises(OpencseError, match=reason):
+        check_shardable(network, resolved)
