@@ -45,11 +45,17 @@ META = torch.device("meta")
 
 
 class Launches(TorchDispatchMode):
-    """Counts the operations that write to a device, by name."""
+    """Counts the operations that write to a device, by name.
 
-    def __init__(self, device: torch.device) -> None:
+    Args:
+        device: The device.
+        scalars: Count operations on single numbers; those of optimisers are counters on the host.
+    """
+
+    def __init__(self, device: torch.device, scalars: bool) -> None:
         super().__init__()
         self.device = device
+        self.scalars = scalars
         self.counts: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -57,15 +63,20 @@ class Launches(TorchDispatchMode):
         value = func(*args, **(kwargs or {}))
         first = value[0] if isinstance(value, (tuple, list)) and value else value
         tensors = [first, *(args[0] if args and isinstance(args[0], (tuple, list)) else args[:1])]
-        on_device = any(isinstance(t, Tensor) and t.device == self.device for t in tensors)
+        on_device = False
+        for tensor in tensors:
+            if isinstance(tensor, Tensor) and tensor.device == self.device:
+                on_device = on_device or self.scalars or tensor.ndim > 0
         if on_device and not func.is_view and "empty" not in func.name():
             self.counts[func.name().removeprefix("aten::")] += 1
         return value
 
 
-def counted(action: Callable[[], Any], device: torch.device) -> tuple[Any, int]:
+def counted(
+    action: Callable[[], Any], device: torch.device, scalars: bool = True
+) -> tuple[Any, int]:
     """Return what an action returns, and the number of its launches."""
-    with Launches(device) as launches:
+    with Launches(device, scalars) as launches:
         value = action()
     return value, launches.counts.total()
 
@@ -74,9 +85,9 @@ def counted(action: Callable[[], Any], device: torch.device) -> tuple[Any, int]:
 def without_autocast() -> Iterator[None]:
     """Leave out autocast, which `meta` does not have."""
     with (
-        mock.patch.object(torch, "autocast", lambda *_, **__: contextlib.nullcontext()),
-        mock.patch.object(torch, "is_autocast_enabled", lambda *_: False),
-        mock.patch.object(torch, "get_autocast_dtype", lambda *_: torch.float32),
+        mock.patch.object(torch, "autocast", return_value=contextlib.nullcontext()),
+        mock.patch.object(torch, "is_autocast_enabled", return_value=False),
+        mock.patch.object(torch, "get_autocast_dtype", return_value=torch.float32),
     ):
         yield
 
@@ -136,7 +147,7 @@ def main() -> None:
         }
         for name, optimizer in optimizers.items():
             optimizer.step()  # its state is there afterwards
-            _, table[name] = counted(optimizer.step, cpu)
+            _, table[name] = counted(optimizer.step, cpu, scalars=False)
 
         network = network.to(META)
         on_device = batch.to(META)
