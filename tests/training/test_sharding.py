@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType
 
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
+from opencse.training.session import RunControl, TrainingSession
 from opencse.training.sharding import check_shardable
 from opencse.training.trained_model import TrainedModel
 from tests.tiny import tiny_bert
@@ -92,3 +95,12 @@ def test_what_cannot_be_sharded_is_refused(tmp_path, recipe, settings, reason) -
     network = TrainedModel(resolved, backbone, torch.device("cpu")).network
     with pytest.raises(OpencseError, match=reason):
         check_shardable(network, resolved)
+
+
+def test_fsdp_of_accelerate_is_refused(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(
+        Accelerator, "distributed_type", property(lambda self: DistributedType.FSDP)
+    )
+    with pytest.raises(OpencseError, match="accelerate") as error:
+        TrainingSession(RunControl(folder=tmp_path / "out"))
+    assert "training.shard_weights" in error.value.remedy

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch.distributed
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list, gather_object
+from accelerate.utils import DistributedType, broadcast_object_list, gather_object
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
@@ -109,6 +109,11 @@ class TrainingSession:
         # The folder was checked before this, which takes seconds on a cluster. The recipe chooses
         # the precision, not a variable of the environment.
         self.accelerator = Accelerator(mixed_precision="no")
+        if self.accelerator.distributed_type == DistributedType.FSDP:
+            raise OpencseError(
+                "FSDP in the configuration of accelerate is not supported",
+                "Remove it, and pass --set training.shard_weights=true.",
+            )
         self.main: bool = self.accelerator.is_main_process
         self.device = self.accelerator.device
         self.on_cpu: bool = self.device.type == "cpu"
