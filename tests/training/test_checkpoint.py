@@ -132,7 +132,9 @@ def trained(width: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
 def test_tensors_of_another_shape_do_not_fit(tmp_path, file) -> None:
     checkpoints, _ = saved(tmp_path / "a", 2)
     other = Checkpoints(tmp_path / "b", {"recipe": "a"})
-    path = other.save(*trained(5), [torch.zeros(7, dtype=torch.uint8)], TrainingState(step=2))
+    network, optimizer = trained(5)
+    states = [torch.zeros(7, dtype=torch.uint8)]
+    path = other.save(network, moments_of(optimizer), states, TrainingState(step=2))
     shutil.copy(path / f"{file}.safetensors", tmp_path / "a" / "step-00000002")
     sealed_anew(tmp_path / "a" / "step-00000002")
     with pytest.raises(OpencseError, match=file):
