@@ -36,14 +36,14 @@ def choose_device() -> torch.device:
 
     named = os.environ.get("ACCELERATE_TORCH_DEVICE")
     if named:
-        device = torch.device(named)
-        if device.type not in ("cpu", "meta") and (device.index or 0) >= _count(device):
+        wanted = torch.device(named)
+        if wanted.type not in ("cpu", "meta") and (wanted.index or 0) >= _count(wanted):
             raise OpencseError(
                 f"the environment variable ACCELERATE_TORCH_DEVICE is {named!r:.80}, a device that "
                 "PyTorch does not find",
                 "Correct it, or `unset ACCELERATE_TORCH_DEVICE`.",
             )
-        return device
+        return wanted
     if parse_flag_from_env("ACCELERATE_USE_CPU"):
         return torch.device("cpu")
     # An object without __init__ has the default device, but is not the shared state.
