@@ -33,7 +33,7 @@ JOBS = (
     ("other backbones", ["examples/backbones.py"], (26, 1), ""),
     (
         "a notebook, now with three plots",
-        ["examples/notebooks/debias_and_rerank.ipynb"],
+        ["examples/notebooks/train_simcse.ipynb"],
         (35, 1),
         "",
     ),
