@@ -11,7 +11,7 @@ from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, MutualInformationLoss, TokenOutputs
 from opencse.training.batches import Batch, EncoderPass
-from opencse.training.network import encode_batch
+from opencse.training.encoding import encode_batch
 from tests.losses.checks import draw
 from tests.reference.mutual_information import mutual_information
 from tests.tiny import tiny_bert

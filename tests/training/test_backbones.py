@@ -27,7 +27,7 @@ from opencse.encoder.loading import add_lora, keep_inputs_only
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe, recipe_names
 from opencse.training import loop
-from opencse.training.network import encode
+from opencse.training.encoding import encode
 from opencse.training.trained_model import load_start
 from tests.recipes.test_every_recipe import _prepare
 from tests.tiny import tiny_bert, tiny_roberta

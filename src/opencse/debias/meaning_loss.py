@@ -154,7 +154,7 @@ class MeaningLoss(Loss):
     code matters little there.
 
     The views are named once, in groups. An embedding is [e ; z ; code ; φ], each of them padded to
-    the same length, as `opencse.training.network.encode` returns it for encoders with a meaning
+    the same length, as `opencse.training.encoding.encode` returns it for encoders with a meaning
     block.
 
     Example:

@@ -19,7 +19,7 @@ from opencse.encoder.invariant import encode_alone, reading_at_most, require_equ
 from opencse.encoder.prompts import encoder_frame
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
 from opencse.training.batches import Batch, Collator, ViewTokens
-from opencse.training.network import encode
+from opencse.training.encoding import encode
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

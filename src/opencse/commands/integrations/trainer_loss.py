@@ -26,8 +26,8 @@ from opencse.recipes.schema import Encoder as EncoderSettings
 from opencse.recipes.schema import Teacher, ViewSettings
 from opencse.training.batches import NO_CUTOFF, Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
+from opencse.training.encoding import encode_batch
 from opencse.training.loss_head import LossHead, loss_modules
-from opencse.training.network import encode_batch
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -1,0 +1,162 @@
+"""The passes of the encoder: from a batch of tokens to the sentence vectors of all views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from opencse.encoder.cutoff import embedding_cutoff
+from opencse.encoder.dropout import dropout_rate
+from opencse.encoder.packing import Packing
+from opencse.encoder.prompts import TemplateDenoising
+from opencse.foundation.draws import RowDraws
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses import TokenOutputs
+from opencse.training.batches import Batch, EncoderPass
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What the encoder gives for this process's part of a batch.
+
+    Attributes:
+        vectors: Sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
+        tokens: Outputs at each token, of the views that were asked for.
+    """
+
+    vectors: Tensor
+    tokens: Mapping[str, TokenOutputs] = field(default_factory=dict)
+
+
+def encode(encoder: nn.Module, batch: Batch, *, whole: bool = False) -> Tensor:
+    """Return the sentence vectors of all views, (views, rows, width); arguments as for `encode_batch`."""
+    return encode_batch(encoder, batch, whole=whole).vectors
+
+
+def encode_batch(
+    encoder: nn.Module,
+    batch: Batch,
+    denoisers: Mapping[str, TemplateDenoising] | None = None,
+    twice: bool = False,
+    whole: bool = False,
+    token_views: Sequence[str] = (),
+) -> Encoded:
+    """Encode all views of a batch.
+
+    A module of the encoder may give the losses more than the sentence vector, as
+    `training_embedding`.
+
+    Args:
+        encoder: The sentence encoder, or a wrapper of it.
+        batch: This process's part of the batch.
+        denoisers: Template denoising, by view.
+        twice: Keep no activations, and encode each group again for its gradient, with the same
+            dropout masks.
+        whole: Return the vectors that `encoder.encode` gives, without what a module adds.
+        token_views: Views whose outputs at each token are returned too.
+    """
+    encode_group = partial(_encode_group, encoder, whole)
+    if twice:
+        encode_group = partial(checkpoint, encode_group, use_reentrant=False)
+
+    # One pass for each dropout rate and cut-off; its groups hold texts of similar length, of all views.
+    encoded = []
+    states = []
+    for part in batch.passes:
+        first = 0
+        for ids, mask, packing in part.groups:
+            draws = None
+            if part.draws is not None:
+                draws = part.draws[first : first + len(ids)]
+            vectors, outputs = encode_group(ids, mask, packing, part, draws)
+            encoded.append(vectors)
+            if token_views and outputs is not None:
+                lengths_of_group = part.lengths[first : first + len(ids)]
+                states.append(_real_tokens(outputs, lengths_of_group))
+            first += len(ids)
+    rows = torch.cat(encoded)
+    slots = torch.cat([part.slots for part in batch.passes])
+    lengths = torch.cat([part.lengths for part in batch.passes])
+
+    # PromptBERT subtracts the vector of the template alone.
+    for view, denoiser in (denoisers or {}).items():
+        chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
+        if len(chosen):
+            delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
+            delta = delta[:, : rows.shape[1]].to(rows.dtype)
+            rows = rows.index_add(0, move(chosen, rows.device), -delta)
+
+    slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
+    slotted = slotted.index_copy(0, move(slots, rows.device), rows)
+    tokens = {}
+    if token_views:
+        slot_of_token = slots.repeat_interleave(lengths)
+        for view in token_views:
+            tokens[view] = _tokens_of(batch, view, torch.cat(states), slot_of_token)
+    return Encoded(slotted.view(len(batch.views), batch.rows, -1), tokens)
+
+
+def _real_tokens(outputs: Tensor, lengths: Tensor) -> Tensor:
+    """Return the outputs (n, L, width) without padding, which is on the right, as (tokens, width).
+
+    Args:
+        outputs: The outputs.
+        lengths: Number of tokens of each text, (n,), on the CPU: a mask would have to be read there.
+    """
+    places = torch.arange(outputs.shape[1], device="cpu")
+    real = places < lengths[:, None]
+    return outputs.flatten(0, 1).index_select(0, true_cells(real, outputs.device))
+
+
+def _tokens_of(batch: Batch, view: str, states: Tensor, slots: Tensor) -> TokenOutputs:
+    """Return the tokens of a view from those of all views.
+
+    Args:
+        batch: This process's part of the batch.
+        view: The view.
+        states: Vectors of all tokens of all views, (tokens, width).
+        slots: The view x row slot of each token, (tokens,), on the CPU.
+    """
+    chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
+    vectors = states.index_select(0, move(chosen, states.device))
+    if vectors.dtype != torch.float64:
+        vectors = vectors.float()
+    return TokenOutputs(vectors, move(slots[chosen] % batch.rows, states.device))
+
+
+def _encode_group(
+    encoder: nn.Module,
+    whole: bool,
+    ids: Tensor,
+    mask: Tensor,
+    packing: Packing | None,
+    part: EncoderPass,
+    draws: RowDraws | None,
+) -> tuple[Tensor, Tensor | None]:
+    """Return the sentence vectors of a group (n, width), and its outputs at each token (n, L, width)."""
+    features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+    if packing is not None:
+        features["packing"] = packing
+    if part.prompt_length is not None:
+        features["prompt_length"] = part.prompt_length
+    with (
+        dropout_rate(encoder, part.dropout),
+        embedding_cutoff(encoder, mask, packing, *part.cutoff, draws),
+    ):
+        features = encoder(features)
+    vectors: Tensor
+    if "training_embedding" in features and not whole:
+        vectors = features["training_embedding"]
+    else:
+        width = getattr(encoder, "truncate_dim", None)
+        vectors = features["sentence_embedding"][:, :width]
+    return vectors, features.get("token_embeddings")
