@@ -74,35 +74,45 @@ def encode_batch(
     for part in batch.passes:
         first = 0
         for ids, mask, packing in part.groups:
-            draws = None
-            if part.draws is not None:
-                draws = part.draws[first : first + len(ids)]
+            rows_of_group = slice(first, first + len(ids))
+            draws = None if part.draws is None else part.draws[rows_of_group]
             vectors, outputs = encode_group(ids, mask, packing, part, draws)
             encoded.append(vectors)
             if token_views and outputs is not None:
-                lengths_of_group = part.lengths[first : first + len(ids)]
-                states.append(_real_tokens(outputs, lengths_of_group))
+                states.append(_real_tokens(outputs, part.lengths[rows_of_group]))
             first += len(ids)
-    rows = torch.cat(encoded)
     slots = torch.cat([part.slots for part in batch.passes])
     lengths = torch.cat([part.lengths for part in batch.passes])
 
-    # PromptBERT subtracts the vector of the template alone.
+    rows = torch.cat(encoded)
     for view, denoiser in (denoisers or {}).items():
-        chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
-        if len(chosen):
-            delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
-            delta = delta[:, : rows.shape[1]].to(rows.dtype)
-            rows = rows.index_add(0, move(chosen, rows.device), -delta)
+        rows = _denoised(rows, denoiser, _rows_of(batch, view, slots), lengths)
+    tokens = {}
+    slot_of_token = slots.repeat_interleave(lengths)
+    for view in token_views:
+        tokens[view] = _tokens_of(batch, view, torch.cat(states), slot_of_token)
+    return Encoded(_by_view(batch, rows, slots), tokens)
 
+
+def _rows_of(batch: Batch, view: str, slots: Tensor) -> Tensor:
+    """Return the places of a view among the slots of all views, int64 (n,), on the CPU."""
+    return (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
+
+
+def _denoised(rows: Tensor, denoiser: TemplateDenoising, chosen: Tensor, lengths: Tensor) -> Tensor:
+    """Return the vectors, some of them without the vector of their template alone (PromptBERT)."""
+    if not len(chosen):
+        return rows
+    delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
+    delta = delta[:, : rows.shape[1]].to(rows.dtype)
+    return rows.index_add(0, move(chosen, rows.device), -delta)
+
+
+def _by_view(batch: Batch, rows: Tensor, slots: Tensor) -> Tensor:
+    """Return the vectors in their slots, (views, rows, width); zero in those of missing views."""
     slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
     slotted = slotted.index_copy(0, move(slots, rows.device), rows)
-    tokens = {}
-    if token_views:
-        slot_of_token = slots.repeat_interleave(lengths)
-        for view in token_views:
-            tokens[view] = _tokens_of(batch, view, torch.cat(states), slot_of_token)
-    return Encoded(slotted.view(len(batch.views), batch.rows, -1), tokens)
+    return slotted.view(len(batch.views), batch.rows, -1)
 
 
 def _real_tokens(outputs: Tensor, lengths: Tensor) -> Tensor:
@@ -126,8 +136,9 @@ def _tokens_of(batch: Batch, view: str, states: Tensor, slots: Tensor) -> TokenO
         states: Vectors of all tokens of all views, (tokens, width).
         slots: The view x row slot of each token, (tokens,), on the CPU.
     """
-    chosen = (slots // batch.rows == batch.views.index(view)).nonzero().squeeze(1)
+    chosen = _rows_of(batch, view, slots)
     vectors = states.index_select(0, move(chosen, states.device))
+    # Losses compute in fp32; tests compare in fp64.
     if vectors.dtype != torch.float64:
         vectors = vectors.float()
     return TokenOutputs(vectors, move(slots[chosen] % batch.rows, states.device))
