@@ -33,7 +33,7 @@ JOBS = (
     ("other backbones", ["examples/backbones.py"], (26, 1), ""),
     (
         "a notebook, now with three plots",
-        ["examples/notebooks/train_simcse.ipynb"],
+        ["examples/notebooks/debias_and_rerank.ipynb"],
         (35, 1),
         "",
     ),
