@@ -179,9 +179,14 @@ def test_a_folder_that_holds_something(tmp_path, corpus, backbone) -> None:
     out.mkdir()
     (out / "mine.txt").write_text("precious")
     refused("already holds files", corpus, backbone, out)
-    run(corpus, backbone, out, overwrite=True)
-    assert (out / "mine.txt").read_text() == "precious"
-    refused("already holds a run", corpus, backbone, out)
+    refused("holds files, but no run", corpus, backbone, out, overwrite=True)
+    assert [path.name for path in out.iterdir()] == ["mine.txt"]
+    new = tmp_path / "new"
+    run(corpus, backbone, new)
+    (new / "mine.txt").write_text("precious")
+    refused("already holds a run", corpus, backbone, new)
+    run(corpus, backbone, new, overwrite=True)
+    assert (new / "mine.txt").read_text() == "precious"
 
 
 def test_a_finished_run_is_not_run_again(tmp_path, corpus, backbone) -> None:

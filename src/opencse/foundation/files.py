@@ -38,6 +38,11 @@ def replaced(path: Path, *, folder: bool = False) -> Iterator[Path]:
         OpencseError: The file or folder cannot be written, or the disk is full.
     """
     with writable(path):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # Renaming would replace the device itself, if the user may do that.
+            raise OpencseError(
+                f"{path}: is a device, a pipe or a socket, not a file", "Name a file to write."
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
         if folder:

@@ -60,7 +60,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = No
 
     Raises:
         OpencseError: The folder is not empty and neither was chosen; both were; there is no run to
-            resume; or the backbone would be overwritten.
+            resume, or none to overwrite; or the backbone would be overwritten.
     """
     check_flags(out, resume=resume, overwrite=overwrite, backbone=backbone)
     with writable(out):
@@ -72,13 +72,18 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = No
         present = [path.name for path in out.iterdir()] if out.is_dir() else []
         leftovers = [name for name in present if _LEFTOVER.fullmatch(name)]
         occupied = bool(set(present) - {*PREPARED, LOCK, *leftovers})
-    # Of a run, everything may be replaced; among other files, nothing that has a name of ours.
     if overwrite and not _holds_run(out):
         refuse_foreign_files(out)
+        if occupied:
+            raise OpencseError(
+                f"{out}: holds files, but no run that could be replaced",
+                "Choose another output folder.",
+            )
     if occupied and not resume and not overwrite:
-        what = "a run" if is_run else "files"
+        if not is_run:
+            raise OpencseError(f"{out}: already holds files", "Choose another output folder.")
         raise OpencseError(
-            f"{out}: already holds {what}",
+            f"{out}: already holds a run",
             "Use --resume to continue, --overwrite to start again, or another folder.",
         )
 
