@@ -34,6 +34,7 @@ class MutualInformationLoss(Loss):
         anchor: View of the sentences.
 
     Example:
+        >>> from opencse.losses import TokenOutputs
         >>> sentences = torch.tensor([[2.0, 0.0], [0.0, 2.0]])
         >>> tokens = TokenOutputs(vectors=torch.eye(2), rows=torch.tensor([0, 1]))
         >>> context = Context(token_outputs={"anchor": tokens})
