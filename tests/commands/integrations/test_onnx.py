@@ -207,6 +207,18 @@ def test_int8_is_smaller_and_near(normalised, tmp_path):
     assert np.abs(vectors - expected).max() > 1e-5, "not the fp32 graph"
 
 
+@pytest.mark.usefixtures("same_graph")
+def test_fp16_is_half_the_size_and_nearly_equal(normalised, tmp_path):
+    model, fp32 = normalised
+    export = tmp_path / "onnx"
+    difference, cosine = export_onnx(model, export, precision="fp16")
+    assert 0 < difference < 5e-3
+    assert cosine > 0.999
+    before = (fp32 / "model.onnx").stat().st_size
+    assert (export / "model.onnx").stat().st_size < before
+    assert json.loads((export / "encoder.json").read_text())["precision"] == "fp16"
+
+
 def test_a_pooling_without_the_prompt_is_refused(bert, tmp_path):
     prompts = {"query": "a question : "}
     model = saved(
@@ -236,7 +248,7 @@ def test_a_missing_package_comes_with_its_remedy(tmp_path, monkeypatch):
     ):
         export_onnx("minilm", tmp_path / "onnx")
     with pytest.raises(
-        OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, int8"
+        OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, fp16, int8"
     ):
         export_onnx("minilm", tmp_path / "onnx", precision="int4")
 
