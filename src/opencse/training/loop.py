@@ -127,20 +127,20 @@ class TrainingLoop:
                 "batch has too few rows for the negatives or the processes"
             )
         sharded = None
-        trained = self.network
+        network = self.network
         if recipe.training.shard_weights and self.accelerator.num_processes > 1:
             check_shardable(self.network, recipe)
             sharded = ShardedNetwork(self.network, device, session.main)
-            trained = sharded.trained
+            network = sharded.trained
         groups = [
-            group for callback in self.callbacks for group in callback.parameter_groups(trained)
+            group for callback in self.callbacks for group in callback.parameter_groups(network)
         ]
         return ActiveRun(
             recipe=recipe,
             session=session,
             network=self.network,
             sharded=sharded,
-            optimizer=build_optimizer(trained, recipe.optimizer, groups),
+            optimizer=build_optimizer(network, recipe.optimizer, groups),
             scaler=torch.amp.GradScaler(device.type, enabled=recipe.training.precision == "fp16"),
             checkpoints=Checkpoints(
                 session.folder / "checkpoints",

@@ -67,7 +67,7 @@ class TransformersAdamW(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            parameters = []
+            parameters: list[torch.Tensor] = []
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     parameters.append(parameter)
@@ -75,7 +75,7 @@ class TransformersAdamW(torch.optim.Optimizer):
                 self._update(parameters, group)
         return loss
 
-    def _update(self, parameters: list[torch.nn.Parameter], group: dict[str, Any]) -> None:
+    def _update(self, parameters: list[torch.Tensor], group: dict[str, Any]) -> None:
         """Update all parameters of a group at once: one launch for each operation, not for each parameter."""
         beta1, beta2 = group["betas"]
         gradients = []
@@ -93,6 +93,7 @@ class TransformersAdamW(torch.optim.Optimizer):
             state["step"] += 1
             step = int(state["step"])
             correction = math.sqrt(1 - beta2**step) / (1 - beta1**step)
+            assert parameter.grad is not None
             gradients.append(parameter.grad)
             means.append(state["exp_avg"])
             mean_squares.append(state["exp_avg_sq"])
