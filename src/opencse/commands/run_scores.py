@@ -49,7 +49,7 @@ from opencse.training.train import TrainingRun
 
 # The check of a user's documents in a report: about half a minute on two cores with a small model.
 _CHECKED_DOCUMENTS = 100
-_CHECKED_SENTENCES = 60
+_CHECKED_SENTENCES = 40
 _PARSED_SENTENCES = 800
 _UNIT = 1e-2  # by which the length of a vector in half precision may differ from 1
 _UNGUARDED = (

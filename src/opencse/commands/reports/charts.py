@@ -111,7 +111,7 @@ def draw_changes(changes: Sequence[Change]) -> Figure:
         axes.plot(change.before, row, "o", color="white", markeredgecolor=colour, zorder=3)
         axes.plot(change.after, row, "o", color=colour, zorder=4)
     axes.set_yticks(
-        range(len(changes)), [short(measure_name(change.measure), 28) for change in changes]
+        range(len(changes)), [short(measure_name(change.measure), 32) for change in changes]
     )
     axes.invert_yaxis()
     axes.margins(x=0.06)
