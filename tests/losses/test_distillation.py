@@ -149,7 +149,7 @@ def test_the_students_loss_is_that_of_the_chosen_weights(kind) -> None:
 
 
 def test_the_policy_begins_as_one_half() -> None:
-    """0.500 ± 0.010, which is what the public code of RLRD gives at first."""
+    """0.500 ± 0.010; the policy of the public code starts wider (`rlrd_code_policy`)."""
     module = PolicyWeights(2)
     drawn = torch.stack([module.choose(torch.tensor([[1.2, 0.3], [0.8, 0.5]])) for _ in range(400)])
     assert drawn[:, 0].mean() == pytest.approx(0.5, abs=0.002)

@@ -144,6 +144,11 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
         "weights_from",
     ),
     (ListMLELoss, {"policy_horizon": 1}, "policy_horizon"),
+    (
+        ListMLELoss,
+        {"weighting": "rlrd", "policy": "code", "teachers": ("a", "b", "c")},
+        "policy 'code'",
+    ),
     (MaskedLanguageModelLoss, {"sentences": ()}, "sentences"),
     (MaskedLanguageModelLoss, {"sentences": ("a", "a")}, "sentences"),
     *((MaskedLanguageModelLoss, {"ratio": ratio}, "ratio") for ratio in (0.0, 1.0)),

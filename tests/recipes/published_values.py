@@ -258,6 +258,8 @@ PUBLISHED: dict[str, Values] = {
         ("losses.distillation.temperature", "coded"): 0.05,
         ("losses.distillation.epsilon", "coded"): 1e-07,
         ("losses.distillation.weighting", "coded"): "rlrd",
+        ("losses.distillation.policy", "coded"): "code",
+        ("losses.distillation.policy_rows", "coded"): 128,
         ("teachers.a.max_length", "coded"): 32,
         ("teachers.b.max_length", "coded"): 32,
         ("teachers.b.model", "coded"): "princeton-nlp/unsup-simcse-bert-large-uncased",

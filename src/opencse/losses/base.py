@@ -159,6 +159,9 @@ class LossModule(nn.Module):
         """Return a zero that every parameter has a gradient of, as it would seem unused without one."""
         return torch.stack([weight.sum() for weight in self.parameters()]).sum() * 0
 
+    def observe(self, total: Tensor, context: Context) -> None:
+        """Receive the objective of a step, for modules that learn from it; by default do nothing."""
+
 
 @dataclass(frozen=True)
 class LossBuildContext:
@@ -552,6 +555,9 @@ class Objective:
                 f"the value of {names} has no gradient, so nothing can be trained",
                 "Compute it from the embeddings, without detach(), item() or NumPy.",
             )
+        for module in context.modules.values():
+            if isinstance(module, LossModule):
+                module.observe(total, context)
         reports = {}
         for name, output in outputs.items():
             for key, report in output.reports.items():

@@ -22,6 +22,7 @@ from opencse.losses.base import (
     mean_reports,
     own_positions,
 )
+from opencse.losses.rlrd_code_policy import CodePolicyWeights, PolicyState
 from opencse.losses.rlrd_policy import PolicyWeights
 
 
@@ -38,7 +39,10 @@ class DistillationLoss(Loss):
         teachers: Names of the teachers.
         teacher_weights: w, one for each teacher, scaled to sum to 1; by default equal.
         weighting: `fixed` weights, or `rlrd`, sampled by RLRD's policy, whose reward is a low loss.
+        policy: `sound`, or `code` for RLRD's policy as in the public code, with its slips. `code`
+            learns within training steps (`Objective`), and needs two teachers.
         policy_horizon: Number of steps between updates of RLRD's policy.
+        policy_rows: Number of rows of a complete batch, which the policy `code` reads.
         weights_from: Name of an earlier loss with the same teachers whose weights are reused.
         temperature: t, temperature of the student.
         teacher_temperature: t', temperature of the teachers; by default t.
@@ -53,7 +57,9 @@ class DistillationLoss(Loss):
     teachers: tuple[str, ...] = ("a",)
     teacher_weights: tuple[float, ...] = ()
     weighting: Literal["fixed", "rlrd"] = "fixed"
+    policy: Literal["sound", "code"] = "sound"
     policy_horizon: int = 125
+    policy_rows: int = 128
     weights_from: str = ""
     temperature: float = 0.05
     teacher_temperature: float | None = None
@@ -61,7 +67,7 @@ class DistillationLoss(Loss):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "(0, inf)", "temperature", "teacher_temperature")
-        check_least(self, 2, "policy_horizon")
+        check_least(self, 2, "policy_horizon", "policy_rows")
         if not self.teachers:
             raise ValueError("at least one teacher is needed")
         if self.teacher_weights and len(self.teacher_weights) != len(self.teachers):
@@ -81,6 +87,10 @@ class DistillationLoss(Loss):
                 f"weighting '{self.weighting}' is for several teachers without teacher_weights"
             )
 
+        learned_as_coded = self.weighting == "rlrd" and self.policy == "code"
+        if learned_as_coded and len(self.teachers) != 2:
+            raise ValueError("policy 'code' is for two teachers")
+
     @property
     def needs_complete_batch(self) -> bool:
         """Whether the weights of the teachers are learned, from one loss in each optimiser step."""
@@ -90,6 +100,10 @@ class DistillationLoss(Loss):
         """Return the module that weighs the teachers; None if the weights are fixed."""
         if self.weighting == "fixed":
             return None
+        if self.policy == "code":
+            return CodePolicyWeights(
+                build.width, self.policy_rows, build.seed, horizon=self.policy_horizon
+            )
         return PolicyWeights(len(self.teachers), build.seed, horizon=self.policy_horizon)
 
     def list_losses(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
@@ -104,7 +118,7 @@ class DistillationLoss(Loss):
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(b B d) time and O(b B) memory for each teacher and the b own anchors."""
-        module: PolicyWeights | None = context.modules.get(self.name)
+        module: PolicyWeights | CodePolicyWeights | None = context.modules.get(self.name)
         lists = self._lists(embeddings, present, context)
         if lists is None:
             zero = self.zero(embeddings)
@@ -120,8 +134,12 @@ class DistillationLoss(Loss):
         elif learning is None:
             weights = self._fixed_weights(student)
         else:
-            features = self._features(student, teachers, mask, context)
-            weights = learning.choose(features).to(student.dtype)
+            if isinstance(learning, CodePolicyWeights):
+                weights = self._code_weights(learning, embeddings, present, context)
+            else:
+                features = self._features(student, teachers, mask, context)
+                weights = learning.choose(features)
+            weights = weights.to(student.dtype)
             for name, weight in zip(self.teachers, weights, strict=True):
                 reports[f"weight_{name}"] = weight.detach()
         teacher = torch.einsum("k,kij->ij", weights, teachers)
@@ -129,7 +147,7 @@ class DistillationLoss(Loss):
         reports |= mean_reports({"correlation": (correlations.sum(), len(mask))}, context)
         losses = self.list_losses(student, teacher, mask)
         loss = context.processes.mean(losses.sum(), losses.new_full((), float(len(losses))))
-        if learning is not None:
+        if isinstance(learning, PolicyWeights):
             weight_loss = learning.learn(loss).to(loss.dtype)
             # It trains the policy, but does not change the value of the loss.
             loss = loss + (weight_loss - weight_loss.detach())
@@ -140,6 +158,39 @@ class DistillationLoss(Loss):
         fixed = self.teacher_weights or (1.0,) * len(self.teachers)
         shares = [weight / sum(fixed) for weight in fixed]
         return move(torch.tensor(shares, dtype=student.dtype, device="cpu"), student.device)
+
+    @torch.no_grad()
+    def _code_weights(
+        self,
+        policy: CodePolicyWeights,
+        embeddings: Embeddings,
+        present: Embeddings,
+        context: Context,
+    ) -> Tensor:
+        """Return the weights (2,) of the public code's policy.
+
+        It reads complete batches only; others use the previous weights again. Each process has it
+        read the global batch, so that all of them sample the same weights.
+        """
+        views = [embeddings[self.anchor], embeddings[self.candidates]]
+        complete = bool(present[self.anchor].all()) and bool(present[self.candidates].all())
+        if not complete or len(views[0]) != policy.rows:
+            return policy.choose_again(len(context.host_rows(present, *self.views)))
+        rows = torch.arange(policy.rows, device=views[0].device)
+        student = self._cosines(embeddings, rows, rows) / self.temperature
+        mask = torch.ones_like(student, dtype=torch.bool)
+        if self.exclude_self:
+            mask = rows[:, None] != rows[None]
+        lists = []
+        losses = []
+        for name in self.teachers:
+            cosines = self._cosines(context.teachers[name], rows, rows).to(student.dtype)
+            ranked = cosines / (self.teacher_temperature or self.temperature)
+            lists.append(ranked)
+            losses.append(self.list_losses(student, ranked, mask).mean())
+        return policy.choose(
+            PolicyState(torch.stack(views), torch.stack(lists), torch.stack(losses))
+        )
 
     @torch.no_grad()
     def _features(

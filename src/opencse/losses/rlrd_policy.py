@@ -28,9 +28,8 @@ class PolicyWeights(LossModule):
     An actor maps the features of each teacher to the concentration of a Dirichlet distribution,
     from which the weights are sampled; a critic estimates the return. The reward is minus half of
     the list loss, standardised over a horizon and detached. After each horizon PPO (Schulman et
-    al., 2017) with generalised advantage estimation (2016) improves both. The public code has one
-    policy and a Beta distribution for each teacher, minus half of the complete loss as the reward,
-    with the student's graph, and multiplies where the temporal difference subtracts.
+    al., 2017) with generalised advantage estimation (2016) improves both. `CodePolicyWeights` is
+    the policy of the public code.
 
     The samples depend only on the seed and the number of calls, so that they are the same in all
     processes and in a resumed run.
@@ -51,8 +50,7 @@ class PolicyWeights(LossModule):
     """Concentration of the Dirichlet distribution.
 
     With two teachers the weights start at 0.500 ± 0.010. Higher values keep them closer to the mean
-    of the policy. In the public code the spread depends on the seed, and is larger: its Beta
-    distributions have parameters from 50 upwards that its random weights decide (Agent_4.py:49-54).
+    of the policy. In the public code (`rlrd_code_policy.py`) the spread depends on the seed.
     """
 
     def __init__(self, teachers: int, seed: int = 0, *, horizon: int = 125) -> None:
