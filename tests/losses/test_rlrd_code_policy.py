@@ -191,6 +191,22 @@ def test_the_advantage_multiplies_values() -> None:
     assert found.tolist() == pytest.approx([second + 0.99 * (1 - 0.99 * 2 * 0.5), second, 0])
 
 
+def test_a_saved_policy_continues_as_if_nothing_had_happened() -> None:
+    def steps(module: CodePolicyWeights, numbers: range) -> list[list[float]]:
+        weights = []
+        for number in numbers:
+            weights.append(module.choose(some_state(number)).tolist())
+            module.observe(torch.tensor(float(number)), Context())
+        return weights
+
+    whole = steps(CodePolicyWeights(WIDTH, ROWS, seed=2, horizon=HORIZON), range(8))
+    first = CodePolicyWeights(WIDTH, ROWS, seed=2, horizon=HORIZON)
+    begun = steps(first, range(5))
+    second = CodePolicyWeights(WIDTH, ROWS, seed=2, horizon=HORIZON)
+    second.load_state_dict(first.state_dict())
+    assert begun + steps(second, range(5, 8)) == whole
+
+
 VIEWS = ("anchor", "twin")
 LOSS = ListMLELoss(teachers=("a", "b"), weighting="rlrd", policy="code", policy_rows=6)
 
