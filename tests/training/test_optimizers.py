@@ -57,8 +57,8 @@ def test_a_parameter_without_a_gradient_stays_and_a_closure_is_called() -> None:
 @pytest.mark.parametrize("name", recipe_names())
 def test_recipes_use_it_as_published_only(name: str) -> None:
     assert load_recipe(name).optimizer.name == "adamw"
-    # Two recipes are opencse's own, and three keep PyTorch's AdamW.
-    if name not in ("debias", "transformations", "consert", "ct", "declutr"):
+    # Two recipes are opencse's own, and four keep PyTorch's AdamW.
+    if name not in ("debias", "transformations", "consert", "ct", "declutr", "is-bert"):
         recipe = load_recipe(name, variant="faithful")
         assert recipe.optimizer.name == "adamw_transformers"
 
