@@ -21,6 +21,18 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
+@pytest.fixture(autouse=True)
+def _remarks_are_shown() -> None:
+    """Undo what a command of an earlier test said about remarks, such as `--quiet`."""
+    import logging
+
+    from opencse.foundation.progress import LOG, set_quiet
+
+    set_quiet(False)
+    LOG.setLevel(logging.INFO)
+    LOG.disabled = False
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Real data, which is not part of the project: `$OPENCSE_DATA`, or `shared/data` beside the checkout."""

@@ -137,7 +137,8 @@ def test_what_depends_on_the_run_or_is_not_changed_by_it_is_not_checked(tmp_path
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(OpencseError, match="already holds files"):
         check_options(RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path))
-    check_options(RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path, resume=True))
+    with pytest.raises(OpencseError, match="no run that could be replaced"):
+        check_options(RunOptions("simcse", "demo", backbone="mini-mlm", out=tmp_path, resume=True))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, seeds="1,2"))
 
 
