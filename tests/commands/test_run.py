@@ -127,6 +127,7 @@ def test_documents_are_checked_before_and_after(tmp_path, backbone) -> None:
     assert "On your own texts" in (out / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
@@ -548,6 +549,7 @@ def test_what_needs_text_is_refused_without(tmp_path, known_model) -> None:
         opencse.run("debias", backbone=known_model, out=tmp_path / "out", same_width=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shipped")
 def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
     sentences = [
