@@ -28,6 +28,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_new_model_is_a_backbone_and_continues(
     corpus: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

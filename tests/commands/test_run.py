@@ -227,6 +227,7 @@ def test_mining_with_a_model_that_the_run_trains_first(tmp_path, corpus) -> None
     assert (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns == begun
 
 
+@pytest.mark.slow
 def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corpus) -> None:
     own = tmp_path / "own"
     own.mkdir()
@@ -446,6 +447,7 @@ def test_the_block_is_appended_with_its_measured_strength(tmp_path, known_model)
     assert "Your existing vectors stay valid" not in remarks
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shipped")
 def test_a_block_stands_beside_a_model_that_reads_the_same_tokens(tmp_path, known_model) -> None:
     load_encoder(tiny_bert(tmp_path / "wide", width=48, seed=1), pooling="mean").save(
@@ -589,6 +591,7 @@ def test_training_goes_on_from_the_block(tmp_path, known_model) -> None:
     )
 
 
+@pytest.mark.slow
 def test_vectors_as_long_as_before(tmp_path, backbone, corpus) -> None:
     out = tmp_path / "out"
     result = opencse.run(

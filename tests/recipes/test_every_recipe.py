@@ -145,6 +145,7 @@ for name in ("debias", "rankcse-listmle"):
 """
 
 
+@pytest.mark.slow
 def test_recipes_train_to_the_same_bits_whatever_the_hash_seed(tmp_path: Path) -> None:
     processes = []
     for seed in ("1", "2"):

@@ -112,6 +112,7 @@ def _build(corpus: Path, out: Path, started: object) -> None:
     build(corpus, out, rows=UNIT)
 
 
+@pytest.mark.slow
 def test_killed_at_twenty_points(corpus, tmp_path):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["opencse.text.views.builder", "opencse.text.corpus", "tqdm"])
