@@ -264,6 +264,10 @@ def test_repeated_positives_are_reported(tmp_path) -> None:
     (line,) = repeated_lines(Texts(), views, training)
     assert "in 4 of the first 4 batches, several rows have the same positive" in line
     assert list(repeated_lines(Texts(), {"anchor": views["anchor"]}, training)) == []
+    for number in range(2, 7):
+        views[f"view_{number}"] = ViewTokens(number, FRAME, 4, None)
+    (line,) = repeated_lines(Texts(), views, training)
+    assert line.endswith("(also: view_2, view_3, view_4 and 2 more)")
 
 
 @pytest.mark.parametrize("rows", [97, 96, 64])

@@ -9,12 +9,13 @@ from opencse.recipes.settings import Training
 from opencse.training.batches import BatchSampler, ViewTokens
 
 _LOOKED_AT = 100  # batches
+_NAMED = 3  # views
 
 
 def repeated_lines(
     store: TokenStore, views: Mapping[str, ViewTokens], training: Training
 ) -> Iterator[str]:
-    """Yield in how many of the first batches rows share a text, for each view by whose text they do.
+    """Yield a line if rows of the first batches share a text: how often, and in which views.
 
     Such a text is the positive of one row and at the same time a negative of the other, so the loss
     pulls and pushes the same pair. Rows with the same anchor are dropped before.
@@ -32,13 +33,25 @@ def repeated_lines(
     for name, view in views.items():
         names.setdefault(view.source, name)
     batches = [sampler.batch(step).tolist() for step in range(count)]
+    repeated = {}
     for source, name in names.items():
-        repeated = sum(_has_repeats(store, source, batch) for batch in batches)
-        if repeated:
-            yield (
-                f"in {repeated} of the first {count} batches, several rows have the same {name}, "
-                "which then counts as a negative of its own pair; smaller batches have fewer of them"
-            )
+        found = sum(_has_repeats(store, source, batch) for batch in batches)
+        if found:
+            repeated[name] = found
+    if not repeated:
+        return
+    often = sorted(repeated, key=lambda name: -repeated[name])
+    line = (
+        f"in {repeated[often[0]]} of the first {count} batches, several rows have the same {often[0]}, "
+        "which then counts as a negative of its own pair; smaller batches have fewer of them"
+    )
+    others = often[1 : 1 + _NAMED]
+    if others:
+        # A recipe may have twenty views; one line is enough.
+        left_out = len(often) - 1 - len(others)
+        more = f" and {left_out} more" if left_out else ""
+        line = f"{line} (also: {', '.join(others)}{more})"
+    yield line
 
 
 def _has_repeats(store: TokenStore, source: int, rows: list[int]) -> bool:
