@@ -234,8 +234,11 @@ def test_the_loss_uses_its_weights_and_rewards_the_complete_objective() -> None:
 
 
 def test_a_first_batch_of_another_size_is_an_error() -> None:
+    policy = CodePolicyWeights(WIDTH, ROWS)
+    # The trial before the first step.
+    assert policy.choose_again(2).tolist() == [0.5, 0.5]
     with pytest.raises(OpencseError, match="complete rows"):
-        CodePolicyWeights(WIDTH, ROWS).choose_again(3)
+        policy.choose_again(3)
 
 
 @pytest.mark.parametrize("name", ["rlrd", "san-rlrd"])

@@ -130,6 +130,27 @@ def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
     assert groups["rates"][1e-4] == 8
 
 
+def test_the_policy_of_the_public_code_continues_after_a_kill(tmp_path, corpus) -> None:
+    """19 rows make two complete batches, which it reads, and one of three rows, which it leaves out."""
+    backbone, recipe = tiny_bert(tmp_path / "backbone"), system("rlrd", "faithful")
+    losses = []
+    for loss in recipe.losses:
+        if loss.kind == "list_mle":
+            loss = replace(loss, policy="code", policy_rows=8)
+        losses.append(loss)
+    recipe = replace(recipe, losses=tuple(losses))
+    run(corpus, backbone, tmp_path / "whole", recipe=recipe)
+    with pytest.MonkeyPatch.context() as patch:
+        crash_at(2, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "parts", recipe=recipe)
+    run(corpus, backbone, tmp_path / "parts", recipe=recipe, resume=True)
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    expected = weights(tmp_path / "whole")
+    for key, tensor in weights(tmp_path / "parts").items():
+        np.testing.assert_array_equal(tensor, expected[key], err_msg=key)
+
+
 def refused(match: str, *args, **options) -> None:
     with pytest.raises(OpencseError, match=match) as caught:
         run(*args, **options)

@@ -119,6 +119,7 @@ class CodePolicyWeights(LossModule):
         # Calls, remembered steps, steps since the last update, updates of the critic.
         self.register_buffer("counts", torch.zeros(4, dtype=torch.long))
         self._waiting = False
+        self._tried = False
         self._state: PolicyState | None = None
 
     def zero(self) -> Tensor:
@@ -166,10 +167,16 @@ class CodePolicyWeights(LossModule):
     def choose_again(self, rows: int) -> Tensor:
         """Return the previous weights (2,), for a batch that is not complete.
 
+        Equal weights are returned once if there are none yet, for the trial before the first step.
+
         Raises:
             OpencseError: There are none.
         """
         if self.get_buffer("counts")[0] == 0:
+            if not self._tried:
+                # Training tries each loss on two rows before its first step.
+                self._tried = True
+                return self.get_buffer("chosen").new_full((2,), 0.5)
             raise OpencseError(
                 f"RLRD's policy (policy = 'code') reads batches of {self._rows} complete rows, but "
                 f"the first has {rows}",
