@@ -26,32 +26,30 @@ EXAMPLES = sorted(FOLDER.glob("*.py"))
 PEERS = FOLDER.parent / "benchmarks" / "extending"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_runs_for_three_steps(example, tmp_path):
+def runs(script: Path, folder: Path, steps: int) -> None:
+    """Run a script for a few steps, in a folder of its own."""
     done = subprocess.run(
-        [sys.executable, str(example), str(tmp_path / "out"), "3"],
-        cwd=tmp_path,
+        [sys.executable, str(script), str(folder / "out"), str(steps)],
+        cwd=folder,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_runs_for_three_steps(example, tmp_path):
+    runs(example, tmp_path, steps=3)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("peer", sorted(PEERS.glob("peer_*.py")), ids=lambda path: path.stem)
 def test_the_same_job_with_sentence_transformers_runs(peer, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(peer), str(tmp_path / "out"), "2"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.strip()
+    runs(peer, tmp_path, steps=2)
 
 
 def test_two_losses_are_worth_what_they_are_worth_elsewhere(monkeypatch):

@@ -66,7 +66,7 @@ def _with_sources(recipe: Recipe) -> str:
     losses = iter(recipe.losses)
     for line in dump_recipe(recipe).splitlines():
         if line == "[[losses]]":
-            # In settings, a loss goes by its name, not by its place in the list.
+            # In settings, a loss is found by its name, not by its place in the list.
             table = f"losses.{next(losses).name}"
         elif line.startswith("["):
             table = line.strip("[]")

@@ -94,7 +94,7 @@ def _patch_losses(
     """
     names = []
     for loss in losses:
-        # A loss goes by its kind unless it has a name. What is no table is refused below, or later.
+        # The name of a loss is its kind unless it has one. What is no table is refused below, or later.
         is_table = isinstance(loss, Mapping)
         names.append(loss.get("name", loss.get("kind")) if is_table else None)
     patched = copy.deepcopy(losses)

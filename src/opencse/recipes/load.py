@@ -547,6 +547,6 @@ def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
         settings.append(f"teachers.{name}.model=backbone")
     for name, spec in recipe.build.items():
         if isinstance(spec, Insertion | WordSubstitution | Substitution):
-            # Views are built before there is a backbone in training, so it goes by its name.
+            # Views are built before there is a backbone in training, so it is known by its name.
             settings.append(f"build.{name}.model='{backbone}'")
     return settings

@@ -41,7 +41,7 @@ from opencse.text.views.registry import VIEWS, SourceRow, build_views
             "Are there shoes that are not waterproof?",
         ),
         ("limit", "Who has the most members?", "Who has the fewest members?"),
-        ("limit", "What is the most common name?", "What is the least common name?"),
+        ("limit", "What is the most common bird here?", "What is the least common bird here?"),
         ("action", "How do I add a user to the group?", "How do I remove a user from the group?"),
         ("order", "When does the train leave?", "When does the train arrive?"),
         (
@@ -78,7 +78,7 @@ def test_a_question_gets_its_opposite(kind: str, question: str, opposite: str) -
         "How do I lock up the shop?",  # another verb
         "Is it open before or after lunch?",
         "How much money do I get during parental leave?",
-        "Do you charge a fee on currency exchange?",
+        "Does your desk charge a fee for the currency exchange?",
         "How long should I wait before an operation?",
         "I've never jogged before, how should I begin?",
         "Who is the zoo named after?",
