@@ -191,7 +191,7 @@ class Notified(CommandOptions):
 
 
 @options_class
-class CommonOptions:
+class _CommonOptions:
     """Where to compute, and how much to say."""
 
     device: str = option(
@@ -211,7 +211,7 @@ IMPORT = typer.Option("--import", metavar="MODULE", help=_IMPORT_HELP)
 
 
 @options_class
-class PluginOptions:
+class _PluginOptions:
     """Code from outside the package."""
 
     imports: Sequence[str] = option(
@@ -245,12 +245,12 @@ def add_command(
     """
     kinds: list[type] = [options]
     if plugins:
-        kinds.append(PluginOptions)
+        kinds.append(_PluginOptions)
     if common:
-        kinds.append(CommonOptions)
+        kinds.append(_CommonOptions)
 
     def call(**values: Any) -> None:
-        shared = {spec.name: values.pop(spec.name) for spec in fields(CommonOptions) if common}
+        shared = {spec.name: values.pop(spec.name) for spec in fields(_CommonOptions) if common}
         # First, because the checks of the options look up what a module registers.
         for plugin in values.pop("imports", None) or ():
             import_plugin(plugin)
@@ -259,7 +259,7 @@ def add_command(
         if not options.several_processes:
             checks.one_process()
         check_options(filled)
-        _begin(CommonOptions(**shared))
+        _begin(_CommonOptions(**shared))
         execute(filled)
 
     parameters = []
@@ -301,7 +301,7 @@ def _parameter(spec: Field[Any], options: type) -> inspect.Parameter:
     )
 
 
-def _begin(common: CommonOptions) -> None:
+def _begin(common: _CommonOptions) -> None:
     """Apply the options for device and progress.
 
     Raises:

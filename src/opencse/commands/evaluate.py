@@ -184,7 +184,7 @@ def _ways(
 
 def _compares_texts(task: Task) -> bool:
     """Return whether a task compares texts with each other, and does not train a classifier."""
-    if isinstance(task, MtebTask):
+    if isinstance(task, _MtebTask):
         return task.compares_texts
     return not isinstance(task, LabelledSet)
 
@@ -207,7 +207,7 @@ def command(options: EvaluateOptions) -> None:
         show(f"written to {options.output}")
 
 
-class MtebTask:
+class _MtebTask:
     """A loaded task of `mteb`: opencse encodes its texts with those of all other tasks, `mteb` computes the score."""
 
     def __init__(self, task: Any) -> None:
@@ -295,7 +295,7 @@ def load_mteb(names: Iterable[str], source: str | Path | None) -> dict[str, list
                 ) from None
         members = suites.setdefault(suite, [])
         for task in tasks:
-            members.append(MtebTask(_loaded(task, source)))
+            members.append(_MtebTask(_loaded(task, source)))
     return suites
 
 

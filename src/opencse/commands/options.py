@@ -43,7 +43,7 @@ DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downst
 
 
 @options_class
-class RecipeOptions(Notified):
+class _RecipeOptions(Notified):
     """A recipe, and the text that it is used on."""
 
     recipe: Any = option("A recipe's name (see `opencse recipes`) or a TOML file.", kw_only=False)
@@ -76,7 +76,7 @@ class RecipeOptions(Notified):
 
 
 @options_class
-class TrainOptions(RecipeOptions):
+class TrainOptions(_RecipeOptions):
     """Train a sentence encoder and write it as a sentence-transformers folder, OUT/model.
 
     Rows are taken as they are: if the recipe mixes parts (`[corpus.parts]`), `opencse run` draws
@@ -224,7 +224,7 @@ class RunOptions(TrainOptions):
     def check(self) -> None:
         """Check the recipe, the data, the models that write paraphrases, and the output folder."""
         # Not the columns, as for `train`: a run builds those that are missing.
-        RecipeOptions.check(self)
+        _RecipeOptions.check(self)
         checks.sts_data(self.data)
         if self.corpus is not None and self.recipe_file is not None and self.paraphrases is None:
             checks.translation(self.recipe_file, self.settings, self.corpus)
@@ -245,7 +245,7 @@ class RunOptions(TrainOptions):
 
 
 @options_class
-class BuildOptions(RecipeOptions):
+class BuildOptions(_RecipeOptions):
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 
     Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null if

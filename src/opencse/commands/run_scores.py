@@ -90,7 +90,7 @@ def own_tasks(tasks: Any) -> list[Task]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbedModels:
+class _ProbedModels:
     """Scores of both models of a run.
 
     Attributes:
@@ -129,7 +129,7 @@ class ProbedModels:
 
 def probe_models(
     trained: TrainingRun, backbone: Backbone, probe_data: ProbeData, triples: Sequence[Triple]
-) -> ProbedModels:
+) -> _ProbedModels:
     """Probe the untouched and the trained model; vectors of the untouched one are cached between runs.
 
     Args:
@@ -153,7 +153,7 @@ def probe_models(
         reranker = reranker_of(learned, precision)
         if reranker is None:
             encode = Embedder(learned, precision=precision, progress=f"evaluating {trained_name}")
-            return ProbedModels(
+            return _ProbedModels(
                 name=name,
                 trained_name=trained_name,
                 untouched=untouched,
@@ -167,7 +167,7 @@ def probe_models(
         stored = EMBED_AGAIN
         if trained.recipe.block and reranker_of(encoder) is None:
             stored = upgrade_remark(encoder)
-        return ProbedModels(
+        return _ProbedModels(
             name=name,
             trained_name=trained_name,
             untouched=untouched,
@@ -217,7 +217,7 @@ def check_own_texts(source: Source, trained: TrainingRun, options: RunOptions) -
 
 def report_run(
     trained: TrainingRun,
-    probed: ProbedModels,
+    probed: _ProbedModels,
     data_notes: Sequence[str],
     few: Sequence[str],
     own_texts: Sequence[str],

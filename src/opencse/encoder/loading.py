@@ -553,7 +553,7 @@ def attending_padding(encoder: SentenceTransformer, projector: nn.Module) -> Sen
 def _attending_class() -> type[nn.Module]:
     from sentence_transformers.sentence_transformer.modules import Transformer
 
-    class AttendingTransformer(Transformer):
+    class _AttendingTransformer(Transformer):
         """A transformer that takes padding for text."""
 
         attends_padding = True
@@ -562,7 +562,7 @@ def _attending_class() -> type[nn.Module]:
             mask = torch.ones_like(features["attention_mask"])
             return super().forward(features | {"attention_mask": mask}, **options)
 
-    return AttendingTransformer
+    return _AttendingTransformer
 
 
 def attends_to_padding(encoder: SentenceTransformer) -> bool:

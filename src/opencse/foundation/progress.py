@@ -217,7 +217,7 @@ def _open_bars() -> Progress:
         from rich.table import Table
         from rich.text import Text
 
-        class StatusColumn(ProgressColumn):
+        class _StatusColumn(ProgressColumn):
             def render(self, task: Task) -> Table:
                 phase: Phase = task.fields["phase"]
                 bar = ProgressBar(phase.total, phase.done, width=20, animation_time=task.get_time())
@@ -225,7 +225,7 @@ def _open_bars() -> Progress:
                 row.add_row(bar, Text(printable(phase.line(), one_line=True)))
                 return row
 
-        _bars = Progress(StatusColumn(), console=Console(file=sys.stderr), transient=True)
+        _bars = Progress(_StatusColumn(), console=Console(file=sys.stderr), transient=True)
         _bars.start()
     return _bars
 

@@ -76,7 +76,7 @@ def load_recipe(
     """
     file = RecipeFile.read(name)
     recipe = file.resolve(family=family, variant=variant, having=having, overrides=overrides)
-    origin = RecipeOrigin(file, variant, tuple(having), copy.deepcopy(overrides))
+    origin = _RecipeOrigin(file, variant, tuple(having), copy.deepcopy(overrides))
     # No field of the recipe: two recipes with the same settings are equal, and a recipe that was
     # changed with `dataclasses.replace` loses it.
     object.__setattr__(recipe, "_origin", origin)
@@ -84,7 +84,7 @@ def load_recipe(
 
 
 @dataclass(frozen=True)
-class RecipeOrigin:
+class _RecipeOrigin:
     """How a `Recipe` was loaded, so that it can be loaded again for a family of backbones.
 
     Attributes:
@@ -145,7 +145,7 @@ def _with_family(recipe: Recipe, family: str) -> Recipe:
             f"the family {family}. {fix}"
         )
         return recipe
-    origin: RecipeOrigin | None = getattr(recipe, "_origin", None)
+    origin: _RecipeOrigin | None = getattr(recipe, "_origin", None)
     if origin is None:
         # Changed in Python: which of its settings are meant cannot be known.
         note(

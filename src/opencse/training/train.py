@@ -119,7 +119,7 @@ def train_encoder(
         same_vectors()
         # After the evaluation, which gives the encoder its best weights, and before what the user's
         # callbacks do to it.
-        callbacks.insert(2, CheckAtEnd(same_vectors))
+        callbacks.insert(2, _CheckAtEnd(same_vectors))
         loop = TrainingLoop(
             network,
             collator,
@@ -146,7 +146,7 @@ def train_encoder(
         return TrainingRun(session.folder, recipe, outcome, tuple(warnings))
 
 
-class CheckAtEnd(TrainingCallback):
+class _CheckAtEnd(TrainingCallback):
     """Repeats a check in the main process after the last step."""
 
     def __init__(self, check: Callable[[], object]) -> None:

@@ -204,7 +204,7 @@ class RecipeLoss(nn.Module):
 
         loss = self
 
-        class KeepLoss(TrainerCallback):
+        class _KeepLoss(TrainerCallback):
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if state.is_world_process_zero:
                     save_weights(loss.head, _checkpoint(args, state) / _FILE)
@@ -229,7 +229,7 @@ class RecipeLoss(nn.Module):
                             dist.all_reduce(parameter.grad)
                             parameter.grad /= dist.get_world_size()
 
-        return KeepLoss()
+        return _KeepLoss()
 
     def _batch(self, columns: Mapping[str, Mapping[str, Tensor]]) -> Batch:
         """Return the features of the columns as a batch, with one encoder pass for each view."""
