@@ -24,7 +24,7 @@ Axes = Callable[[float], np.ndarray]
 """From a strength to the axes to which vectors are projected, (2 d, d) (`same_width`)."""
 
 
-class VectorEvaluator(Evaluator, Protocol):
+class _VectorEvaluator(Evaluator, Protocol):
     """Scores that depend only on the vectors of some texts, which may be changed first."""
 
     def vectors(self) -> np.ndarray:
@@ -43,8 +43,8 @@ class BlockEvaluators:
         meaning: Scores of what the block is for, shown next to the guards.
     """
 
-    guards: VectorEvaluator | None = None
-    meaning: VectorEvaluator | None = None
+    guards: _VectorEvaluator | None = None
+    meaning: _VectorEvaluator | None = None
 
     def start(self, encoder: SentenceTransformer) -> None:
         """Prepare for an encoder, such as by tokenising texts."""
@@ -173,7 +173,7 @@ def find_strength(
 
 
 def _by_strength(
-    evaluator: VectorEvaluator | None,
+    evaluator: _VectorEvaluator | None,
     block: MeaningBlock,
     strengths: tuple[float, ...],
     axes: Axes | None,

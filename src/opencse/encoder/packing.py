@@ -38,7 +38,7 @@ _LENGTH_STEP = 16
 _FEWEST = 8
 
 
-class SentenceGroup(NamedTuple):
+class _SentenceGroup(NamedTuple):
     """Sentences of similar length, which attention pads to the longest of them.
 
     Attributes:
@@ -68,7 +68,7 @@ class Packing:
 
     mask: Tensor
     tokens: Tensor
-    groups: tuple[SentenceGroup, ...]
+    groups: tuple[_SentenceGroup, ...]
     places: Tensor
 
     @classmethod
@@ -85,7 +85,7 @@ class Packing:
             offsets = torch.arange(int(lengths[rows].max()), device=lengths.device)
             real = offsets < lengths[rows, None]
             cells = (starts[rows, None] + offsets) * real
-            groups.append(SentenceGroup(real, cells, _true_places(real)))
+            groups.append(_SentenceGroup(real, cells, _true_places(real)))
         all_cells = torch.cat([group.cells.flatten()[group.real] for group in groups])
         return cls(mask, _true_places(mask), tuple(groups), all_cells.argsort())
 
@@ -94,7 +94,7 @@ class Packing:
         groups = []
         for group in self.groups:
             moved = [move(tensor, device) for tensor in group]
-            groups.append(SentenceGroup(*moved))
+            groups.append(_SentenceGroup(*moved))
         return Packing(
             mask=move(self.mask, device),
             tokens=move(self.tokens, device),

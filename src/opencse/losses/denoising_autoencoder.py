@@ -53,11 +53,11 @@ class DenoisingAutoencoderLoss(Loss):
         if build.transformer is None:
             raise ValueError("the encoder has no transformer from which a decoder could be made")
         head = masked_lm_head(build.masked_lm("backbone"))
-        return SentenceDecoder(build.transformer, head, build.tokenizer, build.width)
+        return _SentenceDecoder(build.transformer, head, build.tokenizer, build.width)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one pass of the decoder over the rows of this process."""
-        decoder: SentenceDecoder = context.modules[self.name]
+        decoder: _SentenceDecoder = context.modules[self.name]
         ids, mask = context.tokens[self.sentence]
         vectors = context.processes.own_rows(context.vectors[self.damaged])
         there = mask.any(dim=1) & context.processes.own_rows(present[self.damaged])
@@ -76,7 +76,7 @@ class DenoisingAutoencoderLoss(Loss):
         return predicted_words(nothing, logits, written[counted], context)
 
 
-class SentenceDecoder(VocabularyModule):
+class _SentenceDecoder(VocabularyModule):
     """A decoder that shares the weights of the encoder.
 
     Args:
@@ -113,7 +113,7 @@ class SentenceDecoder(VocabularyModule):
         )
         self.head = head
 
-    def train(self, mode: bool = True) -> SentenceDecoder:
+    def train(self, mode: bool = True) -> _SentenceDecoder:
         """Set the mode of the decoder too, which PyTorch does not know as a part."""
         self._decoder[0].train(mode)
         return super().train(mode)

@@ -165,11 +165,11 @@ class MaskedLanguageModelLoss(Loss):
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for masked language modelling")
         head = masked_lm_head(build.masked_lm("backbone"))
-        return MaskedLanguageHead(build.transformer, head, build.tokenizer)
+        return _MaskedLanguageHead(build.transformer, head, build.tokenizer)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass of the encoder for each view."""
-        module: MaskedLanguageHead = context.modules[self.name]
+        module: _MaskedLanguageHead = context.modules[self.name]
         total = embeddings[self.sentences[0]].sum() * 0
         count = total.new_zeros(())
         correct = total.new_zeros(())
@@ -291,7 +291,7 @@ class VocabularyModule(LossModule):
         return self._content[ids]
 
 
-class MaskedLanguageHead(VocabularyModule):
+class _MaskedLanguageHead(VocabularyModule):
     """The masked-LM head on the transformer of the encoder.
 
     Args:

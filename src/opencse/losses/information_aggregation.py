@@ -81,13 +81,13 @@ class InformationAggregationLoss(Loss):
         if build.transformer is None:
             raise ValueError("the encoder has no transformer whose layers could be used")
         head = masked_lm_head(build.masked_lm("backbone"))
-        return AggregationNetwork(
+        return _AggregationNetwork(
             build.transformer, head, build.tokenizer, self.lower_layers, self.new_layers
         )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; a pass of the lower layers without, and of the new ones with a gradient."""
-        network: AggregationNetwork = context.modules[self.name]
+        network: _AggregationNetwork = context.modules[self.name]
         ids, mask = context.tokens[self.sentence]
         there = mask.any(dim=1)
         vectors = context.processes.own_rows(context.vectors[self.sentence])
@@ -107,7 +107,7 @@ class InformationAggregationLoss(Loss):
         return predicted_words(nothing, logits, ids[chosen], context)
 
 
-class AggregationNetwork(VocabularyModule):
+class _AggregationNetwork(VocabularyModule):
     """The auxiliary network of InfoCSE.
 
     Args:

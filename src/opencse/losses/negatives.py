@@ -162,7 +162,7 @@ class DCLRLoss(InfoNCELoss):
             return None
         assert build.with_pooler is not None
         pad_id = build.tokenizer.pad_token_id or 0
-        return ComplementaryModel(build.with_pooler(self.complementary), pad_id)
+        return _ComplementaryModel(build.with_pooler(self.complementary), pad_id)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; the form `code` has one more forward pass over both views."""
@@ -197,7 +197,7 @@ class DCLRLoss(InfoNCELoss):
         noise = self._moved(noise, anchors, in_batch, places, context)
         on_noise = anchors @ F.normalize(noise, dim=-1).T / self.temperature
 
-        module: ComplementaryModel = context.modules[self.name]
+        module: _ComplementaryModel = context.modules[self.name]
         first, second = module.unit_vectors(self.anchor, self.positive, context)
         similar = first[own.positives] @ second[rows].T
         itself = places[:, None] == torch.arange(len(rows), device=context.device)
@@ -305,7 +305,7 @@ class DCLRLoss(InfoNCELoss):
         return false
 
 
-class ComplementaryModel(LossModule):
+class _ComplementaryModel(LossModule):
     """A frozen transformer whose pooler's output shows which sentences are similar, with dropout on.
 
     Args:

@@ -76,15 +76,15 @@ class PeerContrastiveLoss(Loss):
     def module(self, build: LossBuildContext) -> LossModule:
         """Return the peer network."""
         if self.peer == "encoder":
-            return PeerNetwork(build.encoder, build.projector)
+            return _PeerNetwork(build.encoder, build.projector)
         assert build.with_pooler is not None
         pad_id = build.tokenizer.pad_token_id or 0
-        return PooledPeer(build.with_pooler("backbone"), build.projector, build.width, pad_id)
+        return _PooledPeer(build.with_pooler("backbone"), build.projector, build.width, pad_id)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass, with a gradient, over every view."""
-        peer: PeerNetwork | PooledPeer = context.modules[self.name]
-        if isinstance(peer, PooledPeer):
+        peer: _PeerNetwork | _PooledPeer = context.modules[self.name]
+        if isinstance(peer, _PooledPeer):
             peer.longest = max(context.tokens[view][0].shape[1] for view in self.views)
         peers = {view: self._seen_by(peer, view, context) for view in self.views}
         host_rows = context.host_rows(present, *self.views)
@@ -107,7 +107,7 @@ class PeerContrastiveLoss(Loss):
         reports = dict(zip(parts, means.detach().unbind(), strict=True))
         return LossOutput(means.sum(), reports)
 
-    def _seen_by(self, peer: PeerNetwork | PooledPeer, view: str, context: Context) -> Tensor:
+    def _seen_by(self, peer: _PeerNetwork | _PooledPeer, view: str, context: Context) -> Tensor:
         """Return the peer's embeddings of a view, over the global batch; zero if a row lacks it."""
         ids, mask = context.tokens[view]
         return context.processes.gather_trained(peer.rows(ids, mask, context))
@@ -181,7 +181,7 @@ def _divergence(logits: Tensor, target: Tensor) -> Tensor:
     return divergence.mean(dim=1)
 
 
-class PeerNetwork(SecondEncoder):
+class _PeerNetwork(SecondEncoder):
     """The peer: a trainable copy of the encoder, followed by the projector of the first network.
 
     Args:
@@ -199,7 +199,7 @@ class PeerNetwork(SecondEncoder):
         return vectors
 
 
-class PooledPeer(SecondEncoder):
+class _PooledPeer(SecondEncoder):
     """The peer of PCL's code: the backbone with its own pooler, and no attention mask.
 
     Source: qiyuw/PeerCL, pcl/models.py:107 and 244-249. Views are padded to the longest sequence of

@@ -130,13 +130,13 @@ class ReplacedTokenDetectionLoss(Loss):
         if self.task not in ("delete", "masked_lm"):
             generator = TokenGenerator(build.masked_lm(self.generator), self.generator_dropout)
         outputs = None if self.task in _LANGUAGE_TASKS else 2
-        return Discriminator(
+        return _Discriminator(
             ConditionalTransformer(build.transformer, build.width, outputs), generator, tokenizer
         )
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one pass of the generator, a forward and backward of the discriminator."""
-        module: Discriminator = context.modules[self.name]
+        module: _Discriminator = context.modules[self.name]
         own = context.processes.own_rows
         pairs = list(zip(self.sentences, self.tokens, strict=True))
         vectors = torch.cat([own(embeddings[sentence]) for sentence, _ in pairs])
@@ -177,7 +177,7 @@ class ReplacedTokenDetectionLoss(Loss):
         reports = self._reports(logits.detach(), labels, any_valid, context)
         return LossOutput(context.processes.mean(total, count), reports)
 
-    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator, draws: RowDraws) -> _Edited:
+    def _edit(self, ids: Tensor, mask: Tensor, module: _Discriminator, draws: RowDraws) -> _Edited:
         """Edit token ids and mask, both (n, L) on the CPU, as the task says."""
         content = module.is_content(ids) & mask.bool()
         chosen = sample_tokens(content, self.ratio, draws)
@@ -212,7 +212,7 @@ class ReplacedTokenDetectionLoss(Loss):
             counted = torch.ones_like(content)
         return _Edited(filled, mask, replaced.long(), counted)
 
-    def _counted(self, ids: Tensor, mask: Tensor, marked: Tensor, module: Discriminator) -> Tensor:
+    def _counted(self, ids: Tensor, mask: Tensor, marked: Tensor, module: _Discriminator) -> Tensor:
         if self.counted == "all":
             return torch.ones_like(marked)
         # Waits for the generator's predictions if tokens were inserted.
@@ -255,7 +255,7 @@ class _Edited(NamedTuple):
     counted: Tensor
 
 
-class Discriminator(VocabularyModule):
+class _Discriminator(VocabularyModule):
     """The modules of the loss: generator and conditional discriminator.
 
     Args:

@@ -77,14 +77,14 @@ class SelfGuidedLoss(Loss):
             raise ValueError(
                 f"sentence vectors have {build.width} numbers, the layers {config.hidden_size}"
             )
-        return LayerGuide(build.transformer, build.width, self.hidden)
+        return _LayerGuide(build.transformer, build.width, self.hidden)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass without a gradient, and O(n N L d) for the n own sentences.
 
         Each process projects its own layers, and compares its own sentences with the layers of all.
         """
-        guide: LayerGuide = context.modules[self.name]
+        guide: _LayerGuide = context.modules[self.name]
         vectors = embeddings[self.anchor]
         ids, mask = context.tokens[self.anchor]
         layers = guide.layers(ids, mask, context).to(vectors.dtype)
@@ -126,7 +126,7 @@ def self_guided(
     return losses.mean(dim=1), (positive > nearest).to(vectors.dtype).mean(dim=1).detach()
 
 
-class LayerGuide(LossModule):
+class _LayerGuide(LossModule):
     """The frozen copy of the transformer, and the projection head.
 
     Args:

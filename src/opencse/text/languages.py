@@ -79,7 +79,7 @@ class LanguagePack:
             return spec
         rule = self.rules.get(spec.kind)
         if rule is None:
-            return NoRule(of=spec.of, parts=spec.parts)
+            return _NoRule(of=spec.of, parts=spec.parts)
         if isinstance(spec, rule):
             # `opencse check` has narrower forms of the English kinds, which are kept.
             rule = type(spec)
@@ -94,7 +94,7 @@ class LanguagePack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoRule(View):
+class _NoRule(View):
     """A view for which a language has no rule: it is null for every sentence.
 
     Attributes:
@@ -224,7 +224,7 @@ class ChosenLanguage:
             line = f"{looks}, for which there are no rules: only numbers are changed"
         lacking = []
         for name, spec in self.pack.localise(specs).items():
-            if isinstance(spec, NoRule):
+            if isinstance(spec, _NoRule):
                 lacking.append(name)
         if lacking:
             line += f"; left out: {', '.join(lacking)}"

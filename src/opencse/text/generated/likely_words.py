@@ -37,7 +37,7 @@ _SENTENCES = 64
 _TOKENS = 512
 
 
-class WordPredictor:
+class _WordPredictor:
     """A masked language model with its tokenizer, in eval mode.
 
     Args:
@@ -152,13 +152,13 @@ class _LikelyWords(View):
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> OpenedView:
         """Load the masked language model."""
-        predictor = WordPredictor(self.model)
+        predictor = _WordPredictor(self.model)
         return OpenedView(
             build=partial(self._edited, predictor=predictor, seed=seed), digest=predictor.digest
         )
 
     def _edited(
-        self, rows: Sequence[SourceRow], predictor: WordPredictor, seed: int
+        self, rows: Sequence[SourceRow], predictor: _WordPredictor, seed: int
     ) -> list[ViewText]:
         """Put masks at random places of each row's text; fill each with its likeliest word."""
         insert = isinstance(self, Insertion)
@@ -355,7 +355,7 @@ class Substituter:
     def __init__(self, spec: Substitution, seed: int) -> None:
         self.spec = spec
         self._seed = seed
-        self._predictor = WordPredictor(spec.model, precision=spec.precision)
+        self._predictor = _WordPredictor(spec.model, precision=spec.precision)
         parser = load_parser(spec.syntax)
         tags = static_lexicon(self._predictor.tokenizer, parser)
         scores = np.array([SAN_SCORES.get(tag, SAN_SCORES["X"]) if tag else 0.0 for tag in tags])

@@ -256,7 +256,7 @@ class BackTranslation(ChosenCandidate):
         pairs = []
         hashes = []
         for forward, back in self.models:
-            pair = (Translator(forward, self.beams), Translator(back, self.beams))
+            pair = (_Translator(forward, self.beams), _Translator(back, self.beams))
             pairs.append(pair)
             for translator in pair:
                 hashes.append(tensors_hash(translator.model.state_dict()))
@@ -264,7 +264,7 @@ class BackTranslation(ChosenCandidate):
         return OpenedView(build=partial(self._translated, pairs=pairs, seed=seed), digest=digest)
 
     def _translated(
-        self, rows: Sequence[SourceRow], pairs: Sequence[tuple[Translator, Translator]], seed: int
+        self, rows: Sequence[SourceRow], pairs: Sequence[tuple[_Translator, _Translator]], seed: int
     ) -> list[list[Candidate]]:
         """Translate each row's text to every pivot and back, in every variant."""
         pools: list[list[Candidate]] = [[] for _ in rows]
@@ -306,7 +306,7 @@ class BackTranslation(ChosenCandidate):
         return text
 
 
-class Translator:
+class _Translator:
     """A translation model in evaluation mode.
 
     Args:

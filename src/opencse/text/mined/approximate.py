@@ -38,7 +38,7 @@ _LAST_DEPTH = 2048
 _VERSION = 1
 
 
-class StoredVectors(Protocol):
+class _StoredVectors(Protocol):
     """What the index needs of `opencse.text.mined.vectors.Vectors`."""
 
     @property
@@ -101,7 +101,7 @@ class Clusters:
         return cosine, numbers
 
 
-def open_index(vectors: StoredVectors) -> Clusters:
+def open_index(vectors: _StoredVectors) -> Clusters:
     """Return the index of a corpus; build it unless it is in the cache.
 
     Later copies of a sentence, up to case and white space, are not in it.
@@ -128,7 +128,7 @@ def _opened(folder: Path) -> Clusters:
     return Clusters(tuple(blocks))
 
 
-def _build(vectors: StoredVectors, folder: Path) -> None:
+def _build(vectors: _StoredVectors, folder: Path) -> None:
     """Write the index in blocks, so that only one of them is in memory."""
     faiss = imported("faiss", "faiss")
     keys = vectors.sentences.keys
@@ -148,7 +148,7 @@ def _build(vectors: StoredVectors, folder: Path) -> None:
             faiss.write_index(index, str(folder / f"block-{start:08d}.faiss"))
 
 
-def _trained(faiss: Any, vectors: StoredVectors, ids: np.ndarray) -> Any:
+def _trained(faiss: Any, vectors: _StoredVectors, ids: np.ndarray) -> Any:
     """Return an index with clusters, but without any sentence; vectors have 16 bits a number, as on disk."""
     clusters = round(2 * math.sqrt(len(ids)))
     clusters = max(1, min(clusters, _MOST_CLUSTERS, len(ids) // _SAMPLE))
@@ -164,7 +164,7 @@ def _trained(faiss: Any, vectors: StoredVectors, ids: np.ndarray) -> Any:
 def search(
     index: Clusters,
     rows: np.ndarray,
-    vectors: StoredVectors,
+    vectors: _StoredVectors,
     *,
     size: int,
     window: tuple[float, float],

@@ -42,7 +42,7 @@ Role = Literal["negative", "positive"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebiasedDraw(MinedView):
+class _DebiasedDraw(MinedView):
     """Base class of the kinds that draw by meaning and surface.
 
     Class attributes:
@@ -165,7 +165,7 @@ def _standardised(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebiasedNegatives(DebiasedDraw, MinedSpec):
+class DebiasedNegatives(_DebiasedDraw, MinedSpec):
     """Draw negatives with a similar surface form and a different meaning.
 
     The candidate pool of a sentence is a random sample of the sentences whose cosine lies in the
@@ -225,7 +225,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebiasedPositives(DebiasedDraw):
+class DebiasedPositives(_DebiasedDraw):
     r"""Draw positives with the same meaning and a different surface form.
 
     Source: Miao et al., DebCSE (CIKM 2023), §4.2.

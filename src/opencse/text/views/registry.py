@@ -306,7 +306,7 @@ class SentenceStore(ABC):
 
 
 @dataclass(frozen=True)
-class CachedSentences(SentenceStore):
+class _CachedSentences(SentenceStore):
     """Texts and their keys in the cache, memory-mapped, so that their number is not limited by memory."""
 
     store: Store
@@ -401,4 +401,4 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
             for chunk in chunks(texts, 8192):
                 texts_as_bytes = [text.encode("utf-8", "replace") for text in chunk]
                 writer.add(texts_as_bytes, _sentence_keys(chunk))
-    return CachedSentences(Store(folder), texts_hash)
+    return _CachedSentences(Store(folder), texts_hash)
