@@ -5,7 +5,7 @@ The map becomes the last module of the model, and is saved with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from torch import nn
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.flow import fit_flow
 from opencse.encoder.loading import replace_modules
+from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def add_whitening(
     """
     with model.truncate_embeddings(None):
         embed = Embedder(model, precision=precision)
-        dense = fit_whitening(embed(chunk) for chunk in _chunks(sentences))
+        dense = fit_whitening(embed(chunk) for chunk in chunks(sentences, _CHUNK))
     return replace_modules(model, [*model, dense.to(model.device)])
 
 
@@ -122,9 +123,3 @@ def add_flow(
     except ValueError as error:
         raise OpencseError(f"BERT-flow: {error}", "Choose another model.") from error
     return replace_modules(model, [*model, flow.to(model.device)])
-
-
-def _chunks(sentences: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(sentences)
-    while chunk := list(islice(rest, _CHUNK)):
-        yield chunk

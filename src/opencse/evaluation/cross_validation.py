@@ -21,9 +21,9 @@ from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from opencse.foundation.chunks import chunks
 from opencse.foundation.progress import Phase
 from opencse.foundation.workers import one_thread
-from opencse.text.corpus import chunks
 
 # SentEval's rows per step.
 _BATCH = 64

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import (
@@ -195,10 +194,3 @@ def _cell(value: object, path: Path, number: int, column: str) -> str | None:
             "Give strings.",
         )
     return value if value.strip() else None
-
-
-def chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield lists of `size` rows; the last may be shorter."""
-    iterator = iter(rows)
-    while chunk := list(islice(iterator, size)):
-        yield chunk

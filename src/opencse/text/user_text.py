@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opencse.foundation.cache import cache_place, key_hash
+from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced
 from opencse.foundation.numbers import normalised
@@ -21,7 +22,6 @@ from opencse.foundation.reading import file_extension, translate_errors
 from opencse.text.corpus import (
     Corpus,
     Row,
-    chunks,
     content_hash,
     query_column,
     text_column,

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.text.corpus import chunks
+from opencse.foundation.chunks import chunks
 from opencse.text.documents import DocumentPassage
 from opencse.text.english import asked
 from opencse.text.english.exclusive import ExclusiveNumberSwap, ExclusiveOpposite, NegatedComplement

@@ -9,12 +9,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import timed
 from opencse.foundation.reading import regular_file
 from opencse.foundation.tables import is_made_from, write_texts
 from opencse.recipes.settings import CorpusSettings
-from opencse.text.corpus import Corpus, Row, chunks, content_hash
+from opencse.text.corpus import Corpus, Row, content_hash
 from opencse.text.english.clause import MainClause
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.text.english.parse import parse_without_asides

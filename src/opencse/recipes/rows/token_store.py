@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from opencse.foundation.cache import Store, is_whole, key_hash, new_store, store_folder
+from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
-from opencse.text.corpus import Corpus, chunks
+from opencse.text.corpus import Corpus
 
 _CHUNK = 4096
 # Chunks of the corpus in a shard, which one process tokenises: 131,072 rows.

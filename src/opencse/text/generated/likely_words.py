@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
-from opencse.text.corpus import chunks
+from opencse.foundation.chunks import chunks
 from opencse.text.surface import lexical_overlap
 from opencse.text.syntax import Edit, SpacyParser, apply_edits, load_parser
 from opencse.text.views.registry import (

@@ -15,10 +15,10 @@ from operator import itemgetter
 from typing import Any, ClassVar, Literal
 
 from opencse.encoder.names import on_this_machine, resolve
+from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS, file_extension, regular_file
 from opencse.foundation.tables import TABLES, column_rows
-from opencse.text.corpus import chunks
 from opencse.text.surface import match_error_rate
 from opencse.text.views.registry import (
     OpenedView,

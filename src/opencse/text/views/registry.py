@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
+from opencse.foundation.chunks import chunks
 from opencse.foundation.lazy import Kinds, lazy_names
 from opencse.foundation.workers import Engine, Local
-from opencse.text.corpus import Corpus, chunks
+from opencse.text.corpus import Corpus
 from opencse.text.surface import match_error_rate
 
 if TYPE_CHECKING:
