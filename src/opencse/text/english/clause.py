@@ -376,7 +376,6 @@ def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
     phrase = noun_phrase(tokens, head)
     if phrase is None or not phrase[0] <= i < phrase[1] or any(t.head == i for t in tokens):
         return None
-        return None
     words = [tokens[k].text for k in range(phrase[0], phrase[1] + 1) if k != i]
     article = "the"
     if tokens[phrase[0]].tag in ("DT", "PRP$"):

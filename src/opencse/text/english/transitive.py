@@ -165,8 +165,8 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
         return None
     # "Tom lost his key" may become "His key was lost by Tom", but who is "his" in "He lost his key"?
     possessive = tokens[noun].pos != "PRON" and not passive
-    subject = _noun_phrase(tokens, noun)
-    other = _noun_phrase(tokens, head, without=by, possessive=possessive)
+    subject = _complete_phrase(tokens, noun)
+    other = _complete_phrase(tokens, head, without=by, possessive=possessive)
     if subject is None or other is None or tokens[noun].text.lower() == "one":
         return None
     if subject[0] and tokens[subject[0] - 1].tag == "CC" and tokens[verb].relation != "conj":
@@ -241,7 +241,7 @@ def _agent(tokens: Sequence[Token], verb: int) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _noun_phrase(
+def _complete_phrase(
     tokens: Sequence[Token], head: int, without: int | None = None, *, possessive: bool = False
 ) -> Span | None:
     """Return the complete noun phrase if it is one span without commas, clauses and anaphors."""
