@@ -18,7 +18,7 @@ from opencse.papers.details import (
     project,
     training_pairs,
 )
-from opencse.papers.entries import Entry, Query, System
+from opencse.papers.entries import Entry, NeighbourQuery, System
 from opencse.papers.scores import EntryColumn, Missing
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
@@ -97,7 +97,7 @@ def test_the_answer_has_a_rank_and_a_query_does_not_find_itself() -> None:
     pairs = ScoredPairs(
         name="STS-B", sentence1=["Go.", "Stop."], sentence2=["Leave.", "Halt."], scores=[5, 5]
     )
-    queries = (Query(text="go.", answer=(0, 2)), Query(text="stop."))
+    queries = (NeighbourQuery(text="go.", answer=(0, 2)), NeighbourQuery(text="stop."))
     vectors = {
         "Go.": [1, 0],
         "go.": [1, 0],

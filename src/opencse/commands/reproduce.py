@@ -18,7 +18,7 @@ from opencse.foundation.terminal import print_text
 from opencse.foundation.toml_tables import unknown_name_error
 from opencse.papers.entries import Entry, entry_names, load_entry
 from opencse.papers.reproduction import reproduce_entry, reproduce_splits
-from opencse.papers.runs import MeasuredModel, Reproduction, Start, Training
+from opencse.papers.runs import MeasuredModel, Reproduction, Start, TrainingRequest
 from opencse.papers.table import ReproducedTable
 from opencse.text.corpus import Corpus
 from opencse.text.memory_tables import data_file
@@ -91,7 +91,7 @@ def shared_settings(entry: Entry, options: ReproduceOptions) -> Reproduction:
     pairs = [] if options.data is not None else ["demo"]
     probe_data = load_probe_data(data=options.data, pairs=pairs, sentences=options.sentences)
 
-    def train(training: Training) -> ProbeScores:
+    def train(training: TrainingRequest) -> ProbeScores:
         # Without STS data, the written pairs choose the step and are scored.
         written = None if options.data is not None else "demo"
         result = run(

@@ -15,7 +15,7 @@ from opencse.evaluation.probes import ProbeData
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.figures import WIDTH, Draw, draw_histogram, draw_scatter, short
 from opencse.foundation.numbers import unit_rows
-from opencse.papers.entries import Entry, Listing, PairGroup, Query
+from opencse.papers.entries import Entry, Listing, NeighbourQuery, PairGroup
 from opencse.papers.scores import EntryColumn, Missing
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
@@ -55,7 +55,9 @@ def _distinct(*lists: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], encode: Encode) -> Neighbours:
+def find_neighbours(
+    pairs: ScoredPairs, queries: Sequence[NeighbourQuery], encode: Encode
+) -> Neighbours:
     """Search for each query among the sentences of the pairs; it does not find itself."""
     corpus = _distinct(pairs.sentence1, pairs.sentence2)
     texts = _distinct(corpus, [query.text for query in queries])

@@ -82,7 +82,7 @@ class PairGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class NeighbourQuery:
     """A sentence that is searched for among those of STS-B test.
 
     Attributes:
@@ -157,7 +157,7 @@ class Entry:
     seeds: int = 1
     systems: tuple[System, ...] = ()
     groups: tuple[PairGroup, ...] = ()
-    queries: tuple[Query, ...] = ()
+    queries: tuple[NeighbourQuery, ...] = ()
     watch: tuple[str, ...] = ()
     texts: int = 0
     note: str = ""

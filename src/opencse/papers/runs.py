@@ -242,7 +242,7 @@ class Start:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class TrainingRequest:
     """A training that a reproduction needs.
 
     Attributes:
@@ -265,7 +265,7 @@ class Training:
 class Train(Protocol):
     """Trains a system, and probes the trained model."""
 
-    def __call__(self, training: Training) -> ProbeScores:
+    def __call__(self, training: TrainingRequest) -> ProbeScores:
         """Return the scores of the trained model."""
 
 
@@ -404,7 +404,7 @@ class Reproduction:
         def train() -> ProbeScores:
             self.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {place.folder}")
             return self.train(
-                Training(
+                TrainingRequest(
                     recipe=recipe,
                     corpus=corpus,
                     backbone=start.backbone,

@@ -15,7 +15,7 @@ BEST = "best.safetensors"
 """File in the run's folder with the best weights so far."""
 
 
-class Evaluation(TrainingCallback):
+class PeriodicEvaluation(TrainingCallback):
     """Scores the model every `selection.every` steps, and saves the weights of the best score.
 
     Args:

@@ -29,7 +29,7 @@ from opencse.training.model_card import encoder_card
 from opencse.training.repeated import repeated_lines
 from opencse.training.same_vectors import check_same_vectors
 from opencse.training.saving import SaveCheckpoints
-from opencse.training.selection import BEST, EarlyStopping, Evaluation
+from opencse.training.selection import BEST, EarlyStopping, PeriodicEvaluation
 from opencse.training.session import RunControl, TrainingOutcome, TrainingSession, run_record
 from opencse.training.trained_model import TrainedModel
 from opencse.training.training_text import TrainingText
@@ -165,7 +165,7 @@ def all_callbacks(
 
     The checkpoint comes last, so that it stores what the others did.
     """
-    callbacks: list[TrainingCallback] = [MetricsLog(), Evaluation(evaluators)]
+    callbacks: list[TrainingCallback] = [MetricsLog(), PeriodicEvaluation(evaluators)]
     if recipe.selection.patience is not None:
         callbacks.append(EarlyStopping(recipe.selection.patience))
     callbacks.append(Forecast())

@@ -136,7 +136,7 @@ class LanguageModel(View):
             "max_tokens": self.most_tokens,
         }
 
-    def estimate(self, texts: Sequence[str]) -> Estimate:
+    def estimate(self, texts: Sequence[str]) -> BuildEstimate:
         """Return what a build of some sentences would send; nothing is sent.
 
         Args:
@@ -147,7 +147,7 @@ class LanguageModel(View):
         missing = [request for request in requests if cache.get(request) is None]
         characters = sum(len(request["messages"][0]["content"]) for request in missing)
         written = sum(map(len, texts)) * len(missing) // max(len(requests), 1)
-        return Estimate(
+        return BuildEstimate(
             requests=len(missing),
             cached=len(requests) - len(missing),
             prompt_tokens=characters // _CHARACTERS_PER_TOKEN,
@@ -191,7 +191,7 @@ class LanguageModel(View):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class BuildEstimate:
     """What a build would send to a language model.
 
     Attributes:
