@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -20,20 +19,8 @@ from opencse.text.corpus import Corpus
 from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
 from opencse.text.views.registry import DebiasedNegatives, Deletion, build_views
+from tests.foundation.worker_tasks import DieOnce, Double, SeesGpu
 from tests.tiny import WORDS, saved_encoder
-
-
-class Double:
-    """Twice the job; 0 is refused, and -1 kills the process."""
-
-    def open(self) -> None: ...
-
-    def __call__(self, job: int) -> int:
-        if job == 0:
-            raise OpencseError("0 cannot be doubled")
-        if job < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return 2 * job
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -41,18 +28,6 @@ def test_results_come_in_the_order_of_the_jobs(processes: int) -> None:
     assert list(Local(processes=processes).map(Double(), range(1, 20))) == [
         (i, 2 * i) for i in range(1, 20)
     ]
-
-
-class SeesGpu:
-    """Returns the GPU that its process sees."""
-
-    uses_gpu = True
-
-    def open(self) -> None: ...
-
-    def __call__(self, job: int) -> str | None:
-        time.sleep(0.2)  # so that every process gets a job
-        return os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
 def test_work_for_gpus_gets_one_process_for_each(monkeypatch) -> None:
@@ -211,23 +186,6 @@ def test_same_bytes_as_local(corpus, encoder, cluster, tmp_path, monkeypatch):
     assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")
     build_views(Corpus(corpus), specs(encoder), tmp_path / "again", engine=Local(processes=1))
     assert hashes(tmp_path / "again") == hashes(tmp_path / "local")
-
-
-class DieOnce:
-    """Writes a number to a file for each job; at one of them the process kills itself, the first time."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def open(self) -> None:
-        pass
-
-    def __call__(self, job: int) -> int:
-        if job == 3 and not (self.folder / "died").exists():
-            (self.folder / "died").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        (self.folder / f"done-{job}").touch()
-        return 10 * job
 
 
 @needs_ray
