@@ -155,6 +155,19 @@ def test_bad_overrides_are_named(override: str) -> None:
         load_recipe("simcse", overrides=[override])
 
 
+@pytest.mark.parametrize(
+    "overrides",
+    [["training.epochs=3"], {"training.epochs": 3}, {"training": {"epochs": 3}}],
+)
+def test_epochs_of_the_user_win_over_steps_of_the_recipe(overrides: Any) -> None:
+    assert load_recipe("ct").training.max_steps
+    training = load_recipe("ct", overrides=overrides).training
+    assert (training.epochs, training.max_steps) == (3, None)
+    both = ["training.epochs=3", "training.max_steps=7"]
+    assert load_recipe("ct", overrides=both).training.max_steps == 7
+    assert load_recipe("ct", overrides=["training.batch_size=8"]).training.max_steps
+
+
 def test_the_former_key_of_losses_is_told_in_overrides() -> None:
     with pytest.raises(OpencseError, match=r"--set terms\.info_nce\.weight: 'terms' is now called"):
         load_recipe("simcse", overrides=["terms.info_nce.weight=1"])

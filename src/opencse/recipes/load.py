@@ -175,10 +175,18 @@ def _overridden(table: TomlTable, overrides: Sequence[str] | Mapping[str, Any]) 
         pairs = list(overrides.items())
     else:
         pairs = [parse_override(text) for text in as_items(overrides)]
+    given: set[str] = set()
     for key, value in pairs:
         override = nested_table(key, value)
         refuse_former_names(override, f"--set {key}")
         table = merge_tables(table, override, f"--set {key}")
+        given.update(override.get("training", {}))
+    if "epochs" in given and "max_steps" not in given:
+        # A recipe's own number of steps would win over the epochs that the user asks for.
+        table = dict(table)
+        table["training"] = {
+            key: value for key, value in table["training"].items() if key != "max_steps"
+        }
     return table
 
 

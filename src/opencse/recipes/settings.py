@@ -87,7 +87,8 @@ class Training:
 
     Attributes:
         epochs: Passes over the training rows.
-        max_steps: Number of optimiser steps; overrides `epochs`, as in transformers' Trainer.
+        max_steps: Number of optimiser steps; overrides `epochs`, as in transformers' Trainer. If a
+            recipe sets it and a user sets `epochs` alone, the user's epochs count.
         most_steps: Maximum number of steps, if `epochs` asks for more.
         batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among
             them.
