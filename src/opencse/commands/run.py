@@ -94,7 +94,7 @@ def measure(
     """Score both models, and write the report and the card."""
     triples = own_triples(rows, source.recipe)
     probed = probe_models(trained, source.backbone, probe_data, triples)
-    own_texts = check_own_texts(source, trained, options)
+    own_texts = check_own_texts(source, trained)
     comparison, report = report_run(trained, probed, probe_data.notes, source.few, own_texts)
     readme = trained.model / "README.md"
     add_scores(readme, probed.by_name(), probed.trained, made_of=source.description())

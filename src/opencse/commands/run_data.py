@@ -34,6 +34,7 @@ class Source:
     """What a run trains on, opened and decided once.
 
     Attributes:
+        text: The user's text, as it was given.
         corpus: The user's text, one sentence per row.
         recipe: The resolved recipe.
         backbone: The model to start from.
@@ -44,6 +45,7 @@ class Source:
         few: A warning if the text has few sentences.
     """
 
+    text: UserText
     corpus: Corpus
     recipe: Recipe
     backbone: Backbone
@@ -99,6 +101,7 @@ def open_source(options: RunOptions) -> Source:
     # A model that cannot be used is refused before any text is built.
     load_start(recipe, backbone)
     return Source(
+        text=text,
         corpus=corpus,
         recipe=recipe,
         backbone=backbone,

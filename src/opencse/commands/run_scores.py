@@ -43,7 +43,6 @@ from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.plugins import ways_to_add
 from opencse.foundation.progress import timed
-from opencse.text.user_text import document_passages
 from opencse.text.views.registry import texts_hash
 from opencse.training.train import TrainingRun
 
@@ -179,13 +178,13 @@ def probe_models(
         )
 
 
-def check_own_texts(source: Source, trained: TrainingRun, options: RunOptions) -> list[str]:
+def check_own_texts(source: Source, trained: TrainingRun) -> list[str]:
     """Return what `opencse check` finds on a sample of the user's documents, a line for each model.
 
     Returns:
         Nothing for tables and lists of sentences, and if the rules could not rewrite any sentence.
     """
-    passages = document_passages(options.corpus, _CHECKED_DOCUMENTS, column=options.column)
+    passages = source.text.first_passages(_CHECKED_DOCUMENTS)
     if not passages:
         return []
     name = Path(source.backbone.name).name

@@ -7,13 +7,16 @@ text is UTF-8, or that a JSON document is an object.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
+import io
 import json
 import os
 import re
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -44,10 +47,12 @@ LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
 """Bytes of the largest JSON document that is read at once."""
+# Bytes that are read at a time of a file that is hashed.
+_BUFFER = 64 * 2**10
 # U+0085 is a line separator.
 _CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")
-# Lines at the beginning that may have no control character.
-_CHECKED = 1000
+FIRST_LINES = 1000
+"""Lines at the beginning of a text that may have no control character."""
 # The same of files that are read as parts of one text.
 _CHECKED_IN: dict[str, int] = {}
 _FAILURES = (
@@ -163,6 +168,76 @@ def check_is_text(path: Path, first: bytes) -> None:
 def is_hidden(name: str) -> bool:
     """Return whether a file or folder of this name is no data: `.cache`, `_SUCCESS`, `~$open.docx`."""
     return name.startswith((".", "_", "~"))
+
+
+@dataclass
+class FileTally:
+    """What is known of the bytes of a file after it was read to its end, for whatever purpose.
+
+    Whoever reads a large file passes one along, so that hashing the file needs no reading of its own.
+
+    Attributes:
+        digest: BLAKE2b hash of the bytes; empty until the end is reached.
+        line_feeds: Number of line feeds.
+    """
+
+    digest: str = ""
+    line_feeds: int = 0
+
+
+def open_tallied(path: Path, tally: FileTally) -> io.BufferedReader:
+    """Open a file for reading bytes from beginning to end; `tally` is filled in at the end."""
+    return io.BufferedReader(_TalliedFile(path, tally), _BUFFER)
+
+
+def fill_tally(path: Path, tally: FileTally) -> None:
+    """Read a file for its tally alone.
+
+    Raises:
+        OpencseError: The file cannot be read.
+    """
+    with (
+        translate_errors(path, "cannot be read", "Check the file."),
+        open_tallied(path, tally) as file,
+    ):
+        while file.read(2**20):
+            pass
+
+
+class _TalliedFile(io.RawIOBase):
+    """A file that hashes what is read from it."""
+
+    def __init__(self, path: Path, tally: FileTally) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._tally = tally
+        self._hash = new_file_hash()
+        self._line_feeds = 0
+
+    def readable(self) -> bool:
+        """Return True: a buffered reader asks."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return the number of bytes; 0 at the end."""
+        size = self._file.readinto(buffer) or 0
+        content = bytes(memoryview(buffer)[:size])
+        self._hash.update(content)
+        self._line_feeds += content.count(b"\n")
+        if size == 0:
+            # Only now are all bytes known; a reader that stops earlier leaves the tally empty.
+            self._tally.digest = self._hash.hexdigest()
+            self._tally.line_feeds = self._line_feeds
+        return size
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+def new_file_hash() -> hashlib.blake2b:
+    """Return the hash by which files are known, before any byte."""
+    return hashlib.blake2b(digest_size=16)
 
 
 def as_items(value: Any) -> Any:
@@ -296,24 +371,11 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
             )
 
 
-def check_as_one_text(files: Sequence[Path]) -> None:
-    """Count the first lines, which may have no control character, over some files as if they were one.
-
-    A folder of thousands of pages then passes as the same text in one file does.
-    """
-    left = _CHECKED
-    for file in files:
-        _CHECKED_IN[str(file)] = left
-        if left > 1:
-            with contextlib.suppress(OSError), file.open("rb") as stream:
-                left = max(1, left - 1 - stream.read(LARGEST_DOCUMENT).count(b"\n"))
-
-
 def checked_lines(path: Path, count: int | None = None) -> int:
     """Return how many first lines of a file may have no control character, after setting it to a given count."""
     if count is not None:
         _CHECKED_IN[str(path)] = count
-    return _CHECKED_IN.get(str(path), _CHECKED)
+    return _CHECKED_IN.get(str(path), FIRST_LINES)
 
 
 def check_characters(text: str, path: Path, line: int) -> None:

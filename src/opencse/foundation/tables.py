@@ -25,12 +25,14 @@ from opencse.foundation.progress import note_once
 from opencse.foundation.reading import (
     FORMATS,
     LONGEST_LINE,
+    FileTally,
     check_characters,
     check_is_text,
     error_reason,
     file_extension,
     is_hidden,
     json_object,
+    open_tallied,
     regular_file,
     require_columns,
     translate_errors,
@@ -55,7 +57,9 @@ _GZIP = b"\x1f\x8b"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+def column_rows(
+    path: Path, columns: Sequence[str], tally: FileTally | None = None
+) -> Iterator[tuple[Path, int, Sequence[object]]]:
     """Yield file, row number and named columns of every row of a table or a folder of tables.
 
     A `.txt` file has one column, `text`.
@@ -63,6 +67,8 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
     Args:
         path: A file that `read_table` reads, a `.txt` file, a Parquet file or a folder of them.
         columns: Names of the columns.
+        tally: Filled in after the last row; stays empty for Parquet files, which are not read from
+            beginning to end.
 
     Raises:
         OpencseError: As `table_columns` and `read_table`; or a column is missing.
@@ -75,7 +81,7 @@ def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int,
         total = 0
         without = 0
         keys = ""
-        for line, row in read_table(path):
+        for line, row in read_table(path, tally):
             if row:
                 total += 1
             if row and columns and columns[0] not in row:
@@ -103,11 +109,18 @@ def _is_parquet(path: Path) -> bool:
     return path.is_dir() or file_extension(path) == ".parquet"
 
 
-def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+def read_lines(
+    path: Path, encoding: str = "utf-8", tally: FileTally | None = None
+) -> Iterator[tuple[int, str]]:
     r"""Yield `(line number, text)` of a file, plain or `.gz`; lines end at `\n` or `\r\n`.
 
     Other Unicode line separators are part of the text. A byte order mark is dropped; a UTF-16 mark
     selects that encoding.
+
+    Args:
+        path: The file.
+        encoding: Its encoding.
+        tally: Filled in after the last line; of a `.gz` file, with its packed bytes.
 
     Raises:
         OpencseError: The path is missing, not a regular file, or an incomplete gzip file; or a line
@@ -121,7 +134,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
     try:
         if compressed:
             _check_packing(path)
-        with _opened(path) as file:
+        with _opened(path, tally) as file:
             first = file.peek(16)[:16]
             check_is_text(path, first)
             wide = first[:2] in _UTF16
@@ -165,13 +178,13 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
         ) from None
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, tally: FileTally | None = None) -> Iterator[tuple[int, str]]:
     r"""Yield `(line number, text)` of a `.txt` file, whose lines may also end at `\r`, as on old Macs.
 
     Raises:
         OpencseError: As `read_lines`.
     """
-    for line, text in read_lines(path):
+    for line, text in read_lines(path, tally=tally):
         for part in text.split("\r"):
             yield line, part
 
@@ -194,9 +207,15 @@ def _check_packing(path: Path) -> None:
                 )
 
 
-def _opened(path: Path) -> Any:
+@contextlib.contextmanager
+def _opened(path: Path, tally: FileTally | None = None) -> Iterator[Any]:
     """Open a file for reading bytes, a gzip file uncompressed."""
-    return gzip.open(path) if _is_compressed(path) else path.open("rb")
+    with contextlib.ExitStack() as opened:
+        file: Any = path.open("rb") if tally is None else open_tallied(path, tally)
+        opened.enter_context(file)
+        if _is_compressed(path):
+            file = opened.enter_context(gzip.open(file))
+        yield file
 
 
 def _is_compressed(path: Path) -> bool:
@@ -227,7 +246,9 @@ def _is_wide(path: Path) -> bool:
     return False  # `read_lines` reports what is wrong with it
 
 
-def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+def read_table(
+    path: Path, tally: FileTally | None = None
+) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield `(line number, cells by column name)` of a text table, plain or `.gz`.
 
     The formats are `.csv`, `.tsv`, `.jsonl` and `.txt`.
@@ -238,17 +259,21 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     quotes them, with doubled marks inside. In both, the first row that is not blank names the
     columns. A blank line yields an empty mapping.
 
+    Args:
+        path: The file.
+        tally: Filled in after the last row.
+
     Raises:
         OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few
             cells, a quotation mark is not closed, or a line is not a JSON object.
     """
     kind = table_kind(path)
     if kind == ".jsonl":
-        yield from _json_rows(path)
+        yield from _json_rows(path, tally)
     elif kind == ".txt":
-        yield from ((line, {"text": text}) for line, text in text_lines(path))
+        yield from ((line, {"text": text}) for line, text in text_lines(path, tally))
     elif kind in TABLES:
-        yield from _named_rows(path, _cells(path))
+        yield from _named_rows(path, _cells(path, tally))
     else:
         raise OpencseError(
             f"{path}: cannot tell the format", f"Use one of {', '.join(TABLES)}, each also as .gz."
@@ -354,13 +379,13 @@ def _has_text(cells: Sequence[str]) -> bool:
     return any(cell.strip() for cell in cells)
 
 
-def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _cells(path: Path, tally: FileTally | None = None) -> Iterator[tuple[int, list[str]]]:
     if table_kind(path) == ".tsv":
         if _has_excel_quotes(path):
             note_once(f"{path}: its quoted cells are read as Excel writes them")
-            return _quoted_rows(path, "\t")
-        return ((line, text.split("\t")) for line, text in read_lines(path))
-    return _quoted_rows(path, _separator(path))
+            return _quoted_rows(path, "\t", tally)
+        return ((line, text.split("\t")) for line, text in read_lines(path, tally=tally))
+    return _quoted_rows(path, _separator(path), tally)
 
 
 def _has_excel_quotes(path: Path) -> bool:
@@ -395,10 +420,12 @@ def _doubled(cell: str) -> bool:
     return '""' in inside and '"' not in inside.replace('""', "")
 
 
-def _quoted_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _quoted_rows(
+    path: Path, separator: str, tally: FileTally | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each row, and its cells."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
-    lines: Iterator[str] = (text + "\n" for _, text in read_lines(path))
+    lines: Iterator[str] = (text + "\n" for _, text in read_lines(path, tally=tally))
     line = 1
     first = next(lines, "")
     if _stated_separator(first) is None:
@@ -496,8 +523,10 @@ def _named_rows(
             )
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    for line, text in read_lines(path):
+def _json_rows(
+    path: Path, tally: FileTally | None = None
+) -> Iterator[tuple[int, Mapping[str, object]]]:
+    for line, text in read_lines(path, tally=tally):
         row: Mapping[str, object] = {}
         if text.strip():
             row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.')

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import (
     ASSETS,
+    FileTally,
     existing_path,
+    new_file_hash,
     translate_errors,
     unknown_format,
 )
@@ -47,12 +47,14 @@ class Corpus:
         path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, or a
             folder of Parquet files.
         name: The user's name for it; by default the file's name.
+        tally: What is known of the file's bytes from an earlier reading.
 
     Attributes:
         path: The file or folder.
         name: The user's name for it.
         columns: Names of the columns (`("text",)` for plain text).
         format: The file's extension, with `.gz` if it is compressed, or `folder`.
+        tally: What is known of the file's bytes.
 
     Raises:
         OpencseError: The path is missing, or its format or encoding is wrong.
@@ -62,7 +64,9 @@ class Corpus:
         print(corpus.columns, next(corpus.texts()))
     """
 
-    def __init__(self, path: str | Path, name: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, name: str | None = None, tally: FileTally | None = None
+    ) -> None:
         self.path = existing_path(path)
         self.name = name or self.path.name
         kind = "folder" if self.path.is_dir() else table_kind(self.path)
@@ -72,6 +76,7 @@ class Corpus:
         self.format = kind
         if kind != "folder" and self.path.suffix.lower() == ".gz":
             self.format += ".gz"
+        self.tally = tally or FileTally()
 
     def texts(self, column: str = "text") -> Iterator[str]:
         """Yield the non-blank sentences, in order, without reading the corpus into memory."""
@@ -88,19 +93,25 @@ class Corpus:
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """Yield the named columns of every row, in order; null, empty and blank cells are None.
 
+        The first pass to the end also hashes the bytes of the file, so that `content_hash` need not
+        read it again.
+
         Raises:
             OpencseError: There is no such column, a cell holds no text, or the file is damaged.
         """
-        for file, number, cells in column_rows(self.path, columns):
+        tally = None if self.tally.digest else self.tally
+        for file, number, cells in column_rows(self.path, columns, tally):
             row = []
             for cell, column in zip(cells, columns, strict=True):
                 row.append(_cell(cell, file, number, column))
             yield tuple(row)
 
-    @cached_property
+    @property
     def content_hash(self) -> str:
         """Hash of the files' bytes (`content_hash`)."""
-        return content_hash(self.path)
+        if not self.tally.digest:
+            self.tally.digest = content_hash(self.path)
+        return self.tally.digest
 
 
 def demo_path(name: str | Path, file: str) -> Path:
@@ -125,7 +136,7 @@ def demo_path(name: str | Path, file: str) -> Path:
 def content_hash(path: str | Path) -> str:
     """Return the BLAKE2b hash of a file's bytes, or of the names and bytes below a folder."""
     path = existing_path(path)
-    digest = hashlib.blake2b(digest_size=16)
+    digest = new_file_hash()
     with translate_errors(path, "cannot be read", "Check the file."):
         files = [path]
         if path.is_dir():

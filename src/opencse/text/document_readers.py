@@ -7,6 +7,7 @@ and ends.
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import error_reason, file_extension
+from opencse.foundation.reading import FileTally, error_reason, file_extension, open_tallied
 from opencse.foundation.tables import text_lines
 
 _MOST_PAGES = 10_000
@@ -38,15 +39,19 @@ def full_lines(lines: Sequence[str], width: int) -> list[bool]:
     return [len(a) + 1 + len(b.split()[0]) > width for a, b in pairwise(lines)]
 
 
-def read_paragraphs(path: Path) -> Iterator[str]:
+def read_paragraphs(path: Path, tally: FileTally) -> Iterator[str]:
     """Yield the paragraphs of a document, by its extension.
+
+    Args:
+        path: The document, which is read once.
+        tally: Filled in when the document was read.
 
     Raises:
         OpencseError: The document cannot be read.
     """
     kind = file_extension(path)
     try:
-        yield from READERS[kind](path)
+        yield from READERS[kind](path, tally)
     except (OpencseError, MemoryError):
         raise
     except Exception as error:  # parsers of three formats, without a common class of errors
@@ -57,11 +62,17 @@ def read_paragraphs(path: Path) -> Iterator[str]:
         ) from error
 
 
-def _pdf(path: Path) -> Iterator[str]:
+def _content(path: Path, tally: FileTally) -> io.BytesIO:
+    """Return a file as a stream in memory, for parsers that move back and forth in it."""
+    with open_tallied(path, tally) as file:
+        return io.BytesIO(file.read())
+
+
+def _pdf(path: Path, tally: FileTally) -> Iterator[str]:
     """Yield the paragraphs of the text layer of a PDF file: a line that is not full ends one."""
     import pypdf
 
-    reader = pypdf.PdfReader(path)
+    reader = pypdf.PdfReader(_content(path, tally))
     count = len(reader.pages)
     if count > _MOST_PAGES:
         raise OpencseError(f"{path}: has {count:,} pages, more than {_MOST_PAGES:,}", "Split it.")
@@ -84,9 +95,10 @@ def _pdf(path: Path) -> Iterator[str]:
     yield text
 
 
-def _docx(path: Path) -> Iterator[str]:
+def _docx(path: Path, tally: FileTally) -> Iterator[str]:
     """Yield the paragraphs and table cells of a DOCX file."""
-    with zipfile.ZipFile(path) as archive:
+    content = _content(path, tally)
+    with zipfile.ZipFile(content) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > _MOST_UNPACKED:
         raise OpencseError(
@@ -95,7 +107,7 @@ def _docx(path: Path) -> Iterator[str]:
         )
     import docx
 
-    document = docx.Document(str(path))
+    document = docx.Document(content)
     for paragraph in document.paragraphs:
         if paragraph.text.strip():
             yield paragraph.text
@@ -114,11 +126,11 @@ def _cells(table: Any) -> Iterator[str]:
                 yield text
 
 
-def _markdown(path: Path) -> Iterator[str]:
+def _markdown(path: Path, tally: FileTally) -> Iterator[str]:
     """Yield paragraphs, headings, list items and table cells of Markdown, without code blocks."""
     from markdown_it import MarkdownIt
 
-    text = "\n".join(line for _, line in text_lines(path))
+    text = "\n".join(line for _, line in text_lines(path, tally))
     # At its own limit of depth the parser drops the rest without a word, so it is set above the one here.
     parser = MarkdownIt("commonmark", {"maxNesting": 2 * _DEEPEST}).enable("table")
     for token in parser.parse(_FRONT_MATTER.sub("", text)):
@@ -136,11 +148,11 @@ def _markdown_text(token: Any) -> str:
     return " " if token.type.endswith("break") else ""
 
 
-def _html(path: Path) -> Iterator[str]:
+def _html(path: Path, tally: FileTally) -> Iterator[str]:
     """Yield the blocks of a page as plain text, without scripts, styles, menus and code."""
     page = _Page()
     try:
-        for _, line in text_lines(path):
+        for _, line in text_lines(path, tally):
             page.feed(f"{line}\n")
         page.close()
     except AssertionError as error:  # of Python's parser, at some declarations
@@ -177,7 +189,7 @@ class _Page(HTMLParser):
             self.parts.append(data.replace("\0", ""))
 
 
-READERS: dict[str, Callable[[Path], Iterable[str]]] = {
+READERS: dict[str, Callable[[Path, FileTally], Iterable[str]]] = {
     **dict.fromkeys((".md", ".markdown"), _markdown),
     **dict.fromkeys((".html", ".htm"), _html),
     ".pdf": _pdf,

@@ -18,11 +18,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import checked_lines
+from opencse.foundation.reading import FileTally, checked_lines
 
 SECONDS = 15.0
 """Seconds of computing for a document of any size."""
@@ -39,12 +40,15 @@ _LONGEST_PARAGRAPH = 1_000_000
 _SMALLER = "Convert it to plain text, or split it."
 
 
-def paragraphs_of(path: Path, budget: float | None = None) -> list[str]:
+def paragraphs_of(
+    path: Path, budget: float | None = None, tally: FileTally | None = None
+) -> list[str]:
     """Return the paragraphs of a document, read in a process that is ended if it takes too long.
 
     Args:
         path: A file that `opencse.text.document_readers` can read.
         budget: Seconds of computing; by default by the size of the file.
+        tally: Filled in by that process, which reads the file anyway.
 
     Raises:
         OpencseError: The document cannot be read, or not within its budget.
@@ -59,7 +63,7 @@ def paragraphs_of(path: Path, budget: float | None = None) -> list[str]:
         timer.daemon = True
         timer.start()
         try:
-            return _asked(child, path, budget)
+            return _asked(child, path, budget, tally or FileTally())
         except BaseException:
             # Half an answer may be left in the pipe, also after Ctrl-C.
             _end(child)
@@ -68,7 +72,7 @@ def paragraphs_of(path: Path, budget: float | None = None) -> list[str]:
             timer.cancel()
 
 
-def _asked(child: subprocess.Popen[str], path: Path, budget: float) -> list[str]:
+def _asked(child: subprocess.Popen[str], path: Path, budget: float, tally: FileTally) -> list[str]:
     assert child.stdin is not None
     assert child.stdout is not None
     with contextlib.suppress(BrokenPipeError):  # a child that ended is reported below
@@ -83,6 +87,8 @@ def _asked(child: subprocess.Popen[str], path: Path, budget: float) -> list[str]
         elif "problem" in answer:
             raise OpencseError(answer["problem"], answer["remedy"])
         else:
+            tally.digest = answer["digest"]
+            tally.line_feeds = answer["line_feeds"]
             return texts
     # The pipe has ended, so the child has.
     code = child.wait()
@@ -145,12 +151,13 @@ def _answer(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     from opencse.text.document_readers import read_paragraphs
 
     path = Path(request["path"])
+    tally = FileTally()
     size = 0
     # Before the limits, which are for the document, not for the imports.
     checked_lines(path, request["checked_lines"])
     _limit(request["seconds"])
     try:
-        for paragraph in read_paragraphs(path):
+        for paragraph in read_paragraphs(path, tally):
             size += len(paragraph)
             if size > LARGEST_TEXT:
                 raise OpencseError(f"{path}: more than {LARGEST_TEXT >> 20} MiB of text", _SMALLER)
@@ -165,7 +172,7 @@ def _answer(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "remedy": _SMALLER,
         }
         return
-    yield {}
+    yield asdict(tally)
 
 
 def _limit(seconds: float) -> None:

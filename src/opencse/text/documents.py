@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import runpy
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import distribution
@@ -17,17 +18,21 @@ from typing import Any
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
 from opencse.foundation.reading import (
+    FIRST_LINES,
     PACKAGES,
     UNREAD,
-    check_as_one_text,
+    FileTally,
+    checked_lines,
     existing_path,
     file_extension,
+    fill_tally,
     is_hidden,
+    new_file_hash,
     stay_inside,
     unknown_format,
 )
 from opencse.foundation.tables import TABLES, table_kind, text_lines
-from opencse.text.corpus import Corpus, text_column
+from opencse.text.corpus import Corpus, content_hash, text_column
 from opencse.text.document_readers import READERS, full_lines
 from opencse.text.document_worker import paragraphs_of
 
@@ -110,6 +115,31 @@ class Documents:
 
     def __init__(self, path: str | Path) -> None:
         self.path = existing_path(path)
+        # What is known of the bytes of each file that a pass has read to its end.
+        self._tallies: dict[Path, FileTally] = {}
+
+    @property
+    def content_hash(self) -> str:
+        """Hash of the bytes of the file, or of the names and bytes of all files that are read.
+
+        Files that `passages` has read to their ends are not read again.
+        """
+        if self.path.is_file() or _is_table_folder(self.path):
+            return self._hash_of(self.path)
+        digest = new_file_hash()
+        for file in _sorted_files(self.path, _readable_formats()).documents:
+            name = os.fsencode(file.relative_to(self.path).as_posix())
+            digest.update(name + b"\0" + self._hash_of(file).encode())
+        return digest.hexdigest()
+
+    def _hash_of(self, path: Path) -> str:
+        tally = self._tallies.setdefault(path, FileTally())
+        if not tally.digest:
+            if path.is_dir():
+                tally.digest = content_hash(path)
+            else:
+                fill_tally(path, tally)
+        return tally.digest
 
     @property
     def are_prose(self) -> bool:
@@ -117,7 +147,9 @@ class Documents:
         if self.path.is_dir():
             return not _is_table_folder(self.path)
         kind = table_kind(self.path)
-        return kind in READERS or (kind == ".txt" and not _one_sentence_per_line(self.path))
+        if kind != ".txt":
+            return kind in READERS
+        return not _one_sentence_per_line(line for _, line in text_lines(self.path))
 
     def passages(self, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
         """Yield the passages of all files, in order.
@@ -138,7 +170,7 @@ class Documents:
         if self.path.is_file() and table_kind(self.path) in (*READERS, ".txt"):
             # An error if the user named another column.
             text_column(("text",), self.path, column)
-        for source, units, joined in _units(self.path, column):
+        for source, units, joined in _units(self.path, column, self._tallies):
             rest = iter(units)
             first = list(islice(rest, _JUDGED))
             language = likely_language(first[:_SAMPLE])
@@ -194,33 +226,55 @@ def are_sentences(texts: Sequence[str]) -> bool:
     return 10 * several <= len(texts)
 
 
-def _one_sentence_per_line(path: Path) -> bool:
+def _one_sentence_per_line(lines: Iterable[str]) -> bool:
     """Return whether the first lines of a plain text file are sentences, none of them wrapped."""
-    lines = [text.strip() for _, text in islice(text_lines(path), _JUDGED)]
-    texts = [line for line in lines if line]
-    return list(_paragraphs(lines)) == texts and are_sentences(texts)
+    first = [line.strip() for line in islice(lines, _JUDGED)]
+    texts = [line for line in first if line]
+    return list(_paragraphs(first)) == texts and are_sentences(texts)
 
 
-def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
-    """Yield each file's name, its paragraphs, lines or cells, and whether they are running text."""
+def _units(
+    path: Path, column: str | None, tallies: dict[Path, FileTally]
+) -> Iterator[tuple[str, Iterable[str], bool]]:
+    """Yield each file's name, its paragraphs, lines or cells, and whether they are running text.
+
+    Args:
+        path: The file or folder.
+        column: Column of tables that holds the text.
+        tallies: By file; those of files that are read to their ends are filled in.
+    """
     readable = _readable_formats()
+    if path.is_file() or _is_table_folder(path):
+        tally = tallies.setdefault(path, FileTally())
+        yield _units_of_file(path, column, readable, tally)
+        return
+    # The files pass or fail as the same text in one file would.
+    first_lines = FIRST_LINES
+    for file in _documents_in(path, readable):
+        checked_lines(file, first_lines)
+        tally = tallies.setdefault(file, FileTally())
+        yield _units_of_file(file, column, readable, tally)
+        first_lines = max(1, first_lines - 1 - tally.line_feeds)
+
+
+def _units_of_file(
+    path: Path, column: str | None, readable: Sequence[str], tally: FileTally
+) -> tuple[str, Iterable[str], bool]:
+    """Return a file's name, its paragraphs, lines or cells, and whether they are running text."""
     kind = "folder" if path.is_dir() else table_kind(path)
-    if path.is_dir() and not _is_table_folder(path):
-        for file in _documents_in(path, readable):
-            yield from _units(file, column)
-    elif kind in READERS:
+    if kind in READERS:
         if kind not in readable:
             raise unknown_format(path)
-        yield path.name, paragraphs_of(path), True
-    elif kind == ".txt":
-        lines = (line for _, line in text_lines(path))
-        if _one_sentence_per_line(path):
-            yield path.name, (line for line in lines if line.strip()), False
-        else:
-            yield path.name, _paragraphs(lines), True
-    else:
-        table = Corpus(path)
-        yield path.name, table.texts(text_column(table.columns, path, column)), False
+        return path.name, paragraphs_of(path, tally=tally), True
+    if kind == ".txt":
+        rest = (line for _, line in text_lines(path, tally))
+        first = list(islice(rest, _JUDGED))
+        lines = chain(first, rest)
+        if _one_sentence_per_line(first):
+            return path.name, (line for line in lines if line.strip()), False
+        return path.name, _paragraphs(lines), True
+    table = Corpus(path, tally=tally)
+    return path.name, table.texts(text_column(table.columns, path, column)), False
 
 
 def _readable_formats() -> list[str]:
@@ -233,37 +287,52 @@ def _readable_formats() -> list[str]:
     return readable
 
 
-def _documents_in(folder: Path, readable: Sequence[str]) -> list[Path]:
-    """Return the documents of a folder, and report files that are not read.
+@dataclass(frozen=True)
+class _SortedFiles:
+    """The files of a folder of documents, without hidden ones.
 
-    Hidden files are left out, and so are links that lead out of the folder.
+    Attributes:
+        documents: Those that are read, by name.
+        links_out: Number of links that lead out of the folder.
+        others: Number of the other files by extension.
     """
+
+    documents: Sequence[Path]
+    links_out: int
+    others: Mapping[str, int]
+
+
+def _sorted_files(folder: Path, readable: Sequence[str]) -> _SortedFiles:
     documents = []
     links_out = 0
     others: Counter[str] = Counter()
     for file in data_files(folder):
         if not _is_inside(folder, file):
             links_out += 1
-            continue
-        if file_extension(file) in readable:
+        elif file_extension(file) in readable:
             documents.append(file)
         else:
             others[file.suffix.lower()] += 1
-    if links_out:
-        note(f"{folder}: {links_out:,} links that lead out of the folder are not followed")
+    return _SortedFiles(documents, links_out, others)
+
+
+def _documents_in(folder: Path, readable: Sequence[str]) -> Sequence[Path]:
+    """Return the documents of a folder, and report files that are not read."""
+    files = _sorted_files(folder, readable)
+    if files.links_out:
+        note(f"{folder}: {files.links_out:,} links that lead out of the folder are not followed")
     counts = []
     for kind in (*PACKAGES, *UNREAD):
-        if kind in others:
-            counts.append(f"{others[kind]:,} {kind} files")
+        if kind in files.others:
+            counts.append(f"{files.others[kind]:,} {kind} files")
     left_out = ", ".join(counts)
     remedy = f"Known: {', '.join(readable)}; the extra `documents` reads .pdf and .docx."
-    if not documents:
+    if not files.documents:
         but = f", but {left_out}" if left_out else ""
         raise OpencseError(f"{folder}: holds no document{but}", remedy)
     if left_out:
         note(f"{folder}: {left_out} are not read. {remedy}")
-    check_as_one_text(documents)
-    return documents
+    return files.documents
 
 
 def _is_inside(folder: Path, file: Path) -> bool:

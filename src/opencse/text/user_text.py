@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced
 from opencse.foundation.numbers import normalised
 from opencse.foundation.progress import note, note_once
+from opencse.foundation.read_once import ReadOnce
 from opencse.foundation.reading import file_extension, translate_errors
 from opencse.text.corpus import (
     Corpus,
     Row,
-    content_hash,
     query_column,
     text_column,
 )
@@ -55,9 +55,13 @@ class UserText:
         self._name = data_name(given)
         self._documents = Documents(data_file(given))
         self._column = column
-        self._table: Corpus | None = None
         self.columns: tuple[str, ...] = ("text",)
-        if not self._documents.are_prose:
+        # It is one or the other.
+        self._sentences: SplitDocuments | None = None
+        self._table: Corpus | None = None
+        if self._documents.are_prose:
+            self._sentences = SplitDocuments(self._documents, column, self._name)
+        else:
             self._table = Corpus(self._documents.path, self._name)
             self.columns = tuple(self._table.columns)
 
@@ -80,16 +84,16 @@ class UserText:
             split: Split the rows of a table into sentences if some are paragraphs; the other
                 columns are lost.
             stored: Keep the sentences of documents in the cache; without it they are read again at
-                each pass, which is enough for a corpus that is only sampled.
+                each pass but the first, which is enough for a corpus that is only sampled.
 
         Raises:
             OpencseError: The text cannot be read, is empty or one sentence only, or is in an
                 unknown column.
         """
+        if self._sentences is not None:
+            return self._sentences.stored() if stored else self._sentences
         corpus = self._table
-        if corpus is None:
-            sentences = SplitDocuments(self._documents, self._column, self._name)
-            return sentences.stored() if stored else sentences
+        assert corpus is not None
         wanted = text_column(corpus.columns, corpus.path, self._column)
         if self._column is None and wanted != "text":
             reason = "the only one" if len(corpus.columns) == 1 else "the likeliest by its name"
@@ -122,8 +126,13 @@ class UserText:
         if self._table is not None:
             column = text_column(self.columns, self._table.path, self._column)
             return self._table.first_texts(count, column)
-        passages = self._documents.passages(column=self._column)
-        return [passage.text for passage in islice(passages, count)]
+        return [passage.text for passage in self.first_passages(count)]
+
+    def first_passages(self, count: int) -> list[DocumentPassage]:
+        """Return the first passages of documents, none of a table or a list of sentences."""
+        if self._sentences is None:
+            return []
+        return list(islice(self._sentences.passages, count))
 
 
 def _has_letter(text: str) -> bool:
@@ -149,23 +158,6 @@ def collect_passages(
             f"{data_name(given)}: no text", "Give documents with at least one sentence."
         )
     return passages
-
-
-def document_passages(
-    given: Any, count: int, *, column: str | None = None, words: int = 200
-) -> list[DocumentPassage]:
-    """Return the first passages of a user's documents; none if the text is a table or a list of sentences.
-
-    Args:
-        given: As for `UserText`.
-        count: Maximum number of passages.
-        column: As for `UserText`.
-        words: Maximum number of words in a passage.
-    """
-    documents = Documents(data_file(given))
-    if not documents.are_prose:
-        return []
-    return list(islice(documents.passages(column=column, words=words), count))
 
 
 def collect_queries(given: Any) -> list[str]:
@@ -200,8 +192,12 @@ def collect_queries(given: Any) -> list[str]:
 class SplitDocuments(Corpus):
     """The distinct sentences of documents, without headings of one or two words.
 
-    Nothing is stored: the documents are read and split at each pass. `stored` writes them to the
-    cache, for whoever needs several passes.
+    Nothing is stored: each complete pass reads and splits the documents, but looks at the beginning
+    cost no reading of their own. `stored` writes the sentences to the cache, for whoever needs
+    several passes.
+
+    Attributes:
+        passages: The passages of the documents.
     """
 
     def __init__(self, documents: Documents, column: str | None, name: str) -> None:
@@ -210,11 +206,12 @@ class SplitDocuments(Corpus):
         self.name = name
         self.columns = ("text",)
         self.format = "documents"
+        self.passages = ReadOnce(partial(documents.passages, column=column))
         self._documents = documents
         self._column = column
         self._told = False
 
-    @cached_property
+    @property
     def content_hash(self) -> str:
         """Hash of the documents and of how they are split."""
         return key_hash([_VERSION, *self._key()])
@@ -222,7 +219,7 @@ class SplitDocuments(Corpus):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """Yield the sentences in order, each as a row for every time that `text` is named."""
         seen: set[str] = set()
-        for passage in self._documents.passages(column=self._column):
+        for passage in self.passages:
             for text in passage.sentences:
                 if text not in seen and count_words(text) >= _LEAST:
                     seen.add(text)
@@ -245,7 +242,7 @@ class SplitDocuments(Corpus):
         self._told = True
 
     def _key(self) -> list[str]:
-        return [content_hash(self.path), self._column or ""]
+        return [self._documents.content_hash, self._column or ""]
 
 
 def no_sentence(source: Path) -> OpencseError:

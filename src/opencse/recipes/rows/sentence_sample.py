@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,10 @@ def sample(
         for name in columns:
             if name in corpus.columns and name != "text":
                 kept_columns.append(name)
-    made_from = _dependencies_hash(corpus, settings, table, seed, pack, kept_columns)
-    if is_made_from(out, made_from):
+    dependencies = partial(_dependencies_hash, corpus, settings, table, seed, pack, kept_columns)
+    # The first pass also hashes the corpus, so the hash is asked for before it only if that may save
+    # the pass.
+    if out.is_file() and is_made_from(out, dependencies()):
         return Corpus(out, corpus.name)
 
     rng = random.Random(seed)
@@ -98,7 +101,7 @@ def sample(
             "Give a corpus with at least one line that is not blank.",
         )
     rng.shuffle(texts)
-    write_texts(out, _with_columns(texts, corpus, kept_columns), made_from)
+    write_texts(out, _with_columns(texts, corpus, kept_columns), dependencies())
     return Corpus(out, corpus.name)
 
 
