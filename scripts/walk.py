@@ -2,24 +2,28 @@
 
     python scripts/walk.py train|run|reproduce [CHECKOUT]
 
-The command runs for real, in this process, with a profiler. Counted are
+The command runs for real, in this process. A counter is put at the beginning of every function of
+opencse when its file is imported, so libraries run at full speed. Counted are
 
 - rooms: files of opencse that a call from another file enters;
 - climbs: calls of a function, or a function within one, in a package on a higher floor; each caller
   and file once. Methods of objects, such as those of callbacks, are no climbs;
 - how often the recipe is read and resolved, the corpus opened and read whole, the output folder
-  checked, and the language guessed;
+  checked, and the language guessed. Documents that a process of their own parses count, too;
 - the stored forms of the text: files and stores that hold sentences or their tokens.
 
-`train` stops at the first update of the weights. CHECKOUT is another working tree of opencse, so
-that two versions can be compared; functions that were renamed are counted under either name.
+`train` stops at the first update of the weights; `reproduce` trains two systems for two steps each
+on 1,500 sentences. CHECKOUT is another working tree of opencse, so that two versions can be
+compared; functions that were renamed are counted under either name.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
-import inspect
+import importlib.abc
+import importlib.machinery
 import io
 import os
 import random
@@ -44,6 +48,12 @@ CONCERNS = {
 # Functions that write text or its tokens, with their argument that names the file. Texts are cached
 # by `_written`, tokens by `new_store`.
 WRITERS = {"write_texts": "path", "_written": "how", "new_store": "folder"}
+# The function that lets another process parse a document.
+PARSER = "paragraphs_of"
+# A table of two systems for its first family.
+REPRODUCED = "byop/table-2"
+# The name under which every file of opencse finds the counter.
+COUNTER = "__walk_entered__"
 SUBJECTS = "engineer teacher nurse farmer painter lawyer driver singer baker student".split()
 VERBS = "opens closes repairs sells cleans paints finds loses moves hides".split()
 OBJECTS = "window door bicycle letter engine table lamp garden camera bottle".split()
@@ -100,7 +110,11 @@ class CountedFile(io.FileIO):
 
 
 class Reads:
-    """Openings of the corpus, each with the bytes that were read, and of files of recipes."""
+    """Openings of the corpus, each with the bytes that were read, and of files of recipes.
+
+    Attributes:
+        parsed: How often each document was read by the process that parses documents.
+    """
 
     def __init__(self, corpus: Path, source: Path) -> None:
         self.corpus = corpus
@@ -109,13 +123,21 @@ class Reads:
         self.openings: dict[str, list[int]] = {}
         self.readers: dict[str, list[str]] = {}
         self.recipes: Counter[str] = Counter()
+        self.parsed: Counter[str] = Counter()
+
+    def files(self) -> list[str]:
+        """Return the files of the corpus, by name."""
+        if self.corpus.is_dir():
+            return [str(path) for path in sorted(self.corpus.rglob("*")) if path.is_file()]
+        return [str(self.corpus)]
 
     def whole(self) -> list[int]:
-        """Return for each file of the corpus how many of its openings read it to the end."""
+        """Return for each file of the corpus how often it was read to the end."""
         counts = []
-        for path, sizes in self.openings.items():
+        for path in self.files():
             size = os.path.getsize(path)
-            counts.append(sum(read >= size for read in sizes))
+            here = sum(read >= size for read in self.openings.get(path, []))
+            counts.append(here + self.parsed[path])
         return counts
 
     def _reader(self, frame: FrameType | None) -> str:
@@ -132,6 +154,9 @@ class Reads:
 
     def readings(self) -> Iterator[str]:
         """Yield who opened the first file of the corpus, how often, and how often to its end."""
+        first = self.files()[0]
+        if self.parsed[first]:
+            yield f"{self.parsed[first]:4} times, {self.parsed[first]} to the end: the process of documents"
         for path, readers in list(self.readers.items())[:1]:
             size = os.path.getsize(path)
             ends: Counter[str] = Counter()
@@ -181,48 +206,44 @@ def _as_asked(
 
 
 class Steps:
-    """What a profiler sees: files that are entered, climbs, and calls of the functions above."""
+    """What the counters see: files that are entered, climbs, and calls of the functions above."""
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path, reads: Reads) -> None:
         files = {name_of(path, source): path for path in sorted((source / "opencse").rglob("*.py"))}
         self._names = {str(path): name for name, path in files.items()}
         self._floor = floors(files)
-        self._inside: Counter[str] = Counter()
+        self._reads = reads
         self.rooms: dict[str, None] = {}
         self.climbs: dict[tuple[str, str], None] = {}
         self.done: Counter[str] = Counter()
         self.written: dict[str, None] = {}
 
-    def profile(self, frame: FrameType, event: str, _: Any) -> None:
-        """Handle a call or return; what `sys.setprofile` wants."""
-        code = frame.f_code
-        module = self._names.get(code.co_filename)
-        if module is None or event not in ("call", "return"):
-            return
-        qualified = code.co_qualname
+    def entered(self) -> None:
+        """Count the function that calls this, which has just begun; a generator, when it is first read."""
+        frame = sys._getframe(1)
+        module = self._names[frame.f_code.co_filename]
+        qualified = frame.f_code.co_qualname
         for concern, functions in CONCERNS.items():
-            if qualified in functions and not self._is_own(frame):
-                self._count(concern, event)
-        if event == "return":
-            return
+            if qualified in functions and not self._is_within(frame, functions):
+                self.done[concern] += 1
         if qualified in WRITERS:
             self.written[f"{qualified}: {_shown(frame.f_locals.get(WRITERS[qualified]))}"] = None
-        if code.co_name != "<module>":
-            self._enter(module, frame)
+        if qualified == PARSER:
+            self._reads.parsed[os.path.abspath(frame.f_locals["path"])] += 1
+        self._enter(module, frame)
 
     @staticmethod
-    def _is_own(frame: FrameType) -> bool:
-        """Return whether a file calls its own function, as for the language of a single document."""
+    def _is_within(frame: FrameType, functions: set[str]) -> bool:
+        """Return whether a file calls its own function, or a function of the same concern is running."""
         caller = frame.f_back
-        return caller is not None and caller.f_code.co_filename == frame.f_code.co_filename
-
-    def _count(self, concern: str, event: str) -> None:
-        if event == "return":
-            self._inside[concern] -= 1
-            return
-        if not self._inside[concern]:
-            self.done[concern] += 1
-        self._inside[concern] += 1
+        if caller is not None and caller.f_code.co_filename == frame.f_code.co_filename:
+            # As for the language of a single document.
+            return True
+        while caller is not None:
+            if caller.f_code.co_qualname in functions:
+                return True
+            caller = caller.f_back
+        return False
 
     def _enter(self, module: str, frame: FrameType) -> None:
         """Note a call from the nearest function of opencse in another file."""
@@ -235,15 +256,56 @@ class Steps:
         # Importing a file is not calling it.
         if origin == module or caller.f_code.co_name == "<module>":
             return
-        # A generator that a caller made is only read from here.
-        if frame.f_code.co_flags & inspect.CO_GENERATOR and not frame.f_lasti <= 0:
-            return
         self.rooms[module] = None
         # Methods of objects that a higher floor made, such as callbacks, are how floors should meet.
         parts = frame.f_code.co_qualname.split(".")
         is_function = len(parts) == 1 or parts[-2] == "<locals>"
         if is_function and self._floor[package_of(module)] > self._floor[package_of(origin)]:
             self.climbs[f"{origin}.{caller.f_code.co_qualname}", module] = None
+
+
+class CountingLoader(importlib.machinery.SourceFileLoader):
+    """Imports a file with a call of `Steps.entered` at the beginning of each of its functions."""
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> Any:
+        """Return the code of a file, with the calls."""
+        tree = ast.parse(data)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                # After the docstring, which must stay the first statement.
+                place = 0 if ast.get_docstring(node) is None else 1
+                call = ast.parse(f"{COUNTER}()").body[0]
+                first = node.body[min(place, len(node.body) - 1)]
+                for part in ast.walk(call):
+                    ast.copy_location(part, first)
+                node.body.insert(place, call)
+            elif isinstance(node, ast.Lambda):
+                # The counter returns None, so the value is that of the lambda.
+                counted = ast.parse(f"{COUNTER}() or 0", mode="eval").body
+                assert isinstance(counted, ast.BoolOp)
+                for part in ast.walk(counted):
+                    ast.copy_location(part, node.body)
+                counted.values[1] = node.body
+                node.body = counted
+        return compile(tree, path, "exec", dont_inherit=True)
+
+    def get_code(self, fullname: str) -> Any:
+        """Compile the file; compiled files on disk have no counters."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class CountingFinder(importlib.abc.MetaPathFinder):
+    """Finds the files of opencse for `CountingLoader`."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        """Return where a module of opencse is, with the loader that counts; None for other modules."""
+        if fullname.partition(".")[0] != "opencse":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = CountingLoader(spec.loader.name, spec.loader.path)
+        return spec
 
 
 def _shown(value: Any) -> str:
@@ -292,9 +354,11 @@ def run_arguments(folder: Path) -> tuple[list[str], Path]:
 def reproduce_arguments(folder: Path) -> tuple[list[str], Path]:
     """Return a table that needs two runs, shortened."""
     corpus = folder / "corpus.txt"
-    corpus.write_text("\n".join(sentences(4000)), "utf-8")
-    options = ["--corpus", str(corpus), "--set", "training.max_steps=2"]
-    return ["reproduce", "byop/table-1", "-o", str(folder / "out"), *options], corpus
+    corpus.write_text("\n".join(sentences(1500)), "utf-8")
+    options = ["--corpus", str(corpus)]
+    for setting in ("max_steps=2", "batch_size=16"):
+        options += ["--set", f"training.{setting}"]
+    return ["reproduce", REPRODUCED, "-o", str(folder / "out"), *options], corpus
 
 
 WALKS: dict[str, Callable[[Path], tuple[list[str], Path]]] = {
@@ -313,7 +377,7 @@ def main(name: str, checkout: Path) -> None:
         os.environ["OPENCSE_CACHE"] = str(cache)
         arguments, corpus = WALKS[name](folder)
         reads = Reads(corpus, source)
-        steps = Steps(source)
+        steps = Steps(source, reads)
         walk(arguments, reads, steps, stops=name == "train")
         report(name, reads, steps)
         for kind, root in (("OUT", folder / "out"), ("CACHE", cache)):
@@ -323,17 +387,15 @@ def main(name: str, checkout: Path) -> None:
 
 def walk(arguments: list[str], reads: Reads, steps: Steps, *, stops: bool) -> None:
     """Run a command; `stops` ends it after the first update of the weights."""
+    sys.meta_path.insert(0, CountingFinder())
+    setattr(builtins, COUNTER, steps.entered)
     from opencse.commands import main as command_line
 
     if stops:
         _stop_after_update()
     sys.argv = ["opencse", *arguments]
     with reads.counted(), contextlib.suppress(SystemExit, FirstUpdateReached):
-        sys.setprofile(steps.profile)
-        try:
-            command_line.main()
-        finally:
-            sys.setprofile(None)
+        command_line.main()
 
 
 def _stop_after_update() -> None:
@@ -354,8 +416,8 @@ def report(name: str, reads: Reads, steps: Steps) -> None:
     for concern in CONCERNS:
         print(f"{concern}: {steps.done[concern]}")
     print(f"recipe files read: {sum(reads.recipes.values())} {dict(reads.recipes)}")
-    openings = [len(sizes) for sizes in reads.openings.values()]
-    print(f"corpus, by file: opened {openings}, read whole {reads.whole()}")
+    openings = [len(reads.openings.get(path, [])) for path in reads.files()]
+    print(f"corpus, by file: opened here {openings}, read to the end {reads.whole()}")
     for line in reads.readings():
         print(f"  {line}")
     print("written:")
