@@ -37,6 +37,17 @@ from opencse.text.views.registry import VIEWS, SourceRow, build_views
         ("presence", "Can I pay without a card?", "Can I pay with a card?"),
         (
             "presence",
+            "Does the app work without an internet connection?",
+            "Does the app work with an internet connection?",
+        ),
+        (
+            "order",
+            "Can I book an arrival on a Sunday?",
+            "Can I book a departure on a Sunday?",
+        ),
+        ("order", "Is a departure on a Sunday fine?", "Is an arrival on a Sunday fine?"),
+        (
+            "presence",
             "Are there shoes that are waterproof?",
             "Are there shoes that are not waterproof?",
         ),

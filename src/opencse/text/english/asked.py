@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from opencse.text.english.lexicon import (
     ACTORS,
     OPPOSITE_TABLES,
+    correct_articles,
     lexicon_bytes,
     lexicon_rows,
     opposites,
@@ -69,7 +70,7 @@ def opposite_questions(text: str, rng: random.Random) -> dict[str, str]:
     story, question = _last_sentence(text)
     found: dict[str, str] = {}
     for kind, rule in _RULES.items():
-        candidates = [new for new in rule(question) if new != question]
+        candidates = [correct_articles(new, question) for new in rule(question) if new != question]
         if candidates:
             found[kind] = story + rng.choice(candidates)
     return found

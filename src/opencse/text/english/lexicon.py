@@ -374,6 +374,25 @@ def indefinite_article(word: str) -> str:
     return "an" if begins_with_vowel or _SILENT_H.match(word) else "a"
 
 
+_ARTICLE_AND_WORD = re.compile(r"\b(an?) ([\w-]+)", re.IGNORECASE)
+
+
+def correct_articles(new: str, old: str) -> str:
+    """Return a text that a rule made of another, with "a" and "an" as the next word asks.
+
+    Only articles that came to stand before another word are touched; what the user wrote stays.
+    """
+    written = {match[0] for match in _ARTICLE_AND_WORD.finditer(old)}
+
+    def corrected(match: re.Match[str]) -> str:
+        if match[0] in written:
+            return match[0]
+        article = match_case(indefinite_article(match[2]), match[1])
+        return f"{article} {match[2]}"
+
+    return _ARTICLE_AND_WORD.sub(corrected, new)
+
+
 def _begins_with_a_vowel(numeral: str) -> bool:
     """Return whether a numeral is spoken with "eight", "eleven" or "eighteen" at its beginning."""
     digits = numeral.replace(",", "")
