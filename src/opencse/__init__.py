@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+# Before everything else, because Ctrl-C may come at any time.
+from opencse.foundation.first_moment import answer_interrupts, started_as_command
+
+if started_as_command():
+    answer_interrupts()
+
 from typing import TYPE_CHECKING
 
 from opencse.foundation.lazy import lazy_names

@@ -94,6 +94,34 @@ def test_while_the_command_line_is_imported(tmp_path) -> None:
     assert (process.returncode, said) == (130, "opencse: stopped\n")
 
 
+# A module that opencse imports early, and that is slow to import.
+SLOW = """
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(30)
+"""
+CONSOLE_SCRIPT = "import sys; from opencse.__main__ import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("command", [["-m", "opencse"], ["opencse"]], ids=["module", "script"])
+def test_in_the_first_moment(tmp_path, command: list[str]) -> None:
+    (tmp_path / "hashlib.py").write_text(SLOW)
+    (tmp_path / "opencse").write_text(CONSOLE_SCRIPT)
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    process = start([sys.executable, *command, "recipes"], tmp_path, environment)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "opencse: stopped\n")
+
+
+def test_a_program_that_imports_opencse_handles_ctrl_c_itself(tmp_path) -> None:
+    (tmp_path / "hashlib.py").write_text(SLOW)
+    program = "try:\n    import opencse\nexcept KeyboardInterrupt:\n    print('mine')"
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    process = start([sys.executable, "-c", program], tmp_path, environment)
+    printed, said = process.communicate(timeout=60)
+    assert (printed, said) == ("mine\n", "")
+
+
 BUILDING = """
 [views.anchor]
 [views.more]

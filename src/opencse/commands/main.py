@@ -19,6 +19,7 @@ from opencse.commands import options
 from opencse.commands.command_line import IMPORT, add_command
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.files import disk_problem
+from opencse.foundation.first_moment import raise_interrupts
 from opencse.foundation.plugins import import_plugin
 from opencse.foundation.reading import error_reason
 from opencse.foundation.result_table import show
@@ -114,6 +115,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     escape_messages_of_libraries()
     try:
+        raise_interrupts()
         check_environment()
         status = app(prog_name="opencse", standalone_mode=False) or 0
         if status == INTERRUPTED:  # typer returns this for Ctrl-C, without a message
