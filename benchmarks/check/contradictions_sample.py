@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 
 from opencse.evaluation.check.contradictions import SentenceRewriter
-from opencse.evaluation.probes.probes import rate_estimate
+from opencse.evaluation.estimate import rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import read_table
 from opencse.text.documents import DocumentPassage, Documents, likely_language

@@ -26,8 +26,8 @@ from opencse.encoder.embedder import Embedder, own_similarity
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
 from opencse.evaluation.bootstrap import PairScores, interval
+from opencse.evaluation.estimate import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import ProbeData, run_probes, short_names
-from opencse.evaluation.probes.probes import Estimate, mean_estimate
 from opencse.evaluation.retrieval import search
 from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError

@@ -23,6 +23,7 @@ from opencse.commands.reports.tables import Change, cache_line, compare_models, 
 from opencse.debias.strength import StrengthCurve
 from opencse.evaluation import TaskResult
 from opencse.evaluation.bootstrap import PairScores
+from opencse.evaluation.estimate import mean_estimate
 from opencse.evaluation.probes import (
     ProbeData,
     ProbeScores,
@@ -31,7 +32,7 @@ from opencse.evaluation.probes import (
     run_probes,
 )
 from opencse.evaluation.probes.probe_suite import TripletResult
-from opencse.evaluation.probes.probes import TransformationCosines, mean_estimate
+from opencse.evaluation.probes.probes import TransformationCosines
 from opencse.evaluation.written_sets import Triplet, TripletSet
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.figures import short

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.evaluation import evaluate_tasks, load_sts
+from opencse.evaluation.estimate import Estimate, mean_estimate, rate_estimate, weighted
 from opencse.evaluation.probes import (
     ProbeData,
     load_probe_data,
@@ -21,13 +22,9 @@ from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.probes.probes import (
     KINDS,
     SPLITS,
-    Estimate,
-    mean_estimate,
-    rate_estimate,
     search_versions,
     split_results,
     transformation_cosines,
-    weighted,
 )
 from opencse.evaluation.sts import PUBLISHED_ROWS, spearman
 from opencse.evaluation.written_sets import Triplet, TripletSet

@@ -12,8 +12,8 @@ import numpy as np
 
 from opencse.commands.reports.tables import Change
 from opencse.debias.strength import StrengthCurve
+from opencse.evaluation.estimate import Estimate
 from opencse.evaluation.probes import Transformations
-from opencse.evaluation.probes.probes import Estimate
 from opencse.foundation.figures import LEGEND_ROW, Draw, empty_figure, legend, save, short
 
 if TYPE_CHECKING:

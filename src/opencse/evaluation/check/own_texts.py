@@ -26,7 +26,7 @@ from opencse.evaluation.check.contradictions import (
     RewrittenSentence,
     SentenceRewriter,
 )
-from opencse.evaluation.probes.probes import Estimate, mean_estimate, rate_estimate
+from opencse.evaluation.estimate import Estimate, mean_estimate, rate_estimate
 from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import LEAST_ROWS

@@ -20,15 +20,14 @@ from opencse.evaluation import (
     read_pairs,
 )
 from opencse.evaluation.bootstrap import PairScores
+from opencse.evaluation.estimate import Estimate, mean_estimate
 from opencse.evaluation.probes.probes import (
     SPLITS,
-    Estimate,
     ProbeSentences,
     Retrieval,
     SplitResult,
     Transformations,
     load_probe_sts,
-    mean_estimate,
     read_sentences,
     search_versions,
     split_results,
