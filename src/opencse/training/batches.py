@@ -108,10 +108,13 @@ def shares_of(rows: int, processes: int) -> list[int]:
 
 @dataclass(frozen=True)
 class ViewTokens:
-    """The source of the tokens of a view.
+    """How a view of a batch is made from stored tokens; the tokens themselves are a `TokenSource`.
+
+    What is here may differ between views of one text, and changes from step to step, so it is no
+    part of the store.
 
     Attributes:
-        source: Index of its text in the token store.
+        source: Index of its `TokenSource` in the token store.
         frame: The token ids around the text.
         budget: Maximum number of content tokens.
         dropout: Dropout rate of the view; None for that of the model.

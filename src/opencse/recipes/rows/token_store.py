@@ -30,7 +30,9 @@ _SHARD = 32
 
 @dataclass(frozen=True)
 class TokenSource:
-    """A text to tokenise: a column of the corpus, and the prompt around it.
+    """A text to tokenise: a column of the corpus, and the prompt around it; a column of the token store.
+
+    Views that read the same text share one: SimCSE's two views are two `ViewTokens` of one source.
 
     Attributes:
         column: The text column.
