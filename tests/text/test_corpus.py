@@ -92,6 +92,32 @@ def test_a_missing_file_is_named_and_the_hash_follows_the_content(tmp_path) -> N
         list(Corpus("").texts())
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("parquet", "folder")])
+def test_the_first_pass_hashes_the_file(tmp_path, monkeypatch, kind: str) -> None:
+    path = write(tmp_path, kind)
+    expected = content_hash(path)
+    corpus = Corpus(path)
+    list(corpus.texts())
+
+    def again(_: object) -> str:
+        raise AssertionError("the file is read a second time")
+
+    monkeypatch.setattr("opencse.text.corpus.content_hash", again)
+    assert corpus.content_hash == expected
+
+
+def test_a_utf_16_file_and_one_of_several_blocks_are_hashed_too(tmp_path) -> None:
+    (tmp_path / "wide.txt").write_text("One text.\nAnother text.\n", "utf-16")
+    (tmp_path / "long.txt").write_text("A line of some words.\n" * 10_000)
+    for name in ("wide.txt", "long.txt"):
+        corpus = Corpus(tmp_path / name)
+        next(corpus.texts())
+        assert corpus.tally.digest == "" or name == "wide.txt"
+        list(corpus.texts())
+        assert corpus.tally.digest == content_hash(tmp_path / name)
+        assert corpus.tally.line_feeds == (tmp_path / name).read_bytes().count(b"\n")
+
+
 def test_a_table_of_a_binary_format_may_hold_control_characters(tmp_path):
     # Its text was decoded before, perhaps by opencse: a translation may have such a character.
     path = tmp_path / "corpus.parquet"

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import sys
+from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pandas as pd
@@ -10,7 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opencse.foundation import reading, tables
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import FileTally, open_tallied
+from opencse.text import documents
+from opencse.text.document_worker import paragraphs_of
 from opencse.text.documents import Documents, count_words
 from opencse.text.user_text import UserText, collect_passages, collect_queries
 
@@ -329,6 +335,39 @@ def test_a_folder_of_many_formats(tmp_path) -> None:
     (tmp_path / ".hidden.md").write_text("Hidden.")
     assert Documents(tmp_path).are_prose
     assert texts(tmp_path) == ["First text.", "Second text.", "Third text."]
+
+
+def test_documents_are_read_once(tmp_path, monkeypatch) -> None:
+    for number in range(3):
+        lines = [f"Page {number} has the sentence number {place}." for place in range(9)]
+        (tmp_path / f"{number}.md").write_text("\n\n".join(lines))
+        (tmp_path / f"{number}.txt").write_text("\n".join(lines))
+    expected = Documents(tmp_path).content_hash
+    opened = []
+
+    def counted(path: Path, tally: FileTally) -> BufferedReader:
+        opened.append(path.name)
+        return open_tallied(path, tally)
+
+    monkeypatch.setattr(tables, "open_tallied", counted)
+    monkeypatch.setattr(reading, "open_tallied", counted)
+    parsed = []
+
+    def paragraphs(path: Path, **options: Any) -> list[str]:
+        parsed.append(path.name)
+        return paragraphs_of(path, **options)
+
+    monkeypatch.setattr(documents, "paragraphs_of", paragraphs)
+    text = UserText(tmp_path)
+    assert len(text.first_texts(2)) == 2
+    corpus = text.corpus(stored=False)
+    assert sum(1 for _ in corpus.texts()) == 27
+    assert len(text.first_passages(100)) == 30
+    assert text._documents.content_hash == expected
+    assert parsed == ["0.md", "1.md", "2.md"]
+    assert opened == ["0.txt", "1.txt", "2.txt"]
+    (tmp_path / "2.txt").write_text("Another text.")
+    assert Documents(tmp_path).content_hash != expected
 
 
 def test_documents_that_cannot_be_read_are_counted(tmp_path, capsys) -> None:
