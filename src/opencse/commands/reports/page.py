@@ -27,10 +27,10 @@ from opencse.commands.reports.tables import (
     tables,
 )
 from opencse.debias.strength import StrengthCurve
-from opencse.evaluation.probes import ProbeScores
+from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.probes import RetrievedText
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.figures import COLOURS, NO_FIGURES, can_draw, draw_scatter
+from opencse.foundation.figures import COLOURS, NO_FIGURES, Values, can_draw, draw_scatter
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.page_text import shown
 from opencse.foundation.result_table import Number, Table
@@ -123,41 +123,68 @@ def write_report(
     Raises:
         OpencseError: `out` is a file.
     """
-    plain = {name: probed.plain() for name, probed in models.items()}
-    scores = {
-        name: {"settings": result.pop("settings"), "scores": result}
-        for name, result in plain.items()
-    }
-    data: dict[str, Any] = {"notes": notes, "models": scores}
-    data |= {} if comparison is None else {"outcome": asdict(comparison)}
-    data |= {} if curve is None else {"strength": asdict(curve)}
+    data: dict[str, Any] = {"notes": notes, "models": _scores_by_model(models)}
+    if comparison is not None:
+        data["outcome"] = asdict(comparison)
+    if curve is not None:
+        data["strength"] = asdict(curve)
     if own_texts:
         data["own texts"] = own_texts
     if pairs:
         data["examples"] = [asdict(example) for example in pairs]
+
+    measures = []
+    if comparison is not None:
+        measures = measure_groups(comparison.changes)
+    no_figures = ""
+    if not can_draw():
+        no_figures = NO_FIGURES
+    strengths = None
+    if curve is not None:
+        strengths = curve.table()
     labels = [shown(name, 60) for name in models]
-    keys = next(iter(models.values())).settings
-    rows = [(key, *(shown(probed.settings[key], 80) for probed in models.values())) for key in keys]
     page = render_template(
         "report.html.j2",
         comparison=comparison,
         verdict=wording_verdict(models),
         charts=list(_charts(comparison, curve)),
-        measures=[] if comparison is None else measure_groups(comparison.changes),
+        measures=measures,
         pairs=pairs,
         own_texts=own_texts,
         names=labels,
         headlines=_headlines(labels, models, compared=comparison is not None),
         pictures=list(pictures(models)),
-        no_figures="" if can_draw() else NO_FIGURES,
-        strengths=None if curve is None else curve.table(),
+        no_figures=no_figures,
+        strengths=strengths,
         tables=tables(models),
         examples=list(_examples(models)),
         meanings={"paraphrase": "same meaning", "negation": "opposite", "other": "other sentence"},
-        settings=Table(("", *labels), rows) if rows else None,
+        settings=_settings_table(labels, models),
         notes=notes,
     )
     return write_page(out, "report", page, data, file="probe.json")
+
+
+def _scores_by_model(models: Mapping[str, ProbeScores]) -> dict[str, Any]:
+    """Return settings and scores of each model as plain data, the settings apart."""
+    found = {}
+    for name, probed in models.items():
+        scores = probed.plain()
+        settings = scores.pop("settings")
+        found[name] = {"settings": settings, "scores": scores}
+    return found
+
+
+def _settings_table(labels: Sequence[str], models: Mapping[str, ProbeScores]) -> Table | None:
+    """Return the settings of the measurement side by side; None if none are known."""
+    keys = next(iter(models.values())).settings
+    rows = []
+    for key in keys:
+        values = [shown(probed.settings[key], 80) for probed in models.values()]
+        rows.append((key, *values))
+    if not rows:
+        return None
+    return Table(("", *labels), rows)
 
 
 def _headlines(
@@ -193,7 +220,9 @@ def wording_verdict(models: Mapping[str, ProbeScores]) -> str:
             f"{shown(name, 60)} {follows}: a paraphrase ranks above a negation in "
             f"{100 * above.value:.0f} of 100 sentences"
         )
-    return f"{'; '.join(parts)}." if parts else ""
+    if not parts:
+        return ""
+    return f"{'; '.join(parts)}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,11 +248,15 @@ def measure_groups(changes: Sequence[Change]) -> list[tuple[str, list[Measure]]]
     """Return the measures that got better, worse, and neither, the largest changes first."""
     groups: dict[str, list[Measure]] = {"Better": [], "Worse": [], "No clear change": []}
     for change in sorted(changes, key=lambda change: -abs(change.after - change.before)):
-        title = "No clear change"
-        if change.changed:
-            title = "Better" if change.after > change.before else "Worse"
+        if not change.changed:
+            title = "No clear change"
+        elif change.after > change.before:
+            title = "Better"
+        else:
+            title = "Worse"
         points = str(Number(change.after - change.before, 1, signed=True))
         if change.spread:
+            # The head of the column names the interval.
             points += f" ({change.spread.removeprefix('95 % interval ')})"
         measure = Measure(
             name=measure_name(change.measure),
@@ -265,28 +298,31 @@ def _examples(
     First come those on which the models differ; of these, then of the others, those for which the
     first model finds the negation first (as in DiffCSE Table 9).
     """
-    results = {name: probed.retrieval for name, probed in models.items() if probed.retrieval}
+    results = {}
+    for name, probed in models.items():
+        if probed.retrieval:
+            results[name] = probed.retrieval
     if not results:
         return
+
+    def place(row: int) -> tuple[bool, bool]:
+        first = [result.hits[row][0].relation for result in results.values()]
+        models_agree = len(set(first)) == 1
+        # False sorts before True.
+        return models_agree, first[0] != "negation"
+
     queries = next(iter(results.values())).queries
-    first = [
-        [result.hits[row][0].relation for result in results.values()] for row in range(len(queries))
-    ]
-    order = sorted(
-        range(len(queries)),
-        key=lambda row: (len(set(first[row])) == 1, first[row][0] != "negation"),
-    )
-    for row in order[:_EXAMPLES]:
-        yield queries[row], [(name, result.hits[row]) for name, result in results.items()]
+    for row in sorted(range(len(queries)), key=place)[:_EXAMPLES]:
+        hits = [(name, result.hits[row]) for name, result in results.items()]
+        yield queries[row], hits
 
 
 def pictures(models: Mapping[str, ProbeScores]) -> Iterator[Chart]:
     """Yield the figures for which there is data, the most informative first. Without matplotlib there are none."""
-    results = {
-        name: probed.transformations
-        for name, probed in models.items()
-        if probed.transformations is not None
-    }
+    results = {}
+    for name, probed in models.items():
+        if probed.transformations is not None:
+            results[name] = probed.transformations
     if not results or not can_draw():
         return
     yield chart(
@@ -295,13 +331,12 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[Chart]:
         "the right of the negation.",
         partial(draw_means, results),
     )
-    clouds = {
-        name: {k.kind: (k.cosines, k.error_rates) for k in result.kinds if k.kind in COLOURS}
-        for name, result in results.items()
-    }
-    lowest = min(
-        (min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0
-    )
+    clouds = {name: _cloud(result) for name, result in results.items()}
+    # The figures of all models have one axis, or they could not be compared.
+    lowest = 0.0
+    all_cosines = [cosines for kinds in clouds.values() for cosines, _ in kinds.values()]
+    if all_cosines:
+        lowest = min(min(cosines) for cosines in all_cosines)
     for name, kinds in clouds.items():
         if kinds:
             yield chart(
@@ -310,3 +345,12 @@ def pictures(models: Mapping[str, ProbeScores]) -> Iterator[Chart]:
                 "meaning counted, paraphrases would lie to the right and negations to the left, at any height.",
                 partial(draw_scatter, kinds, lowest),
             )
+
+
+def _cloud(result: Transformations) -> dict[str, tuple[Values, Values]]:
+    """Return cosines and error rates of the paraphrases and of the negations."""
+    found: dict[str, tuple[Values, Values]] = {}
+    for kind in result.kinds:
+        if kind.kind in COLOURS:
+            found[kind.kind] = (kind.cosines, kind.error_rates)
+    return found

@@ -26,46 +26,59 @@ from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import (
     WEIGHTED_SUPERVISED,
     WEIGHTED_UNSUPERVISED,
+    Estimate,
 )
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.page_text import shown
 from opencse.foundation.result_table import Cell, Number, Table
 
 TableRow = tuple[Cell, ...]
-_SIDES = ("consistent", "opposed")
 
 
 def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
     """Return the headline numbers for which there is data, with a cell for each model."""
-    columns = [dict(_headlines(scores)) for scores in models.values()]
-    return [[title, *(column[title] for column in columns)] for title in columns[0]]
+    columns = [_headlines(scores) for scores in models.values()]
+    rows: list[list[Cell]] = []
+    for title in columns[0]:
+        row: list[Cell] = [title]
+        for column in columns:
+            row.append(column[title])
+        rows.append(row)
+    return rows
 
 
-def _headlines(scores: ProbeScores) -> Iterator[tuple[str, Number]]:
+def _headlines(scores: ProbeScores) -> dict[str, Number]:
+    """Return the headline numbers of a model by title."""
+    numbers = {}
     if scores.transformations is not None:
-        yield (
-            "Paraphrase above negation",
-            scores.transformations.paraphrase_above_negation.percent(),
-        )
+        above = scores.transformations.paraphrase_above_negation
+        numbers["Paraphrase above negation"] = above.percent()
     if scores.splits:
-        yield "Agreement where wording misleads", scores.splits[-1].opposed.number()
-        yield "Agreement where wording helps", scores.splits[-1].consistent.number()
+        # The last split is that of all sets together.
+        total = scores.splits[-1]
+        numbers["Agreement where wording misleads"] = total.opposed.number()
+        numbers["Agreement where wording helps"] = total.consistent.number()
+    return numbers
 
 
 def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
     """Return the tables for which there is data."""
     filled = []
-    scored = {shown(label, 40): each for label, each in models.items() if each.sts}
+    scored = {shown(label, 40): scores for label, scores in models.items() if scores.sts}
     if scored:
-        correlations = [each.sts for each in scored.values()]
-        filled.append(_sts([*scored], correlations, [each.pairs for each in scored.values()]))
+        correlations = [scores.sts for scores in scored.values()]
+        pairs = [scores.pairs for scores in scored.values()]
+        filled.append(_sts(list(scored), correlations, pairs))
     for name, make in _MAKERS.items():
-        parts = {
-            shown(label, 40): part
-            for label, scores in models.items()
-            if (part := getattr(scores, name))
-        }
-        if parts and (table := make([*parts], [*parts.values()])).rows:
+        parts = {}
+        for label, scores in models.items():
+            part = getattr(scores, name)
+            if part:
+                parts[shown(label, 40)] = part
+        if not parts:
+            continue
+        table = make(list(parts), list(parts.values()))
+        if table.rows:
             filled.append(table)
     return filled
 
@@ -80,26 +93,23 @@ def triplet_rows(
         columns: Grouping columns with their own rows; None for all.
     """
     rows: list[TableRow] = []
-    for sets in zip(*parts, strict=True):
-        name = sets[0].name
-        rows.append(
-            (
-                shown(name, 40),
-                sets[0].accuracy.rows,
-                *(result.accuracy.percent() for result in sets),
-            )
-        )
-        for group in sets[0].groups:
-            if columns is None or group.partition(":")[0] in columns:
-                rates = [result.groups[group] for result in sets]
-                rows.append(
-                    (
-                        shown(f"{name}, {group}", 60),
-                        rates[0].rows,
-                        *(rate.percent() for rate in rates),
-                    )
-                )
+    for results in zip(*parts, strict=True):
+        name = results[0].name
+        accuracies = [result.accuracy for result in results]
+        rows.append(_rates_row(shown(name, 40), accuracies))
+        for group in results[0].groups:
+            # A group is named `column: value`.
+            column = group.partition(":")[0]
+            if columns is None or column in columns:
+                rates = [result.groups[group] for result in results]
+                rows.append(_rates_row(shown(f"{name}, {group}", 60), rates))
     return rows
+
+
+def _rates_row(label: str, rates: Sequence[Estimate]) -> TableRow:
+    """Return a label, the number of rows, and the rate of each model in percent."""
+    cells = [rate.percent() for rate in rates]
+    return (label, rates[0].rows, *cells)
 
 
 def _sts(labels: list[str], parts: list[Any], pairs: Sequence[Mapping[str, PairScores]]) -> Table:
@@ -109,16 +119,15 @@ def _sts(labels: list[str], parts: list[Any], pairs: Sequence[Mapping[str, PairS
         for task, known in zip(tasks, pairs, strict=True):
             cells.append(_correlation(task.score, known.get(task.task)))
         rows.append((shown(tasks[0].task, 40), tasks[0].rows, *cells))
-    scores = [[task.score for task in part if task.task in STS_TASKS] for part in parts]
-    averaged = len(scores[0]) > 1
+
+    averages = []
+    for part in parts:
+        scores = [task.score for task in part if task.task in STS_TASKS]
+        averages.append(_average(scores))
+    # The average of a single task would repeat its row.
+    averaged = sum(task.task in STS_TASKS for task in parts[0]) > 1
     if averaged:
-        rows.append(
-            (
-                "average of the STS tasks",
-                "",
-                *(Number(None if None in s else fmean(s)) for s in scores),
-            )
-        )
+        rows.append(("average of the STS tasks", "", *averages))
     note = (
         "Spearman × 100 over all pairs of a set, as opencse evaluate prints it, with its 95 % "
         "bootstrap interval over pairs."
@@ -130,6 +139,14 @@ def _sts(labels: list[str], parts: list[Any], pairs: Sequence[Mapping[str, PairS
         [note],
         int(averaged),
     )
+
+
+def _average(scores: Sequence[float | None]) -> Number:
+    """Return the mean of some scores, undefined if one of them is or there are none."""
+    defined = [score for score in scores if score is not None]
+    if not defined or len(defined) < len(scores):
+        return Number(None)
+    return Number(fmean(defined))
 
 
 def _correlation(score: float | None, pairs: PairScores | None) -> Number:
@@ -152,33 +169,40 @@ def _tasks(labels: list[str], parts: list[Any]) -> Table:
 def _splits(labels: list[str], parts: list[Any]) -> Table:
     rows: list[TableRow] = []
     for same in zip(*parts, strict=True):
-        first, pairs = same[0], f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
-        medians: TableRow = (Number(first.median_score), Number(first.median_error_rate, 3))
-        if first.median_score is None:
-            medians = ("", "")
-        sides = (Number(getattr(split, side).value, 3) for side in _SIDES for split in same)
-        rows.append((shown(first.name, 40), pairs, *medians, *sides))
+        first = same[0]
+        pairs = f"{first.consistent.rows:,} + {first.opposed.rows:,}"
+        # The average over sets has no median.
+        medians: TableRow = ("", "")
+        if first.median_score is not None:
+            medians = (Number(first.median_score), Number(first.median_error_rate, 3))
+        consistent = [Number(split.consistent.value, 3) for split in same]
+        opposed = [Number(split.opposed.value, 3) for split in same]
+        rows.append((shown(first.name, 40), pairs, *medians, *consistent, *opposed))
     note = (
         "Spearman with human scores. Cont.: score above the set's median and match error rate below, or the reverse; "
         "Oppn.: all other pairs. The average is weighted by pairs. SimCSE on BERT-base, as published for sixteen sets: "
         "Cont. {:.3f}, Oppn. {:.3f}; supervised Cont. {:.3f}, Oppn. {:.3f} (OssCSE Table 3)."
     ).format(*WEIGHTED_UNSUPERVISED, *WEIGHTED_SUPERVISED)
-    heads = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
+    heads = ["set", "pairs", "median score", "median MER"]
+    for side in ("Cont.", "Oppn."):
+        for label in labels:
+            heads.append(f"{label} {side}")
     title = "Where wording agrees with meaning, and where it misleads"
-    return Table(("set", "pairs", "median score", "median MER", *heads), rows, title, [note], 1)
+    return Table(heads, rows, title, [note], 1)
 
 
 def _transformations(labels: list[str], parts: list[Any]) -> Table:
     rows: list[TableRow] = []
-    for same in zip(*(part.kinds for part in parts), strict=True):
-        cosines = (kind.cosine.number() for kind in same)
-        rows.append(
-            (same[0].kind, same[0].cosine.rows, Number(fmean(same[0].error_rates)), *cosines)
-        )
-    rates = [part.paraphrase_above_negation for part in parts]
-    rows.append(
-        ("paraphrase above negation", rates[0].rows, "", *(rate.percent() for rate in rates))
-    )
+    kinds_of_models = [part.kinds for part in parts]
+    for same in zip(*kinds_of_models, strict=True):
+        first = same[0]
+        cosines = [kind.cosine.number() for kind in same]
+        error_rate = Number(fmean(first.error_rates))
+        rows.append((first.kind, first.cosine.rows, error_rate, *cosines))
+
+    above = [part.paraphrase_above_negation for part in parts]
+    rates = [rate.percent() for rate in above]
+    rows.append(("paraphrase above negation", above[0].rows, "", *rates))
     note = (
         "Mean cosine with the sentence, 95 % bootstrap interval over sentences. MER: match error rate, the share of "
         "words that changed. Only the negation and the random sentence have another meaning."
@@ -189,7 +213,8 @@ def _transformations(labels: list[str], parts: list[Any]) -> Table:
 
 def _retrieval(labels: list[str], parts: list[Any]) -> Table:
     # That the negation comes first is the headline number again, so it is not repeated here.
-    rows = [("paraphrase among the first three hits", *(part.recall.percent() for part in parts))]
+    found = [part.recall.percent() for part in parts]
+    rows = [("paraphrase among the first three hits", *found)]
     texts = f"{parts[0].corpus:,} texts: the sentences, their paraphrases and negations."
     note = f"{len(parts[0].queries):,} queries; {texts}"
     return Table(("", *labels), rows, "Search among near-identical negations", [note])
@@ -256,7 +281,10 @@ class Change:
         """Return the change in words."""
         points = Number(abs(self.after - self.before), 1)
         word = "more" if self.after > self.before else "less"
-        return f"{self.short()}, {points} points {word}{f' ({self.spread})' if self.spread else ''}"
+        text = f"{self.short()}, {points} points {word}"
+        if self.spread:
+            text += f" ({self.spread})"
+        return text
 
     def short(self) -> str:
         """Return the measure and both scores."""
@@ -285,48 +313,66 @@ class Comparison:
         Args:
             most: Number of changes in an answer, each without its interval; None for all in full.
         """
-        gains, losses = self._changed(1), self._changed(-1)
-        spent = [
-            c for c in self.changes if not c.changed and c.allowed and c.before - c.after >= _LEAST
+        gains = _lines(self._changed(1), most)
+        losses = _lines(self._changed(-1), most)
+        if not gains:
+            gains = ["Nothing that was measured."]
+        if not losses:
+            losses = [self._spent()]
+        return [
+            ("Is it better?", [self.verdict()]),
+            ("On what?", gains),
+            ("What got worse?", losses),
         ]
-        unharmed = "Nothing that was measured."
-        if spent:
-            shown_losses = "; ".join(change.short() for change in spent)
-            unharmed = f"No guard by more than {spent[0].allowed:g} points: {shown_losses}"
-        lines = []
-        for changes, nothing in ((gains, "Nothing that was measured."), (losses, unharmed)):
-            shown_changes = [change.short() if most else change.line() for change in changes[:most]]
-            rest = [f"{len(changes) - most} more"] if most and len(changes) > most else []
-            lines.append([*shown_changes, *rest] or [nothing])
-        verdict = self._verdict(len(gains), len(losses))
-        return [("Is it better?", [verdict]), ("On what?", lines[0]), ("What got worse?", lines[1])]
+
+    def verdict(self) -> str:
+        """Return in a sentence whether the model after training is better."""
+        count = len(self.changes)
+        gains = len(self._changed(1))
+        losses = len(self._changed(-1))
+        if not count:
+            return "Can't say: nothing was measured on enough rows."
+        if gains and losses:
+            return f"On some measures: better on {gains} of {count}, worse on {losses}."
+        if gains:
+            return f"Yes: better on {gains} of {count} measures, worse on none."
+        if losses:
+            return f"No: worse on {losses} of {count} measures, better on none."
+        return f"No: none of {count} measures changed beyond chance."
 
     def table(self, most: int = 3) -> Table:
         """Return the questions with short answers, and the remarks below."""
-        return Table(
-            ("", ""),
-            [(title, "; ".join(lines)) for title, lines in self.answers(most)],
-            notes=self.remarks,
-        )
+        rows = [(title, "; ".join(lines)) for title, lines in self.answers(most)]
+        return Table(("", ""), rows, notes=self.remarks)
+
+    def _spent(self) -> str:
+        """Return what guards lost within what they may lose, if no measure got worse."""
+        spent = []
+        for change in self.changes:
+            if not change.changed and change.allowed and change.before - change.after >= _LEAST:
+                spent.append(change)
+        if not spent:
+            return "Nothing that was measured."
+        scores = "; ".join(change.short() for change in spent)
+        return f"No guard by more than {spent[0].allowed:g} points: {scores}"
 
     def _changed(self, sign: int) -> list[Change]:
-        changes = [
-            change
-            for change in self.changes
-            if change.changed and sign * (change.after - change.before) > 0
-        ]
-        return sorted(changes, key=lambda change: sign * (change.before - change.after))
+        """Return the gains (1) or the losses (-1), the largest first."""
+        changes = []
+        for change in self.changes:
+            if change.changed and sign * (change.after - change.before) > 0:
+                changes.append(change)
+        return sorted(changes, key=lambda change: -abs(change.after - change.before))
 
-    def _verdict(self, gains: int, losses: int) -> str:
-        count = len(self.changes)
-        if not count:
-            return "Can't say: nothing was measured on enough rows."
-        if not gains:
-            worse = f"worse on {losses} of {count} measures, better on none"
-            return f"No: {worse if losses else f'none of {count} measures changed beyond chance'}."
-        if losses:
-            return f"On some measures: better on {gains} of {count}, worse on {losses}."
-        return f"Yes: better on {gains} of {count} measures, worse on none."
+
+def _lines(changes: Sequence[Change], most: int | None) -> list[str]:
+    """Return a line for each change: the first few without intervals, or all of them in full."""
+    if most is None:
+        return [change.line() for change in changes]
+    lines = [change.short() for change in changes[:most]]
+    if len(changes) > most:
+        lines.append(f"{len(changes) - most} more")
+    return lines
 
 
 # What each measure means, by the beginning of its name in a report.
@@ -381,44 +427,65 @@ def compare_models(
         remarks: What was not measured, and what else a user must know.
     """
     (before, first), (after, second), *_ = models.items()
-    changes = [*_rates(first, second), *_correlations(first, second)]
+    measured = [*_rates(first, second), *_correlations(first, second)]
     if curve is not None:
-        meaning = {} if first.triplets else curve.meaning  # the same sets
-        for scores, prefix, tolerance in (
-            (curve.guards, "guard ", curve.tolerance),
-            (meaning, "", 0.0),
-        ):
-            for name, values in curve.before_and_after(scores).items():
-                plain = shown(name.removeprefix("guard-").removeprefix("dev-"), 40)
-                changes.append(_without_rows(f"{prefix}{plain}", *values, may_lose=tolerance))
-    steps = "" if curve is None else curve.next_steps()
-    if steps:
-        remarks = [*remarks, steps]
-    few = "; ".join(
-        f"{change.short()} ({change.few} rows)" for change in changes if change.few is not None
-    )
-    too_few = [f"Measured on too few rows to say: {few}."] if few else []
+        measured += _guard_changes(curve)
+        # The probe's triplets are the sets of the curve again, with their rows.
+        if not first.triplets:
+            measured += _meaning_changes(curve)
+    changes = []
+    too_few = []
+    for change in measured:
+        if change.few is None:
+            changes.append(change)
+        else:
+            too_few.append(f"{change.short()} ({change.few} rows)")
+
+    said = []
+    if too_few:
+        said.append(f"Measured on too few rows to say: {'; '.join(too_few)}.")
+    for remark in remarks:
+        said.append(shown(remark, 400))
+    if curve is not None and curve.next_steps():
+        said.append(shown(curve.next_steps(), 400))
     return Comparison(
         before=shown(before, 60),
         after=shown(after, 60),
-        changes=tuple(change for change in changes if change.few is None),
-        remarks=(*too_few, *(shown(remark, 400) for remark in remarks)),
+        changes=tuple(changes),
+        remarks=tuple(said),
     )
+
+
+def _guard_changes(curve: StrengthCurve) -> Iterator[Change]:
+    """Yield what the guards gain and lose at the chosen strength."""
+    for name, scores in curve.before_and_after(curve.guards).items():
+        measure = f"guard {_plain_name(name)}"
+        yield _without_rows(measure, *scores, may_lose=curve.tolerance)
+
+
+def _meaning_changes(curve: StrengthCurve) -> Iterator[Change]:
+    """Yield what the measures of meaning gain and lose at the chosen strength."""
+    for name, scores in curve.before_and_after(curve.meaning).items():
+        yield _without_rows(_plain_name(name), *scores)
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a set of a curve without its kind."""
+    return shown(name.removeprefix("guard-").removeprefix("dev-"), 40)
 
 
 def cache_line(models: Mapping[str, ProbeScores]) -> Iterator[str]:
     """Yield what a semantic cache with each model would mistake, if the transformations were measured."""
     lines = []
     for name, scores in models.items():
-        kinds = (
-            {}
-            if scores.transformations is None
-            else {kind.kind: kind for kind in scores.transformations.kinds}
-        )
-        if "paraphrase" in kinds and "negation" in kinds:
-            threshold = float(np.quantile(kinds["paraphrase"].cosines, 1 - _HIT))
-            false = 100 * float((np.array(kinds["negation"].cosines) >= threshold).mean())
-            lines.append(f"{shown(name, 40)} {false:.0f} % from {threshold:.2f} on")
+        if scores.transformations is None:
+            continue
+        cosines = {kind.kind: np.array(kind.cosines) for kind in scores.transformations.kinds}
+        if "paraphrase" not in cosines or "negation" not in cosines:
+            continue
+        threshold = float(np.quantile(cosines["paraphrase"], 1 - _HIT))
+        false = 100 * float((cosines["negation"] >= threshold).mean())
+        lines.append(f"{shown(name, 40)} {false:.0f} % from {threshold:.2f} on")
     if lines:
         yield (
             f"False hits of a semantic cache, whose threshold {100 * _HIT:.0f} % of the paraphrases reach, among "
@@ -428,49 +495,56 @@ def cache_line(models: Mapping[str, ProbeScores]) -> Iterator[str]:
 
 def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
     """Yield the rates that are measured row by row."""
-    both = first, second
-    above = [
-        scores.transformations.rows_above for scores in both if scores.transformations is not None
-    ]
-    measured: list[tuple[str, Sequence[Sequence[bool]]]] = [
-        ("paraphrase nearer than negation, %", above),
-    ]
-    for a, b in zip(first.triplets, second.triplets, strict=True):
-        measured.append(
-            (f"{shown(a.name, 40)}: paraphrase nearer, %", [a.rows_right, b.rows_right])
+    if first.transformations is not None and second.transformations is not None:
+        yield from _rate(
+            "paraphrase nearer than negation, %",
+            first.transformations.rows_above,
+            second.transformations.rows_above,
         )
-    for measure, rows in measured:
-        if len(rows) < 2 or not rows[0] or len(rows[0]) != len(rows[1]):
-            continue
-        before, after = (np.array(values, dtype=float) for values in rows)
-        difference = mean_difference(before, after)
-        yield Change(
-            measure=measure,
-            before=100 * float(before.mean()),
-            after=100 * float(after.mean()),
-            spread=_interval_text(difference),
-            changed=difference.beyond_chance,
-            few=len(before) if len(before) < LEAST_ROWS else None,
-        )
+    for old, new in zip(first.triplets, second.triplets, strict=True):
+        measure = f"{shown(old.name, 40)}: paraphrase nearer, %"
+        yield from _rate(measure, old.rows_right, new.rows_right)
+
+
+def _rate(measure: str, old: Sequence[bool], new: Sequence[bool]) -> Iterator[Change]:
+    """Yield the change of a rate, if it was measured on the same number of rows."""
+    if not old or len(old) != len(new):
+        return
+    before = np.array(old, dtype=float)
+    after = np.array(new, dtype=float)
+    difference = mean_difference(before, after)
+    yield Change(
+        measure=measure,
+        before=100 * float(before.mean()),
+        after=100 * float(after.mean()),
+        spread=_interval_text(difference),
+        changed=difference.beyond_chance,
+        few=_if_fewer(len(before), LEAST_ROWS),
+    )
+
+
+def _if_fewer(rows: int, least: int) -> int | None:
+    """Return a number of rows if it is too small for a claim, or None."""
+    return rows if rows < least else None
 
 
 def _correlations(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
     """Yield the correlations of the sets whose pairs both models scored."""
-    for a, b in zip(first.sts, second.sts, strict=True):
-        if a.score is None or b.score is None:
+    for old, new in zip(first.sts, second.sts, strict=True):
+        if old.score is None or new.score is None:
             continue
-        if a.task not in first.pairs or b.task not in second.pairs:
+        if old.task not in first.pairs or new.task not in second.pairs:
             continue
-        difference = correlation_difference(first.pairs[a.task], second.pairs[b.task])
+        difference = correlation_difference(first.pairs[old.task], second.pairs[new.task])
         if difference is None:
             continue
         yield Change(
-            measure=f"agreement with people, {shown(a.task, 40)}",
-            before=a.score,
-            after=b.score,
+            measure=f"agreement with people, {shown(old.task, 40)}",
+            before=old.score,
+            after=new.score,
             spread=_interval_text(difference),
             changed=difference.beyond_chance,
-            few=a.rows if a.rows < LEAST_PAIRS else None,
+            few=_if_fewer(old.rows, LEAST_PAIRS),
         )
 
 
@@ -482,13 +556,18 @@ def _interval_text(difference: Difference) -> str:
 
 def _without_rows(measure: str, before: float, after: float, *, may_lose: float = 0.0) -> Change:
     """Return the change of a score of which only the sum is known, such as that of a guard."""
-    # One rule for better and for worse: what a guard may lose is no gain either.
-    least = may_lose + 0.05 if may_lose else _WITHOUT_ROWS
+    least = _WITHOUT_ROWS
+    if may_lose:
+        # One rule for better and for worse: what a guard may lose is no gain either. Half of the
+        # last digit more, because scores are shown with one.
+        least = may_lose + 0.05
+    # Without rounding, 0.35 - 0.30 would be less than 0.05.
+    moved = round(abs(after - before), 6)
     return Change(
         measure=measure,
         before=before,
         after=after,
         spread="",
-        changed=round(abs(after - before), 6) >= least,
+        changed=moved >= least,
         allowed=may_lose,
     )
