@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -27,7 +27,7 @@ from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
 from opencse.evaluation.bootstrap import PairScores, interval
 from opencse.evaluation.estimate import Estimate, mean_estimate
-from opencse.evaluation.probes.probe_suite import ProbeData, run_probes, short_names
+from opencse.evaluation.probes.probe_suite import ProbeData, ProbeScores, run_probes, short_names
 from opencse.evaluation.retrieval import search
 from opencse.evaluation.task import Similarity
 from opencse.foundation.errors import OpencseError
@@ -40,6 +40,7 @@ from opencse.foundation.terminal import print_text
 from opencse.text.user_text import collect_passages, collect_queries
 from opencse.training.run_groups import FinishedRun, find_runs, group_runs, read_run
 
+Item = TypeVar("Item")
 RunScores = Mapping[FinishedRun, Mapping[str, float | None]]
 RunPairs = Mapping[str, PairScores]
 """Scores of a run for every pair, by the name of the set."""
@@ -64,23 +65,30 @@ def compare(options: CompareOptions) -> Table:
     if sets:
         measured: dict[FinishedRun, Mapping[str, float | None]] = {}
         for run in runs:
-            measured[run], pairs[run] = _measured(run, sets)
+            probed = _measured(run, sets)
+            measured[run] = {result.task: result.score for result in probed.sts}
+            pairs[run] = probed.pairs
         scores: RunScores = measured
     else:
         scores = written_scores(runs)
     table = compare_groups(groups, scores, pairs)
     if options.out is not None:
-        write_text(Path(options.out) / "comparison.md", table.markdown())
+        out = Path(options.out)
+        write_text(out / "comparison.md", table.markdown())
         page = render_group_comparison(groups, scores, table, pairs)
-        write_text(Path(options.out) / "comparison.html", page)
-        single = {
-            label: [
-                {"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in members
-            ]
-            for label, members in groups.items()
-        }
-        write_json(Path(options.out) / "comparison.json", single)
+        write_text(out / "comparison.html", page)
+        write_json(out / "comparison.json", _single_runs(groups, scores))
     return table
+
+
+def _single_runs(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores) -> dict[str, Any]:
+    """Return seed, time and scores of each run, by the label of its group."""
+    single = {}
+    for label, members in groups.items():
+        single[label] = [
+            {"seed": run.seed, "seconds": run.seconds, "scores": scores[run]} for run in members
+        ]
+    return single
 
 
 def command(options: CompareCommand) -> None:
@@ -116,6 +124,35 @@ def compare_groups(
         pairs: What the scores were computed from, if the models were evaluated now; then the
             difference from the first group gets an interval.
     """
+    names = list(next(iter(scores.values())))
+    has_average = len(names) > 1
+    draws = _draws_of_groups(groups, pairs or {})
+    baseline: str | None = None
+    averages: dict[str, Number] = {}
+    rows: list[list[Cell]] = []
+    for label, runs in groups.items():
+        run_scores = [[scores[run][name] for name in names] for run in runs]
+        averages[label] = spread([spread(row).value for row in run_scores])
+        gain: Cell = ""
+        if baseline is None:
+            baseline = label
+        else:
+            gain = _gain(averages[label], averages[baseline])
+            if draws:
+                gain = _with_interval(gain, draws[label] - draws[baseline])
+
+        row: list[Cell] = [label, " ".join(str(run.seed) for run in runs)]
+        for task_scores in zip(*run_scores, strict=True):
+            row.append(spread(task_scores))
+        if has_average:
+            row.append(averages[label])
+        seconds = statistics.fmean(run.seconds for run in runs)
+        rows.append([*row, gain, Number(seconds, 0)])
+    heads = ["run", "seeds", *names]
+    if has_average:
+        heads.append("average")
+    heads += ["against the first", "seconds"]
+
     notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
     if any(len(runs) == 1 for runs in groups.values()):
         notes.append(
@@ -126,43 +163,23 @@ def compare_groups(
             "Against the first: with the 95 % bootstrap interval over pairs, which does not cover "
             "other seeds."
         )
-    names = list(next(iter(scores.values())))
-    rows: list[list[Cell]] = []
-    first: Number | None = None
-    first_draws: np.ndarray | None = None
-    for label, runs in groups.items():
-        draws = _average_draws([pairs[run] for run in runs]) if pairs else None
-        run_scores = [[scores[run][name] for name in names] for run in runs]
-        average, gain = spread([spread(row).value for row in run_scores]), Number(None)
-        if first is not None and first.value is not None and average.value is not None:
-            gain = Number(average.value - first.value, signed=True)
-            if draws is not None and first_draws is not None:
-                low, high = interval(draws - first_draws)
-                aside = f"{Number(low, 1, signed=True)} to {Number(high, 1, signed=True)}"
-                gain = replace(gain, aside=aside)
-        columns = [*map(spread, zip(*run_scores, strict=True)), *[average] * (len(names) > 1)]
-        seconds = Number(statistics.fmean(run.seconds for run in runs), 0)
-        rows.append(
-            [
-                label,
-                " ".join(str(run.seed) for run in runs),
-                *columns,
-                "" if first is None else gain,
-                seconds,
-            ]
-        )
-        if first is None:
-            first = average
-            first_draws = draws
-    heads = [
-        "run",
-        "seeds",
-        *names,
-        *["average"] * (len(names) > 1),
-        "against the first",
-        "seconds",
-    ]
     return Table(heads, rows, notes=notes)
+
+
+def _gain(average: Number, baseline: Number) -> Number:
+    """Return the difference of two averages, undefined if one of them is."""
+    if average.value is None or baseline.value is None:
+        return Number(None)
+    return Number(average.value - baseline.value, signed=True)
+
+
+def _with_interval(gain: Number, draws: np.ndarray) -> Number:
+    """Return a difference with its 95 % interval, from its values in each draw."""
+    if gain.value is None:
+        return gain
+    low, high = interval(draws)
+    aside = f"{Number(low, 1, signed=True)} to {Number(high, 1, signed=True)}"
+    return replace(gain, aside=aside)
 
 
 def averages(groups: Mapping[str, Sequence[FinishedRun]], scores: RunScores) -> dict[str, Any]:
@@ -185,11 +202,12 @@ def group_verdict(measured: Mapping[str, Sequence[float]], uncertain: Collection
         measured: The average score of each run, by the label of its group.
         uncertain: Labels of groups for which the interval over test pairs includes 0.
     """
-    (first, baseline), *others = measured.items()
-    others = [(label, values) for label, values in others if values]
+    (first, baseline), *groups = measured.items()
+    others = {label: values for label, values in groups if values}
     if not baseline or not others:
         return "Can't say: there are not two groups of runs with a score."
-    best, values = max(others, key=lambda group: statistics.fmean(group[1]))
+    best = max(others, key=lambda label: statistics.fmean(others[label]))
+    values = others[best]
     gain = statistics.fmean(values) - statistics.fmean(baseline)
     points = Number(abs(gain), 2)
     relation = "above" if gain > 0 else "below"
@@ -231,9 +249,7 @@ def _uncertain(
     """Return the groups whose difference from the first has an interval over test pairs that includes 0."""
     if not pairs:
         return set()
-    draws = {
-        label: _average_draws([pairs[run] for run in members]) for label, members in groups.items()
-    }
+    draws = _draws_of_groups(groups, pairs)
     first = next(iter(draws.values()))
     found = set()
     for label, drawn in draws.items():
@@ -253,21 +269,24 @@ def spread(scores: Sequence[float | None]) -> Number:
     return Number(statistics.fmean(defined), deviation=statistics.stdev(defined))
 
 
-def _measured(
-    run: FinishedRun, tasks: Sequence[ScoredPairs]
-) -> tuple[Mapping[str, float | None], RunPairs]:
-    """Return the scores of a run, and the scores of each pair."""
-    encoder = Embedder(
-        load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}"
-    )
-    probed = run_probes(ProbeData(sts=tasks), encoder)
-    return {result.task: result.score for result in probed.sts}, probed.pairs
+def _measured(run: FinishedRun, tasks: Sequence[ScoredPairs]) -> ProbeScores:
+    """Return the scores of a run on some tasks, and the scores of each of their pairs."""
+    model = load_encoder(run.folder)
+    encoder = Embedder(model, precision="auto", progress=f"encode {run.folder.name}")
+    return run_probes(ProbeData(sts=tasks), encoder)
 
 
-def _average_draws(runs: Sequence[RunPairs]) -> np.ndarray:
-    """Return the average over runs and sets in each draw of the pairs, times 100."""
-    draws = [100 * pairs.draws for run in runs for pairs in run.values()]
-    return np.mean(draws, axis=0)
+def _draws_of_groups(
+    groups: Mapping[str, Sequence[FinishedRun]], pairs: Mapping[FinishedRun, RunPairs]
+) -> dict[str, np.ndarray]:
+    """Return each group's average over runs and sets in each draw of the pairs, times 100."""
+    if not pairs:
+        return {}
+    averages = {}
+    for label, runs in groups.items():
+        draws = [100 * scored.draws for run in runs for scored in pairs[run].values()]
+        averages[label] = np.mean(draws, axis=0)
+    return averages
 
 
 def written_scores(runs: Sequence[FinishedRun]) -> RunScores:
@@ -276,21 +295,24 @@ def written_scores(runs: Sequence[FinishedRun]) -> RunScores:
     Raises:
         OpencseError: There is no score that all runs have.
     """
-    suite = next(
-        (name for name in ("sts", *runs[0].scores) if all(name in run.scores for run in runs)), None
-    )
-    if suite is None:
+    shared = []
+    for name in ("sts", *runs[0].scores):
+        if all(name in run.scores for run in runs):
+            shared.append(name)
+    if not shared:
         without = next((run for run in runs if not run.scores), runs[-1])
         raise OpencseError(
             f"{without.folder}: holds no scores that all runs have",
             "Pass --data or --pairs, so that the models are evaluated now.",
         )
-    scores, first = {run: run.scores[suite] for run in runs}, runs[0]
-    if other := next((run for run in runs if {*scores[run]} != {*scores[first]}), None):
-        raise OpencseError(
-            f"{other.folder}: scored on {', '.join(scores[other])}, but {first.folder} on {', '.join(scores[first])}",
-            "Pass --data or --pairs, so that all are evaluated on the same.",
-        )
+    scores = {run: run.scores[shared[0]] for run in runs}
+    first = runs[0]
+    for run in runs:
+        if set(scores[run]) != set(scores[first]):
+            raise OpencseError(
+                f"{run.folder}: scored on {', '.join(scores[run])}, but {first.folder} on {', '.join(scores[first])}",
+                "Pass --data or --pairs, so that all are evaluated on the same.",
+            )
     return scores
 
 
@@ -332,6 +354,11 @@ class SearchPair:
         """Number of hits in both lists."""
         return len({hit.text for hit in self.old} & {hit.text for hit in self.new})
 
+    @property
+    def same_first(self) -> bool:
+        """Whether both models find the same text first."""
+        return self.old[0].text == self.new[0].text
+
     def changed(self, first: int) -> bool:
         """Return whether the lists differ in their first hits, which are all that is shown."""
         return [hit.text for hit in self.old[:first]] != [hit.text for hit in self.new[:first]]
@@ -369,15 +396,16 @@ class SearchComparison(JupyterMixin):
 
     def headline(self) -> str:
         """Return the main result as one sentence."""
-        kind = "your queries" if self.own_queries else "sentences of your texts as queries"
         if self.texts < LEAST_SEARCHED or len(self.lists) < LEAST_ROWS:
             return (
                 f"Can't say how much {self.new} in place of {self.old} changes: {len(self.lists)} searches of "
                 f"{self.texts} texts are too few (at least {LEAST_ROWS} of {LEAST_SEARCHED})."
             )
-        same, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
+        kind = "your queries" if self.own_queries else "sentences of your texts as queries"
+        stay = 100 * (self.overlap.value or 0)
+        first = 100 * (self.same_first.value or 0)
         return (
-            f"With {self.new} in place of {self.old}, {same:.0f} % of the first {_TOP} hits stay and {first:.0f} % of "
+            f"With {self.new} in place of {self.old}, {stay:.0f} % of the first {_TOP} hits stay and {first:.0f} % of "
             f"{len(self.lists)} searches keep their first hit ({kind})."
         )
 
@@ -398,15 +426,13 @@ class SearchComparison(JupyterMixin):
 
     def __rich__(self) -> RenderableType:
         lines: list[Text] = []
-        for pair in [pair for pair in self.lists if pair.changed(2)][:3]:
-            lines.append(
-                Text(f"{pair.query}   ({pair.shared} of {len(pair.new)} hits shared)", style="bold")
-            )
-            for name, hits in (("old", pair.old[:2]), ("new", pair.new[:2])):
-                lines += [
-                    Text(f"  {name} {i}  {h.cosine:.2f}  {short(h.text, 100)}")
-                    for i, h in enumerate(hits, 1)
-                ]
+        changed = [pair for pair in self.lists if pair.changed(2)]
+        for pair in changed[:3]:
+            shared = f"{pair.shared} of {len(pair.new)} hits shared"
+            lines.append(Text(f"{pair.query}   ({shared})", style="bold"))
+            for name, hits in (("old", pair.old), ("new", pair.new)):
+                for rank, hit in enumerate(hits[:2], 1):
+                    lines.append(Text(f"  {name} {rank}  {hit.cosine:.2f}  {short(hit.text, 100)}"))
         return Group(*lines, Text(self.advice()), Text(self.headline(), style="bold"))
 
 
@@ -442,29 +468,35 @@ def compare_search(
         output_folder(out)
     passages = collect_passages(texts, column=column)
     rng = np.random.default_rng(0)
-    searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:_DOCUMENTS].tolist())]
+    searched = _sampled(passages, _DOCUMENTS, rng)
     if queries is not None:
         searches = collect_queries(queries)
     else:
-        sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
-        searches = [
-            sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())
-        ]
+        sentences = dict.fromkeys(text for passage in searched for text in passage.sentences)
+        searches = _sampled(list(sentences), _SENTENCES, rng)
     sources = [model_source(old), model_source(new)]
-    encoders = [load_encoder(source) for source in sources]
-    ours, theirs = (
-        Embedder(encoder, precision="auto", progress="encoding") for encoder in encoders
+    old_model, new_model = [load_encoder(source) for source in sources]
+    old_embedder = Embedder(old_model, precision="auto", progress="encoding")
+    new_embedder = Embedder(new_model, precision="auto", progress="encoding")
+    compared = compare_searches(
+        old_embedder,
+        new_embedder,
+        [passage.text for passage in searched],
+        searches,
+        reranker_of(new_model, new_embedder.precision),
+        (own_similarity(old_model), own_similarity(new_model)),
     )
-    (before, after), own = short_names(sources), queries is not None
-    reranker = reranker_of(encoders[1], theirs.precision)
-    similarities = own_similarity(encoders[0]), own_similarity(encoders[1])
-    result = compare_searches(
-        ours, theirs, [p.text for p in searched], searches, reranker, similarities
-    )
-    result = replace(result, old=before, new=after, own_queries=own)
+    old_name, new_name = short_names(sources)
+    result = replace(compared, old=old_name, new=new_name, own_queries=queries is not None)
     if out is not None:
         write_page(out, "search", render_search_comparison(result), asdict(result))
     return result
+
+
+def _sampled(items: Sequence[Item], count: int, rng: np.random.Generator) -> list[Item]:
+    """Return some items at random in their order, or all of them if there are not so many."""
+    chosen = rng.permutation(len(items))[:count].tolist()
+    return [items[i] for i in sorted(chosen)]
 
 
 def compare_searches(
@@ -492,36 +524,36 @@ def compare_searches(
     texts = list(dict.fromkeys(texts))
     if len(texts) < 2:
         raise OpencseError("one text cannot be searched", "Give at least two different texts.")
-    everything = [*texts, *queries]
+    old_similarity, new_similarity = similarities
     with_roles = [*as_documents(texts), *as_queries(queries)]
     old_vectors = encode_roles(old, with_roles)
-    ours = unit_rows(old_vectors)
+    old_lists = _hits(texts, queries, old_vectors, old_similarity)
     if reranker is None:
         new_vectors = encode_roles(new, with_roles)
-        theirs = unit_rows(new_vectors)
-        new_lists = _hits(texts, queries, new_vectors, similarities[1])
+        new_lists = _hits(texts, queries, new_vectors, new_similarity)
     else:
-        packed = reranker.packed(everything, show_progress_bar=True)
-        theirs = unit_rows(packed[:, : reranker.length])
+        # The reranker's rows begin with the model's vectors; encoding twice would take twice as long.
+        packed = reranker.packed([*texts, *queries], show_progress_bar=True)
+        new_vectors = packed[:, : reranker.length]
         new_lists = _hits(texts, queries, packed, reranker.similarity)
         new_lists = _with_agreement(new_lists, texts, packed, reranker)
-    strength, new_hits = _index_upgrade(ours[: len(texts)], *np.split(theirs, [len(texts)]))
-    lists = _hits(texts, queries, old_vectors, similarities[0]), new_lists
-    pairs = [
-        SearchPair(query=query, old=old, new=new)
-        for query, old, new in zip(queries, *lists, strict=True)
-    ]
+    pairs = []
+    for query, old_hits, new_hits in zip(queries, old_lists, new_lists, strict=True):
+        pairs.append(SearchPair(query=query, old=old_hits, new=new_hits))
+
+    count = len(texts)
+    old_unit = unit_rows(old_vectors)
+    new_unit = unit_rows(new_vectors)
+    strength, fresh_hits = _index_upgrade(old_unit[:count], new_unit[:count], new_unit[count:])
+    overlaps = np.array([pair.shared / len(pair.new) for pair in pairs])
+    same_first = np.array([pair.same_first for pair in pairs])
     return SearchComparison(
-        texts=len(texts),
-        overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
-        same_first=mean_estimate(
-            np.array([pair.old[0].text == pair.new[0].text for pair in pairs])
-        ),
+        texts=count,
+        overlap=mean_estimate(overlaps),
+        same_first=mean_estimate(same_first),
         strength=strength,
-        new_hits=new_hits,
-        lists=tuple(
-            sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))
-        ),
+        new_hits=fresh_hits,
+        lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.same_first))),
     )
 
 
@@ -534,17 +566,20 @@ def _index_upgrade(
         old: Unit vectors of n documents by the old model, (n, d).
         new: Unit vectors of the same documents by the new model, (n, d').
         queries: Unit vectors of queries by the new model, (m, d').
+
+    Returns:
+        The strength, and the share of new vectors among the first hits if every second document
+        has one; None and None if the new model is not the old one with a block.
     """
     d = old.shape[1]
-    if (
-        new.shape[1] <= d
-        or new[:, -1].any()
-        or np.abs(unit_rows(new[:, :d]) - old).max() > _UPGRADED
-    ):
+    # A block adds dimensions, the last of which is 0 in documents, and leaves the others as they are.
+    if new.shape[1] <= d or new[:, -1].any():
         return None, None
-    strength = float(
-        np.median(np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(new[:, :d], axis=1))
-    )
+    begin = new[:, :d]
+    if np.abs(unit_rows(begin) - old).max() > _UPGRADED:
+        return None, None
+    ratios = np.linalg.norm(new[:, d:], axis=1) / np.linalg.norm(begin, axis=1)
+    strength = float(np.median(ratios))
     fresh = np.arange(len(old)) % 2 == 0
     index = np.where(fresh[:, None], new, upgrade(old, strength, new.shape[1]))
     nearest = np.argsort(-(queries @ index.T), axis=1, kind="stable")[:, :_TOP]
@@ -560,13 +595,16 @@ def _hits(
     """Yield the first hits of each query; the vectors are those of the texts, then of the queries."""
     if similarity is None:
         vectors = unit_rows(vectors)
-    results = search(vectors[len(texts) :], vectors[: len(texts)], _TOP + 1, similarity=similarity)
-    for query, rows, cosines in zip(queries, *results, strict=True):
-        hits = (
-            SearchHit(texts[row], round(float(cosine), 4))
-            for row, cosine in zip(rows, cosines, strict=True)
-        )
-        yield tuple(hit for hit in hits if hit.text != query)[:_TOP]
+    of_texts = vectors[: len(texts)]
+    of_queries = vectors[len(texts) :]
+    # One hit more, because a query that is a text finds itself first.
+    found = search(of_queries, of_texts, _TOP + 1, similarity=similarity)
+    for query, rows, cosines in zip(queries, *found, strict=True):
+        hits = []
+        for row, cosine in zip(rows, cosines, strict=True):
+            if texts[row] != query:
+                hits.append(SearchHit(texts[row], round(float(cosine), 4)))
+        yield tuple(hits[:_TOP])
 
 
 def _with_agreement(
@@ -582,10 +620,10 @@ def _with_agreement(
         query = np.full(len(hits), len(texts) + number)
         found = [place[hit.text] for hit in hits]
         values = agreement(parts[query], parts[found])
-        yield tuple(
-            replace(hit, agreement=round(float(value), 4))
-            for hit, value in zip(hits, values, strict=True)
-        )
+        with_agreement = []
+        for hit, value in zip(hits, values, strict=True):
+            with_agreement.append(replace(hit, agreement=round(float(value), 4)))
+        yield tuple(with_agreement)
 
 
 def render_search_comparison(result: SearchComparison) -> str:
