@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,9 +19,6 @@ from opencse.foundation.draws import RowDraws
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import TokenOutputs
 from opencse.training.batches import Batch, EncoderPass
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,8 @@ def encode_batch(
     if twice:
         encode_group = partial(checkpoint, encode_group, use_reentrant=False)
 
-    # One pass for each dropout rate and cut-off; its groups hold texts of similar length, of all views.
+    # One pass for each dropout rate and cut-off; its groups hold texts of similar length, of all
+    # views. So vectors come in the order of the groups, and `slots` has the view and row of each.
     encoded = []
     states = []
     for part in batch.passes:
@@ -159,15 +157,16 @@ def _encode_group(
         features["packing"] = packing
     if part.prompt_length is not None:
         features["prompt_length"] = part.prompt_length
+    kind, share = part.cutoff
     with (
         dropout_rate(encoder, part.dropout),
-        embedding_cutoff(encoder, mask, packing, *part.cutoff, draws),
+        embedding_cutoff(encoder, mask, packing, kind, share, draws),
     ):
         features = encoder(features)
-    vectors: Tensor
+    token_outputs = features.get("token_embeddings")
     if "training_embedding" in features and not whole:
-        vectors = features["training_embedding"]
-    else:
-        width = getattr(encoder, "truncate_dim", None)
-        vectors = features["sentence_embedding"][:, :width]
-    return vectors, features.get("token_embeddings")
+        vectors: Tensor = features["training_embedding"]
+        return vectors, token_outputs
+    # Calling the modules does not cut the vectors as `encoder.encode` does.
+    width = getattr(encoder, "truncate_dim", None)
+    return features["sentence_embedding"][:, :width], token_outputs
