@@ -62,6 +62,7 @@ class _RecipeOptions(Notified):
     @cached_property
     def recipe_file(self) -> RecipeFile | None:
         """The file of the recipe, read once; None for a `Recipe` that was resolved in Python."""
+        # Here, because `--help` should not wait for the losses, which recipes import.
         from opencse.recipes.load import RecipeFile
 
         if isinstance(self.recipe, str | Path):

@@ -177,7 +177,10 @@ def bfloat16_copy(module: nn.Module) -> Callable[[dict[str, Any]], dict[str, Any
 def _to_float32(value: Any) -> Any:
     """Cast a tensor, or a sequence of tensors (all hidden layers), to float32."""
     if isinstance(value, Tensor):
-        return value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+        # Token ids and masks stay integers.
+        if value.dtype in (torch.bfloat16, torch.float16):
+            return value.float()
+        return value
     if isinstance(value, (list, tuple)):
         return type(value)(_to_float32(item) for item in value)
     return value
@@ -231,11 +234,15 @@ def describe(requested: str, config: Any, device: torch.device) -> str:
     details = ""
     if device.type == "cpu":
         threads = torch.get_num_threads()
-        details = f" ({threads} thread{'s' if threads > 1 else ''})"
+        details = " (1 thread)"
+        if threads > 1:
+            details = f" ({threads} threads)"
     elif device.type == "cuda":
         details = f" ({torch.cuda.get_device_name(device)})"
     precision = resolve_precision(requested, config, device)
-    reason = " (the faster one here)" if requested == "auto" else ""
+    reason = ""
+    if requested == "auto":
+        reason = " (the faster one here)"
     return f"on {device}{details}, {precision}{reason}"
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -27,6 +27,7 @@ from opencse.encoder.device import ChosenPrecision, bfloat16_copy, model_config,
 from opencse.encoder.dropout import evaluation_mode
 from opencse.encoder.invariant import tasks_of
 from opencse.foundation.cache import Store, is_whole, new_store, store_folder
+from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
 from opencse.foundation.reading import error_reason
@@ -42,8 +43,9 @@ Precision = Literal["auto", "fp32", "bf16"]
 _CPU_TOKENS = 1024
 _GPU_TOKENS = 32768
 # Texts per tokenizer call, whose Python lists and offsets take about 10 kB per text.
-_ROLE_PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _CHUNK = 1024
+# Names of prompts by the role of the texts, in the order in which sentence-transformers looks.
+_ROLE_PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 def own_similarity(
@@ -71,7 +73,8 @@ def _readable_failures() -> Iterator[None]:
         yield
     except (OpencseError, OSError, MemoryError):
         raise
-    except Exception as error:  # of any class of model
+    # Each class of model has errors of its own.
+    except Exception as error:
         if "memory" in str(error).lower():
             # Others know what to do about a full memory.
             raise
@@ -150,11 +153,14 @@ class Embedder:
 
     def _distinguishes_roles(self) -> bool:
         """Return whether the model has routes, lengths or prompts of queries or documents."""
-        if tasks_of(self.model)[0] is None and len(tasks_of(self.model)) == 1:
-            lengths = [getattr(self.model[0], f"{role}_length", None) for role in _ROLE_PROMPTS]
-            prompts = [self._prompt_of(role) or "" for role in _ROLE_PROMPTS]
-            return lengths != [None, None] or prompts != [self.prompt or ""] * 2
-        return True
+        if tasks_of(self.model) != [None]:
+            return True
+        for role in _ROLE_PROMPTS:
+            if getattr(self.model[0], f"{role}_length", None) is not None:
+                return True
+            if (self._prompt_of(role) or "") != (self.prompt or ""):
+                return True
+        return False
 
     def _prompt_of(self, role: str) -> str | None:
         """Return the prompt of queries or documents, by the rule of sentence-transformers; else that of any text."""
@@ -174,19 +180,26 @@ class Embedder:
         return matrix
 
     def _encode_role(self, role: str, texts: list[str]) -> np.ndarray:
+        """Embed texts of one role; "" for texts without any."""
         part = copy.copy(self)
         part.reads_roles = False
-        if role and not self._by_prompt_alone(role):
-            encode = self.model.encode_query if role == "query" else self.model.encode_document
-            distinct = list(dict.fromkeys(texts))
-            place = {text: row for row, text in enumerate(distinct)}
-            with evaluation_mode(self.model), _readable_failures():
-                vectors = encode(distinct, show_progress_bar=False)
-            matrix = _finite(np.asarray(vectors, dtype=np.float32))
-            return matrix[[place[text] for text in texts]]
-        if role:
+        if role and self._by_prompt_alone(role):
             part.prompt = self._prompt_of(role) or None
+        elif role:
+            return self._by_own_methods(role, texts)
         return part.encode(texts)
+
+    def _by_own_methods(self, role: str, texts: list[str]) -> np.ndarray:
+        """Embed queries or documents with the model's method for them."""
+        encode = self.model.encode_document
+        if role == "query":
+            encode = self.model.encode_query
+        distinct = list(dict.fromkeys(texts))
+        place = {text: row for row, text in enumerate(distinct)}
+        with evaluation_mode(self.model), _readable_failures():
+            vectors = encode(distinct, show_progress_bar=False)
+        matrix = _finite(np.asarray(vectors, dtype=np.float32))
+        return matrix[[place[text] for text in texts]]
 
     def _by_prompt_alone(self, role: str) -> bool:
         """Return whether the texts of a role differ from others by their prompt alone."""
@@ -247,13 +260,7 @@ class Embedder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with evaluation_mode(self.model), _readable_failures():
             if prepared.tokens is None:
-                distinct = self.model.encode(
-                    prepared.texts,
-                    prompt=self.prompt,
-                    show_progress_bar=False,
-                    task=tasks_of(self.model)[-1] if tasks_of(self.model)[0] else None,
-                )
-                matrix = np.asarray(distinct, dtype=np.float32)
+                matrix = self._encode_by_model(prepared.texts)
             else:
                 matrix = self._encode_tokens(prepared.tokens)
         matrix = _finite(matrix)
@@ -264,6 +271,16 @@ class Embedder:
 
     __call__ = encode
 
+    def _encode_by_model(self, texts: list[str]) -> np.ndarray:
+        """Embed distinct texts with the model's own `encode`."""
+        tasks = tasks_of(self.model)
+        task = None
+        if tasks[0] is not None:
+            # The last one is that of documents, which any text is taken for.
+            task = tasks[-1]
+        vectors = self.model.encode(texts, prompt=self.prompt, show_progress_bar=False, task=task)
+        return np.asarray(vectors, dtype=np.float32)
+
     def _tokenize(self, texts: list[str]) -> TokenTable:
         """Tokenise distinct texts like the model's `preprocess`, without padding.
 
@@ -271,29 +288,28 @@ class Embedder:
             OpencseError: The tokenizer has no padding token and the texts differ in length.
         """
         tokenizer: Any = self.model[0].tokenizer
+        prompt = self.prompt or ""
         parts: dict[str, list[np.ndarray]] = {}
         counts: list[int] = []
         with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
-            for start in range(0, len(texts), _CHUNK):
-                chunk = [(self.prompt or "") + text for text in texts[start : start + _CHUNK]]
-                encoded = tokenizer(chunk, truncation="longest_first")
+            for chunk in chunks(texts, _CHUNK):
+                encoded = tokenizer([prompt + text for text in chunk], truncation="longest_first")
                 counts += [len(ids) for ids in encoded["input_ids"]]
                 for name, lists in encoded.items():
                     flat = np.fromiter(chain.from_iterable(lists), np.int32)
                     parts.setdefault(name, []).append(flat)
                 phase.update(len(chunk))
-        lengths = np.array(counts)
         if tokenizer.pad_token_id is None and len(set(counts)) > 1:
             raise OpencseError(
                 "the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it."
             )
+        lengths = np.array(counts)
         remark = cut_note(lengths, self.model.max_seq_length)
         if self.progress and remark:
             note(remark)
-        padding = dict.fromkeys(parts, 0) | {
-            "input_ids": tokenizer.pad_token_id or 0,
-            "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
-        }
+        padding = dict.fromkeys(parts, 0)
+        padding["input_ids"] = tokenizer.pad_token_id or 0
+        padding["token_type_ids"] = getattr(tokenizer, "pad_token_type_id", 0)
         columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
         left = tokenizer.padding_side == "left"
         return TokenTable(lengths=lengths, columns=columns, padding=padding, left=left)
@@ -301,12 +317,16 @@ class Embedder:
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
         """Run the model over a table of tokens, and return the vectors in its order."""
         device = self.model.device
-        workers = torch.get_num_threads() if device.type == "cpu" else 1
+        # A GPU takes batches one after another; several threads would wait for each other.
+        workers = 1
+        budget = _GPU_TOKENS
+        if device.type == "cpu":
+            workers = torch.get_num_threads()
+            budget = _CPU_TOKENS
         if self.token_budget:
             # The batches must not depend on the number of cores.
             batches = plan_batches(tokens.lengths, self.token_budget, workers=1)
         else:
-            budget = _CPU_TOKENS if device.type == "cpu" else _GPU_TOKENS
             batches = plan_batches(tokens.lengths, budget, workers=workers)
         constants: dict[str, Any] = {"modality": "text"}
         if self.prompt:
@@ -335,6 +355,7 @@ class Embedder:
         with Phase(self.progress or "", total=total, unit="tokens", show=show) as phase:
             for batch, vectors in _run_all(run, batches, workers):
                 if out is None:
+                    # Only the first vectors show the width: the settings of some models are wrong.
                     out = np.empty((len(tokens.lengths), vectors.shape[1]), dtype=np.float32)
                 out[batch] = vectors.cpu().numpy()
                 phase.update(int(tokens.lengths[batch].sum()))
@@ -361,8 +382,7 @@ def cached_vectors(
     if not is_whole(folder):
         phase = Phase(title, total=count, unit="sentences", show=bool(title))
         with new_store(folder, {"vectors": np.float32}) as writer, phase:
-            rows = iter(texts)
-            while chunk := list(islice(rows, 8 * _CHUNK)):
+            for chunk in chunks(texts, 8 * _CHUNK):
                 block = np.zeros((len(chunk), embedder.dimension), dtype=np.float32)
                 present = [i for i, text in enumerate(chunk) if text is not None]
                 if present:
@@ -370,7 +390,7 @@ def cached_vectors(
                 writer.add(block)
                 phase.update(len(chunk))
     vectors = Store(folder).columns["vectors"].values
-    if vectors.shape != (hashed[1], embedder.dimension):
+    if vectors.shape != (count, embedder.dimension):
         raise OpencseError(f"{folder}: holds vectors of other texts", "Remove it.")
     return vectors
 

@@ -60,11 +60,12 @@ class SentenceFlow(nn.Module):
             torch.manual_seed(seed)
             self.levels = nn.ModuleList()
             size = width
-            for level in range(levels):
+            for _ in range(levels - 1):
                 steps = [_Step(size, hidden, generator) for _ in range(depth)]
-                last = level == levels - 1
-                self.levels.append(_Level(steps, None if last else _Split(size)))
-                size = size if last else size // 2
+                self.levels.append(_Level(steps, _Split(size)))
+                size = size // 2
+            steps = [_Step(size, hidden, generator) for _ in range(depth)]
+            self.levels.append(_Level(steps, None))
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         """Replace `sentence_embedding` (n, width) by f of it."""

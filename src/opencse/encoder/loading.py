@@ -129,36 +129,29 @@ def open_model(
     settings: dict[str, float] = {}
     if dropout is not None:
         settings = dropout_config_overrides(load_config(source), dropout)
-    device = str(choose_device() if device is None else device)
+    if device is None:
+        device = choose_device()
     with readable_errors(name), quiet(), closed_folder(folder):
         model = _opening_class()(
             str(folder),
-            device=device,
+            device=str(device),
             config_kwargs=settings or None,
             model_kwargs={"use_safetensors": True},
             local_files_only=True,
             trust_remote_code=False,
         )
+        # The class was needed only to find the modules; a model should have the usual one.
         model.__class__ = SentenceTransformer
         # transformers keeps the precision of the file.
         model.float()
     if hasattr(model[0], "auto_model"):
-        transformer: Any = model[0].auto_model
-        limit = position_limit(transformer)
-        length = model.max_seq_length
-        if limit is not None and isinstance(length, int | float) and length > limit:
-            # sentence-transformers counts the positions that RoBERTa keeps for padding.
-            model.max_seq_length = limit
-            if length > limit + _KEPT_FOR_PADDING:
-                note_once(
-                    f"{name}: has positions for {limit} tokens: texts are cut there, not at {length:g}"
-                )
+        _limit_length(name, model)
         with readable_errors(name):
             check_loaded(name, model, folder)
         if model.tokenizer.pad_token is None:
             # GPT-2 and its like have none, but batches need one, and so do users of the model.
             model.tokenizer.pad_token = model.tokenizer.eos_token
-        classes = transformer.config.architectures or ()
+        classes = model[0].auto_model.config.architectures or ()
         if any(name.endswith("ForSequenceClassification") for name in classes):
             note_once(
                 f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may "
@@ -167,7 +160,27 @@ def open_model(
     return model
 
 
+def _limit_length(name: object, model: SentenceTransformer) -> None:
+    """Lower the maximum length of texts to the positions that a model has, and report it."""
+    limit = position_limit(model[0].auto_model)
+    length = model.max_seq_length
+    if limit is None or not isinstance(length, int | float):
+        return
+    # Not `length <= limit`: NaN is left to the check of the settings.
+    if not length > limit:
+        return
+    model.max_seq_length = limit
+    # sentence-transformers counts the positions that RoBERTa keeps for padding. That is no mistake
+    # of the model's settings, which would be worth a note.
+    if length > limit + _KEPT_FOR_PADDING:
+        note_once(
+            f"{name}: has positions for {limit} tokens: texts are cut there, not at {length:g}"
+        )
+
+
+# Positions that a table may have more than tokens: RoBERTa's has two.
 _KEPT_FOR_PADDING = 8
+# Files that are fetched from the hub: no pickled weights, and no code.
 _READ = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.jinja", "*.safetensors", "README.md")
 _UNREAD = ("onnx/*", "openvino/*", "*checkpoint*/*")
 
@@ -288,25 +301,36 @@ def pooled(
     if pooling == "mask":
         if prompt is None:
             raise OpencseError("pooling 'mask' needs a prompt with {mask}")
-        if model.default_prompt_name is not None:
-            note_once(
-                f"{name}: its default prompt {model.default_prompt_name!r} is replaced by the template"
-            )
-            model.default_prompt_name = None
+        # The template replaces the tokenizer, and its copy has no mask token any more.
         mask = model.tokenizer.mask_token_id
-        earlier = None
-        if mask is not None and prompt.count(MASK) > 1:
-            earlier = add_earlier_mask(transformer.auto_model, mask)
-        tokenizer = bake_template(model.tokenizer, prompt, final_mark, earlier)
-        tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
-        transformer.processor = tokenizer
+        _bake_template(name, model, prompt, final_mark)
     modules = pooling_modules(pooling, transformer, mask)
+    # A pooling that leaves a prompt's tokens out keeps doing so.
     former = next((module for module in model if hasattr(module, "include_prompt")), None)
     if former is not None:
         for module in modules:
             if hasattr(module, "include_prompt"):
                 module.include_prompt = former.include_prompt
     return replace_modules(model, [transformer, *modules])
+
+
+def _bake_template(
+    name: object, model: SentenceTransformer, template: str, final_mark: str
+) -> None:
+    """Give a model a tokenizer that puts the template around every text, in place."""
+    if model.default_prompt_name is not None:
+        note_once(
+            f"{name}: its default prompt {model.default_prompt_name!r} is replaced by the template"
+        )
+        model.default_prompt_name = None
+    transformer: Any = model[0]
+    mask = model.tokenizer.mask_token_id
+    earlier = None
+    if mask is not None and template.count(MASK) > 1:
+        earlier = add_earlier_mask(transformer.auto_model, mask)
+    tokenizer = bake_template(model.tokenizer, template, final_mark, earlier)
+    tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
+    transformer.processor = tokenizer
 
 
 def _check_own_modules(name: object, model: SentenceTransformer) -> None:
@@ -418,6 +442,7 @@ def readable_errors(name: object) -> Iterator[None]:
         ) from error
 
 
+# Poolings of the mean of two layers.
 _LAYER_MIXES = ("first_last", "embeddings_last", "last_two")
 POOLINGS = ("cls", "mean", "lasttoken", *_LAYER_MIXES, "mask", "ngrams")
 
@@ -498,17 +523,12 @@ def build_projector(kind: str, width: int, pooler: nn.Module | None = None) -> n
     """
     if kind == "none":
         return nn.Identity()
-    if kind in ("pooler", "pooler_simcse"):
-        count = 1 if kind == "pooler" else 2
-        pairs = [(nn.Linear(width, width), nn.Tanh()) for _ in range(count)]
-        layers = nn.Sequential(*(layer for pair in pairs for layer in pair))
-        _initialise(layers)
-        dense = getattr(pooler, "dense", None)
-        if dense is not None:
-            layers[0].load_state_dict(dense.state_dict())
-        return layers
-    if kind == "simcse":
+    if kind in ("simcse", "pooler"):
         layers = nn.Sequential(nn.Linear(width, width), nn.Tanh())
+    elif kind == "pooler_simcse":
+        layers = nn.Sequential(
+            nn.Linear(width, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()
+        )
     else:
         layers = nn.Sequential(
             nn.Linear(width, 2 * width, bias=False),
@@ -518,6 +538,9 @@ def build_projector(kind: str, width: int, pooler: nn.Module | None = None) -> n
             nn.BatchNorm1d(width, affine=False),
         )
     _initialise(layers)
+    dense = getattr(pooler, "dense", None)
+    if kind in ("pooler", "pooler_simcse") and dense is not None:
+        layers[0].load_state_dict(dense.state_dict())
     return layers
 
 
@@ -541,7 +564,8 @@ def attending_padding(encoder: SentenceTransformer, projector: nn.Module) -> Sen
     """
     from sentence_transformers import SentenceTransformer
 
-    first: Any = copy.copy(encoder[0])  # shares its weights
+    # A shallow copy, which shares the weights.
+    first: Any = copy.copy(encoder[0])
     first.__class__ = _attending_class()
     rest = list(encoder.children())[1:]
     layers: Any = projector
@@ -575,7 +599,8 @@ class _PoolerOutput(nn.Module):
 
     def __init__(self, dense: nn.Linear) -> None:
         super().__init__()
-        self._dense = (dense,)  # in a tuple: it belongs to the projector
+        # In a tuple, because it is a part of the projector, not of this module.
+        self._dense = (dense,)
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         vectors = self._dense[0](features["sentence_embedding"]).tanh()

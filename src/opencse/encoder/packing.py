@@ -218,11 +218,8 @@ def attention_mask(*, attention_mask: Tensor | None = None, **kwargs: Any) -> Te
     pays off if all texts of a batch have one length, as in inference (`opencse.encoder.embedder`),
     but not in a training step.
     """
-    if (
-        attention_mask is not None
-        and attention_mask.device.type != "cpu"
-        and not torch.is_inference_mode_enabled()
-    ):
+    on_accelerator = attention_mask is not None and attention_mask.device.type != "cpu"
+    if on_accelerator and not torch.is_inference_mode_enabled():
         kwargs["allow_is_bidirectional_skip"] = False
     mask: Tensor | None = sdpa_mask(attention_mask=attention_mask, **kwargs)
     return mask
@@ -237,13 +234,11 @@ def use_packed_attention(model: nn.Module) -> bool:
 
     Returns:
         False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet,
-        False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet,
-        DeBERTa), and if another attention than PyTorch's was chosen (`eager`,
+        DeBERTa), and if another attention than PyTorch's was chosen (`eager`, for example).
     """
     config: Any = model.config
-    if config._attn_implementation == "sdpa" and getattr(
-        model, "_supports_attention_backend", False
-    ):
+    supported = getattr(model, "_supports_attention_backend", False)
+    if config._attn_implementation == "sdpa" and supported:
         model.set_attn_implementation(ATTENTION)  # type: ignore[operator]
     return bool(config._attn_implementation == ATTENTION)
 
@@ -252,7 +247,9 @@ def first_position(model: nn.Module) -> int:
     """Return the first position id: `padding_idx + 1` for RoBERTa and the like, otherwise 0."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
-    return 0 if padding is None else int(padding) + 1
+    if padding is None:
+        return 0
+    return int(padding) + 1
 
 
 def _packed_forward(
@@ -313,10 +310,11 @@ def prepare_for_training(encoder: nn.Module) -> bool:
         similar length (`opencse.training.batches`) are the next best way to reduce padding.
     """
     use_fast_dropout(encoder)
-    encoders = [
-        m for m in encoder.modules() if isinstance(m, PreTrainedModel) and hasattr(m, "embeddings")
-    ]
-    packed = [use_packed_attention(m) and use_packing(m) for m in encoders]
+    packed = []
+    for module in encoder.modules():
+        # A model with a task head has its encoder as another module, which has the embeddings.
+        if isinstance(module, PreTrainedModel) and hasattr(module, "embeddings"):
+            packed.append(use_packed_attention(module) and use_packing(module))
     return bool(packed) and all(packed)
 
 

@@ -172,6 +172,7 @@ def bake_template(
     frame = template_frame(tokenizer, prompt, earlier)
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     spec["added_tokens"] = [t for t in spec["added_tokens"] if t["content"] != tokenizer.mask_token]
+    # Padding and truncation of the last call, which are no part of the tokenizer.
     spec["padding"] = None
     spec["truncation"] = None
     if final_mark:
@@ -180,26 +181,7 @@ def bake_template(
         if spec["normalizer"] is not None:
             steps.append(spec["normalizer"])
         spec["normalizer"] = {"type": "Sequence", "normalizers": steps}
-
-    def piece(name: str, ids: tuple[int, ...]) -> dict[str, Any]:
-        tokens = []
-        for token in ids:
-            # The earlier mask is not in the vocabulary, so that no text contains it.
-            text = (
-                tokenizer.mask_token if token == earlier else tokenizer.convert_ids_to_tokens(token)
-            )
-            tokens.append(text)
-        return {"id": name, "ids": list(ids), "tokens": tokens}
-
-    sides = {"<before>": piece("<before>", frame.before), "<after>": piece("<after>", frame.after)}
-    sequence = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
-    around = [{"SpecialToken": {"id": name, "type_id": 0}} for name in sides]
-    spec["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [around[0], sequence[0], around[1]],
-        "pair": sequence,
-        "special_tokens": sides,
-    }
+    spec["post_processor"] = _post_processor(tokenizer, frame, earlier)
     special_tokens = {}
     for name in ("pad_token", "unk_token", "cls_token", "sep_token", "bos_token", "eos_token"):
         token = getattr(tokenizer, name)
@@ -213,6 +195,30 @@ def bake_template(
         model_input_names=tokenizer.model_input_names,
         **special_tokens,
     )
+
+
+def _post_processor(tokenizer: Any, frame: Frame, earlier: int | None) -> dict[str, Any]:
+    """Return the settings of a post-processor that puts a frame around a text, in the form of `tokenizer.json`."""
+
+    def token_text(token: int) -> str:
+        if token == earlier:
+            # It is not in the vocabulary, so that no text contains it; any name will do.
+            return str(tokenizer.mask_token)
+        return str(tokenizer.convert_ids_to_tokens(token))
+
+    # Each side of the frame is one "special token" that stands for several ids.
+    special_tokens = {}
+    for name, ids in (("<before>", frame.before), ("<after>", frame.after)):
+        tokens = [token_text(token) for token in ids]
+        special_tokens[name] = {"id": name, "ids": list(ids), "tokens": tokens}
+    before, after = [{"SpecialToken": {"id": name, "type_id": 0}} for name in special_tokens]
+    first, second = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
+    return {
+        "type": "TemplateProcessing",
+        "single": [before, first, after],
+        "pair": [first, second],
+        "special_tokens": special_tokens,
+    }
 
 
 class TemplateDenoising(nn.Module):

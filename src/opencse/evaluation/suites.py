@@ -181,7 +181,7 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
     averages = {}
     for suite, results in evaluation.results.items():
         averages[suite] = {
-            "of": _averaged(results),
+            "of": _averaged_tasks(results),
             "metric": results.metric,
             "score": results.average,
         }
@@ -226,7 +226,7 @@ def scores_table(evaluations: Sequence[Evaluation]) -> Table:
             published = task.details.get("published")
             if published:
                 notes.append(f"{task.task}, published: {published}")
-        if len(_averaged(results)) > 1 and results.metric is not None:
+        if len(_averaged_tasks(results)) > 1 and results.metric is not None:
             averages = [Number(scored.average) for scored in by_model]
             rows.append([f"{suite}, average", *averages])
         caption = _CAPTIONS.get(suite)
@@ -237,5 +237,6 @@ def scores_table(evaluations: Sequence[Evaluation]) -> Table:
     return Table(("", *models), rows, notes=notes)
 
 
-def _averaged(results: Results) -> list[str]:
+def _averaged_tasks(results: Results) -> list[str]:
+    """Return the tasks that count for the average of a suite: those with a main score."""
     return [result.task for result in results.results if result.main is not None]

@@ -272,7 +272,7 @@ class _Discriminator(VocabularyModule):
         self.generator: Any = generator
         self.pad_id: int = tokenizer.pad_token_id or 0
         limit = int(getattr(predict.transformer.config, "max_position_embeddings", 512))
-        # RoBERTa's positions start at 2.
+        # RoBERTa's positions start at 2. For BERT, two tokens less than it has room for do no harm.
         self.max_length = limit - 2
         self.digest = "" if generator is None else generator.digest
 

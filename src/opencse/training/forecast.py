@@ -68,6 +68,7 @@ class Forecast(TrainingCallback):
             run.phase.total = run.steps
 
     def _report(self, run: ActiveRun, seconds: float) -> None:
+        """Report the expected time of the training, or that its time limit has passed."""
         if run.step < run.steps:
             expected = run.seconds + seconds * (run.steps - run.step)
             run.session.notify(f"training takes about {about(expected)}: {run.steps:,} steps")

@@ -248,9 +248,10 @@ class TrainingSession:
         """Complete the record, and remove what only an interrupted run needs; called in the main process only."""
         self.write_record(outcome=asdict(outcome))
         for path in needless:
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
-                missing_ok=True
-            )
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _differing_lines(first: str | None, other: str | None) -> str:
