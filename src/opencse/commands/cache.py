@@ -14,9 +14,12 @@ def command(options: CacheOptions) -> None:
         print_text(f"removed {_size(clear_cache())} from {cache_root()}")
         return
     sizes = cache_sizes()
-    rows = [(kind, _size(size)) for kind, size in (*sizes.items(), ("all", sum(sizes.values())))]
+    rows = [(kind, _size(size)) for kind, size in sizes.items()]
+    rows.append(("all", _size(sum(sizes.values()))))
     show(Table(("kind", "size"), rows, notes=[f"in {cache_root()}"], totals=1))
 
 
 def _size(count: int) -> Number:
-    return Number(count / 2**30, 1, " GiB") if count >= 2**30 else Number(count / 2**20, 1, " MiB")
+    if count >= 2**30:
+        return Number(count / 2**30, 1, " GiB")
+    return Number(count / 2**20, 1, " MiB")

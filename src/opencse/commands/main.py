@@ -245,7 +245,8 @@ def shortage(error: BaseException) -> OpencseError | None:
             "the memory is full",
             "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers.",
         )
-    if disk := disk_problem(error):
+    disk = disk_problem(error)
+    if disk:
         return OpencseError(*disk)
     if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in text:
         return OpencseError(

@@ -86,7 +86,9 @@ def _sourced_settings(recipe: Recipe) -> dict[str, PublishedSetting]:
     if recipe.name not in published_names():
         return {}
     # A backbone of another family is compared with the paper's first.
-    family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
+    family = recipe.family
+    if family not in PUBLISHED_FAMILIES:
+        family = PUBLISHED_FAMILIES[0]
     entries = {}
     for entry in published_settings(recipe.name):
         if entry.family == family and entry.source:

@@ -135,7 +135,9 @@ def world_size() -> int:
     """
     from accelerate import PartialState
 
-    world = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+    world = 1
+    if torch.distributed.is_initialized():
+        world = torch.distributed.get_world_size()
     divided = PartialState._shared_state.get("num_processes", world)
     if divided != world:
         raise OpencseError(

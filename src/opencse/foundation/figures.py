@@ -88,9 +88,16 @@ def draw_scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float) -> 
     """
     plot, axes = empty_figure(3.0 + LEGEND_ROW * len(clouds))
     for index, (label, values) in enumerate(clouds.items()):
-        colour, marker = COLOURS.get(label, f"C{index}"), "oxs^D+"[index % 6]
+        cosines, error_rates = values
         axes.scatter(
-            *values, s=12, color=colour, marker=marker, alpha=0.65, linewidths=1, label=short(label)
+            cosines,
+            error_rates,
+            s=12,
+            color=COLOURS.get(label, f"C{index}"),
+            marker="oxs^D+"[index % 6],
+            alpha=0.65,
+            linewidths=1,
+            label=short(label),
         )
     axes.set(
         xlim=(lowest - 0.02, 1.02),

@@ -20,7 +20,9 @@ def shown(text: object, limit: int = 240) -> str:
     """
     whole = str(text)
     visible = "".join(map(_visible, whole[:limit]))
-    return visible if len(whole) <= limit else f"{visible}… ({len(whole):,} characters)"
+    if len(whole) > limit:
+        visible += f"… ({len(whole):,} characters)"
+    return visible
 
 
 def _visible(character: str) -> str:

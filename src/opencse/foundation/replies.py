@@ -63,8 +63,10 @@ class ReplyCache:
 
     def wait_for_turn(self, server: str, per_minute: int) -> None:
         """Wait until a request may start: no more than `per_minute` of all processes start in a minute."""
-        while (seconds := self._seconds_to_wait(server, per_minute)) > 0:
+        seconds = self._seconds_to_wait(server, per_minute)
+        while seconds > 0:
             time.sleep(seconds)
+            seconds = self._seconds_to_wait(server, per_minute)
 
     def _seconds_to_wait(self, server: str, per_minute: int) -> float:
         """Return how long to wait; if not at all, count the request as started."""

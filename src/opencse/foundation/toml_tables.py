@@ -344,7 +344,9 @@ def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
 
 
 def _mismatch(hint: Any, value: object, where: str) -> OpencseError:
-    actual = "a table" if isinstance(value, Mapping) else f"{type(value).__name__} {value!r}"
+    actual = f"{type(value).__name__} {value!r}"
+    if isinstance(value, Mapping):
+        actual = "a table"
     return OpencseError(f"{where}: expected {_described(hint)}, found {actual}")
 
 

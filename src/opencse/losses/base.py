@@ -434,7 +434,9 @@ def _failed(loss: Loss, embeddings: Embeddings, error: Exception) -> OpencseErro
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename != __file__ and "/torch/" not in frame.filename
     ]
-    place = f" in {Path(lines[-1].filename).name}, line {lines[-1].lineno}" if lines else ""
+    place = ""
+    if lines:
+        place = f" in {Path(lines[-1].filename).name}, line {lines[-1].lineno}"
     shapes = ", ".join(f"{view} {tuple(rows.shape)}" for view, rows in embeddings.items())
     remedy = f"It got {shapes}."
     if isinstance(error, RuntimeError | IndexError):

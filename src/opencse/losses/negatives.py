@@ -231,7 +231,8 @@ class DCLRLoss(InfoNCELoss):
             context: As given to the loss.
         """
         assert self.noise is not None
-        anchors, in_batch = anchors.detach(), in_batch.detach()
+        anchors = anchors.detach()
+        in_batch = in_batch.detach()
         for _ in range(self.noise.steps):
             with torch.enable_grad():
                 noise = noise.detach().requires_grad_()

@@ -130,7 +130,9 @@ def entry_measure(
         pairs = _stsb(entry, data, "test", "raw")
         return lambda run: find_neighbours(pairs, entry.queries, run.embedder())
     if entry.kind == "projection":
-        sets = probe_data.pairs if data is None else [_stsb(entry, data, "dev", "senteval")]
+        sets = probe_data.pairs
+        if data is not None:
+            sets = [_stsb(entry, data, "dev", "senteval")]
         distinct = dict.fromkeys(
             text for pairs in sets for text in (*pairs.sentence1, *pairs.sentence2)
         )

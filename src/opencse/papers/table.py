@@ -143,7 +143,9 @@ def _column_cell(
         if not other.is_average and same_metric:
             averaged.append(other)
     cell = _cell(runs, averaged)
-    return ReproducedCell(missing="not every column is there") if cell.missing else cell
+    if cell.missing:
+        return ReproducedCell(missing="not every column is there")
+    return cell
 
 
 def _cell(runs: Sequence[Measured], columns: Sequence[EntryColumn]) -> ReproducedCell:

@@ -401,10 +401,10 @@ class Recipe:
     @property
     def used_parts(self) -> dict[str, MixturePart]:
         """The parts of the mixture, without the columns that no loss reads."""
-        columns, parts = self.columns, {}
+        columns = self.columns
+        parts = {}
         for name, part in self.corpus.parts.items():
-            needs, keeps = (
-                tuple(c for c in names if c in columns) for names in (part.needs, part.keeps)
-            )
+            needs = tuple(column for column in part.needs if column in columns)
+            keeps = tuple(column for column in part.keeps if column in columns)
             parts[name] = replace(part, needs=needs, keeps=keeps)
         return parts

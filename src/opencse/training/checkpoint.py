@@ -164,17 +164,20 @@ def all_random_states(accelerator: Accelerator) -> list[Tensor]:
 
     Each is the state of the CPU's generator, followed by that of the device.
     """
-    device, states = accelerator.device, [torch.get_rng_state()]
+    device = accelerator.device
+    states = [torch.get_rng_state()]
     if device.type != "cpu":
         states.append(torch.get_device_module(device).get_rng_state(device))
-    return [
-        state.cpu() for state in accelerator.gather(torch.cat(states).to(device)[None]).unbind()
-    ]
+    # Gathering works on the device; the generators take their states from the CPU.
+    own = torch.cat(states).to(device)
+    gathered = accelerator.gather(own[None])
+    return [state.cpu() for state in gathered.unbind()]
 
 
 def save_weights(network: nn.Module, path: Path) -> None:
     """Write all parameters and buffers as safetensors, in one step; shared tensors are written once."""
-    state, seen = {}, set()
+    state = {}
+    seen = set()
     for name, tensor in network.state_dict().items():
         pointer = (tensor.data_ptr(), tensor.shape)
         if tensor.numel() and pointer in seen:

@@ -125,12 +125,18 @@ def refuse_foreign_files(out: Path) -> None:
 def prepare_folder(out: Path, *, overwrite: bool) -> None:
     """Create the folder; with `overwrite`, remove the files of an earlier run, and nothing else."""
     with writable(out):
-        for name in CONTENTS if overwrite else ():
-            path = out / name
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(
-                missing_ok=True
-            )
+        if overwrite:
+            for name in CONTENTS:
+                _remove(out / name)
     make_folder(out)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder; of a link, only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def read_record(out: Path) -> dict[str, Any]:
@@ -142,16 +148,13 @@ def read_record(out: Path) -> dict[str, Any]:
         OpencseError: The file is missing or damaged, or was not written by a run.
     """
     record = read_json(out / "run.json", "Start again with --overwrite.")
+    has_fingerprint = isinstance(record.get("fingerprint"), dict)
+    has_outcome = isinstance(record.get("outcome", {}), dict)
+    has_precision = record.get("precision") in ("bf16", "fp16", "fp32")
     limit = record.get("step_limit", 1)
-    written = isinstance(record.get("fingerprint"), dict) and isinstance(
-        record.get("outcome", {}), dict
-    )
-    if (
-        not written
-        or record.get("precision") not in ("bf16", "fp16", "fp32")
-        or type(limit) is not int
-        or limit < 1
-    ):
+    # `True` is an int, too.
+    has_limit = type(limit) is int and limit >= 1
+    if not (has_fingerprint and has_outcome and has_precision and has_limit):
         raise OpencseError(
             f"{out / 'run.json'}: was not written by a run", "Start again with --overwrite."
         )
@@ -170,14 +173,16 @@ def describe_environment() -> dict[str, Any]:
     """Return versions, hardware and the command line, so that a result can be traced to them."""
     import torch
 
-    cuda = torch.cuda.is_available()
+    if torch.cuda.is_available():
+        device = torch.cuda.get_device_name()
+    else:
+        # Linux knows no name of the processor.
+        device = platform.processor() or platform.machine()
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {package: importlib.metadata.version(package) for package in _PACKAGES},
-        "device": torch.cuda.get_device_name()
-        if cuda
-        else platform.processor() or platform.machine(),
+        "device": device,
         "threads": torch.get_num_threads(),
         "cpus": usable_cores(),
         "command": sys.argv,

@@ -106,19 +106,25 @@ def base_model(name: str | Path) -> tuple[str | None, str | None]:
         return _BUNDLED[str(name)]
     folder = Path(name)
     if not folder.is_dir():
-        return (str(name) if re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", str(name)) else None), None
-    card = next(
-        (path for path in (folder / "README.md", folder / "model" / "README.md") if path.is_file()),
-        None,
-    )
+        is_hub_id = re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", str(name))
+        return (str(name), None) if is_hub_id else (None, None)
+    # The card of a model, or of a run's model.
+    metadata: Any = None
     try:
-        metadata: Any = None if card is None else metadata_load(card)
+        for card in (folder / "README.md", folder / "model" / "README.md"):
+            if card.is_file():
+                metadata = metadata_load(card)
+                break
     except (ValueError, RecursionError, OSError, AttributeError, TypeError, yaml.YAMLError):
         return None, None
     if not isinstance(metadata, Mapping):
         return None, None
-    base, license = metadata.get("base_model"), metadata.get("license")
-    base = base[0] if isinstance(base, list) and base else base
-    return (base if isinstance(base, str) else None), (
-        license if isinstance(license, str) else None
-    )
+    base = metadata.get("base_model")
+    if isinstance(base, list) and base:
+        base = base[0]
+    return _if_text(base), _if_text(metadata.get("license"))
+
+
+def _if_text(value: Any) -> str | None:
+    """Return a value of a model card if it is text; people write anything there."""
+    return value if isinstance(value, str) else None

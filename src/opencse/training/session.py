@@ -153,9 +153,13 @@ class TrainingSession:
         if requested != "fp32" and backbone.config.get("model_type") in NO_AUTOCAST:
             self.notify(f"a {backbone.config['model_type']} trains in fp32 only")
             requested = "fp32"
-        shared = [self.begun.get("precision", requested) if requested == "auto" else requested]
-        if shared[0] == "auto" and self.main:
-            shared = [resolve_precision("auto", backbone.config, self.device)]
+        precision = requested
+        if requested == "auto":
+            # A run that continues keeps what its start found to be faster.
+            precision = self.begun.get("precision", "auto")
+        if precision == "auto" and self.main:
+            precision = resolve_precision("auto", backbone.config, self.device)
+        shared = [precision]
         # Machines of one run may differ in what is fastest, but must compute alike.
         broadcast_object_list(shared)
         self.notify(

@@ -150,7 +150,10 @@ def _registered(name: str, folder: Path) -> GeneralTracker:
     kind = TRACKERS[name]
     remedy = "Compare accelerate.tracking.GeneralTracker."
     try:
-        tracker = kind(PROJECT, str(folder)) if kind.requires_logging_directory else kind(PROJECT)
+        if kind.requires_logging_directory:
+            tracker = kind(PROJECT, str(folder))
+        else:
+            tracker = kind(PROJECT)
     except (AttributeError, NotImplementedError, TypeError) as error:
         raise OpencseError(
             f"the tracker {name} cannot be made ({error_reason(error)})", remedy

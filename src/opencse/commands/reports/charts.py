@@ -68,17 +68,31 @@ def chart(title: str, caption: str, draw: Draw) -> Chart:
     return Chart(title, caption, f"data:image/svg+xml;base64,{encoded}")
 
 
+# Models have a color each, and for readers who do not see colors a marker each.
+_MARKERS = "osD^vP"
+
+
 def draw_means(results: Mapping[str, Transformations]) -> Figure:
     """Draw the mean cosine of each transformation with 95 % intervals (OssCSE Figure 2)."""
     kinds = [kind.kind for kind in next(iter(results.values())).kinds]
     plot, axes = empty_figure(1.1 + 0.42 * len(kinds) + 0.1 * len(results))
-    offsets = np.linspace(-0.17, 0.17, len(results)) if len(results) > 1 else [0.0]
+    # Models stand next to each other in the row of a kind, or their intervals would hide each other.
+    offsets = [0.0]
+    if len(results) > 1:
+        offsets = list(np.linspace(-0.17, 0.17, len(results)))
     for index, (name, result) in enumerate(results.items()):
-        values = [(e.value, e.low, e.high) for e in (kind.cosine for kind in result.kinds)]
-        middle, low, high = np.array(values, dtype=np.float64).T
-        spread, rows = np.abs((low - middle, high - middle)), np.arange(len(kinds)) + offsets[index]
+        cosines = [kind.cosine for kind in result.kinds]
+        # A cosine that is not defined becomes NaN, which is not drawn.
+        middle = np.array([cosine.value for cosine in cosines], dtype=np.float64)
+        low = np.array([cosine.low for cosine in cosines], dtype=np.float64)
+        high = np.array([cosine.high for cosine in cosines], dtype=np.float64)
         axes.errorbar(
-            middle, rows, xerr=spread, fmt="osD^vP"[index % 6], markersize=5, label=short(name, 26)
+            middle,
+            np.arange(len(kinds)) + offsets[index],
+            xerr=np.abs((low - middle, high - middle)),
+            fmt=_MARKERS[index % len(_MARKERS)],
+            markersize=5,
+            label=short(name, 26),
         )
     axes.set_yticks(range(len(kinds)), kinds)
     axes.invert_yaxis()
@@ -88,6 +102,7 @@ def draw_means(results: Mapping[str, Transformations]) -> Figure:
     return plot
 
 
+# Colors of what got better, of what got worse, and of what did neither.
 _GAIN = "#1f7a5c"
 _LOSS = "#b8432f"
 _NEUTRAL = "#8a93a0"

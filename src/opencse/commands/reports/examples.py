@@ -139,15 +139,17 @@ def measured_examples(
     for text, right, wrong in triples:
         candidates = []
         for candidate in (right, wrong):
-            one, other = place[text], place[candidate]
-            sides = parts[one : one + 1], parts[other : other + 1]
+            row = place[text]
+            other = place[candidate]
+            text_parts = parts[row : row + 1]
+            other_parts = parts[other : other + 1]
             candidates.append(
                 Candidate(
                     text=candidate,
                     right=candidate == right,
-                    before=float(vectors[one] @ vectors[other]),
-                    after=float(payload.score_pairs(*sides)[0]),
-                    agreement=float(payload.agreement(*sides)[0]),
+                    before=float(vectors[row] @ vectors[other]),
+                    after=float(payload.score_pairs(text_parts, other_parts)[0]),
+                    agreement=float(payload.agreement(text_parts, other_parts)[0]),
                 )
             )
         examples.append(Example(text=text, candidates=(candidates[0], candidates[1])))

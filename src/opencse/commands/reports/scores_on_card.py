@@ -44,13 +44,15 @@ def _with_results(text: str, probed: ProbeScores) -> str:
     card = ModelCard(text, ignore_metadata_errors=True)
     data: Any = card.data
     data.model_name = data.model_name or "opencse"
-    others = [
-        result for result in data.eval_results or [] if result.metric_type != "spearman_cosine"
-    ]
-    data.eval_results = others + [
-        hub_score("semantic-similarity", task.task, "spearman_cosine", float(task.score or 0))
-        for task in scores
-    ]
+    # A section that replaces an earlier one replaces its scores, too.
+    kept = []
+    for result in data.eval_results or []:
+        if result.metric_type != "spearman_cosine":
+            kept.append(result)
+    for task in scores:
+        score = float(task.score or 0)
+        kept.append(hub_score("semantic-similarity", task.task, "spearman_cosine", score))
+    data.eval_results = kept
     return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
 
 
@@ -59,11 +61,15 @@ def card_table(models: Mapping[str, ProbeScores]) -> str:
     first = next(iter(models.values()))
     rows: list[list[Cell]] = []
     for i, task in enumerate(first.sts):
-        scores = [probed.sts[i].score for probed in models.values()]
-        rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
+        cells: list[Cell] = []
+        for probed in models.values():
+            score = probed.sts[i].score
+            cells.append("–" if score is None else Number(score))
+        rows.append([task.task, *cells])
     for i, task in enumerate(first.tasks):
         for metric in task.metrics:
-            values = [probed.tasks[i].metrics[metric] for probed in models.values()]
-            rows.append([f"{task.task}, {metric}", *(Number(value) for value in values)])
+            values = [Number(probed.tasks[i].metrics[metric]) for probed in models.values()]
+            rows.append([f"{task.task}, {metric}", *values])
     rows += headline_rows(models)
-    return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()
+    labels = [shown(name, 40) for name in models]
+    return Table(["", *labels], rows).markdown().rstrip()

@@ -195,8 +195,9 @@ def _clause_text(text: str, tokens: Sequence[Token], span: Span) -> str:
 
 def _joined(main: str, word: str, other: str, end: str, *, fronted: bool) -> str:
     """Return a sentence of two clauses: "Before OTHER, MAIN." or "MAIN before OTHER."."""
-    joined = f"{word} {other}, {main}{end}" if fronted else f"{main} {word} {other}{end}"
-    return capitalised(joined)
+    if fronted:
+        return capitalised(f"{word} {other}, {main}{end}")
+    return capitalised(f"{main} {word} {other}{end}")
 
 
 def _direction(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
