@@ -32,14 +32,20 @@ from opencse.text.documents import DocumentPassage, likely_language
 from opencse.text.languages import choose_language
 from opencse.text.user_text import collect_passages
 
-_TIMED = 24  # passages whose encoding is timed
-_EXAMPLES = 12  # on the page
-_OPENED = 5  # of them that need no click
-_VERSIONS = 8  # short texts per rewritten sentence: itself, its contradictions and rewordings
+# Passages whose encoding is timed.
+_TIMED = 24
+# Examples on the page ...
+_EXAMPLES = 12
+# ... and how many of them need no click.
+_OPENED = 5
+# Short texts of a rewritten sentence: itself, its contradictions and rewordings.
+_VERSIONS = 8
 
 # A minute's worth of work, on two cores with a small model.
-_DOCUMENTS = 1000  # passages to search
-_CASES = 150  # sentences with a contradiction and a rewording
+# Passages that are searched.
+_DOCUMENTS = 1000
+# Sentences with both a contradiction and a rewording.
+_CASES = 150
 _PARSED = 2000
 
 
@@ -188,7 +194,8 @@ def _expected_minutes(
     """Return about how many minutes the model takes, from the time that some passages take."""
     chosen = np.random.default_rng(0).permutation(len(passages))[:_TIMED].tolist()
     sample = [passages[i].text for i in chosen]
-    embedder(sample[:2])  # the first call takes longer
+    # The first call takes longer, and would make the estimate too high.
+    embedder(sample[:2])
     before = time.perf_counter()
     embedder(sample)
     seconds = (time.perf_counter() - before) / len(sample)

@@ -307,9 +307,8 @@ def _begin(common: _CommonOptions) -> None:
     Raises:
         OpencseError: There is no such device.
     """
-    set_quiet(
-        common.quiet or os.environ.get("RANK", "0") != "0"
-    )  # of several processes, one speaks
+    # Of several processes, one speaks.
+    set_quiet(common.quiet or os.environ.get("RANK", "0") != "0")
     if common.verbose:
         LOG.setLevel(logging.DEBUG)
     if common.device != "auto":

@@ -316,14 +316,21 @@ def written_scores(runs: Sequence[FinishedRun]) -> RunScores:
     return scores
 
 
-_DOCUMENTS = 5000  # texts that are searched; more are sampled at random
-_TOP = 10  # hits that are compared
-_SENTENCES = 100  # used as queries if none are given
-_LISTED = 40  # queries on the page
-_OPENED = 5  # of them that need no click
-_SHOWN = 5  # hits of each list on the page
+# Texts that are searched; of more, a random sample.
+_DOCUMENTS = 5000
+# Hits that are compared.
+_TOP = 10
+# Sentences that are used as queries if none are given.
+_SENTENCES = 100
+# Queries on the page ...
+_LISTED = 40
+# ... and how many of them need no click.
+_OPENED = 5
+# Hits of each list on the page.
+_SHOWN = 5
 EMBED_AGAIN = "Stored vectors of both models cannot be compared: embed your documents again, and don't mix them."
-_UPGRADED = 1e-2  # of a coordinate: the old vector in half precision, or in bf16
+# Largest difference of a coordinate if the old vector was kept in half precision, or in bf16.
+_UPGRADED = 1e-2
 
 
 @dataclass(frozen=True)

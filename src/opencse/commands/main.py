@@ -111,14 +111,16 @@ def main() -> None:
     # Sleep at barriers instead of spinning; spinning threads starve other jobs on a shared machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows other characters escaped
+        # An ASCII terminal shows other characters escaped, instead of ending the command.
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     escape_messages_of_libraries()
     try:
         raise_interrupts()
         check_environment()
         status = app(prog_name="opencse", standalone_mode=False) or 0
-        if status == INTERRUPTED:  # typer returns this for Ctrl-C, without a message
+        # typer returns this for Ctrl-C, without a message.
+        if status == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(status)
     except OpencseError as error:
@@ -127,7 +129,8 @@ def main() -> None:
         _stop(str(stop), INTERRUPTED)
     except (typer.Abort, KeyboardInterrupt):
         _stop("stopped", INTERRUPTED)
-    except BrokenPipeError:  # the reader of the output has stopped, such as `head`
+    # The reader of the output has stopped, such as `head`.
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)
     except BaseException as error:
@@ -147,7 +150,8 @@ def main() -> None:
                 f"an unexpected failure of opencse {__version__}. Please report it with the lines above",
                 1,
             )
-        elif not error.format_message().strip():  # no argument at all: the help was printed
+        # Without any argument, the help was printed already.
+        elif not error.format_message().strip():
             sys.exit(2)
         else:
             context = getattr(error, "ctx", None)
@@ -157,7 +161,8 @@ def main() -> None:
 
 def _stop(message: str, code: int) -> None:
     one_of_many = code == INTERRUPTED and os.environ.get("RANK", "0") != "0"
-    if not one_of_many:  # Ctrl-C reaches all processes, and the first one reports it
+    # Ctrl-C reaches all processes, and the first one reports it.
+    if not one_of_many:
         print_line(f"opencse: {' '.join(message.split())}")
     # If Ctrl-C came within `exec`, such as that of a dataclass, CPython would end this process by
     # the signal, and not with the exit code. Another `exec` makes it forget that.
@@ -165,7 +170,8 @@ def _stop(message: str, code: int) -> None:
     sys.exit(code)
 
 
-_LAST_SECOND = 253402300799  # of the year 9999
+# The last second of the year 9999; Python knows no later one.
+_LAST_SECOND = 253402300799
 _ENGINES = ("ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_MEGATRON_LM")
 """Variables by which accelerate hands training over to another engine, whose packages it then imports."""
 

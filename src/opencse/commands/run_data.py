@@ -115,7 +115,8 @@ def open_source(options: RunOptions) -> Source:
 
 def train_miners(source: Source, control: RunControl, options: RunOptions) -> dict[str, Path]:
     """Train the models that the recipe mines with, and return their folders by name."""
-    with timed("first stages"), collect():  # what is inside counts for it
+    # What is timed inside counts as a part of it.
+    with timed("first stages"), collect():
         sets = development_sets(options.dev, options.data)
         development = TaskEvaluator(sets) if sets else None
         return train_first_stages(

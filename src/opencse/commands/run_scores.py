@@ -50,7 +50,8 @@ from opencse.training.train import TrainingRun
 _CHECKED_DOCUMENTS = 100
 _CHECKED_SENTENCES = 40
 _PARSED_SENTENCES = 800
-_UNIT = 1e-2  # by which the length of a vector in half precision may differ from 1
+# By so much the length of a vector in half precision may differ from 1.
+_UNIT = 1e-2
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
     "model is still as good as before."

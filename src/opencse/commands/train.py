@@ -168,7 +168,8 @@ def resolve_recipe(
         builds=builds,
     )
     if recipe.encoder.lora is not None:
-        imported("peft", "lora")  # fails now, not after the text is built
+        # A missing package should stop the command now, not after the text is built.
+        imported("peft", "lora")
     if recipe.dimensions is not None:
         # Told before any text is built.
         width = backbone.encoder(**recipe.pooling).get_embedding_dimension() or 0

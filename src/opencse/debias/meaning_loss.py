@@ -239,7 +239,8 @@ class MeaningLoss(Loss):
         topics = topic[own] @ topic.T
         target = expected(c)
         beyond, blurred = (g - target) ** 2, (topics - target) ** 2
-        mixed = (c + _STRENGTH**2 * g) / (1 + _STRENGTH**2)  # the cosines of v
+        # The cosines of v, which is made of e and z.
+        mixed = (c + _STRENGTH**2 * g) / (1 + _STRENGTH**2)
         same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
         gaps = (mixed[i, k] - mixed[i, j] + _MARGIN) / _SMOOTH
         alike = [

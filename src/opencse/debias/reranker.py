@@ -22,7 +22,8 @@ from opencse.foundation.errors import OpencseError
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_TOKENS = 32  # of a text, about which `batch_size` is counted
+# `batch_size` is meant for texts of about so many tokens.
+_TOKENS = 32
 
 
 class Reranker:

@@ -98,9 +98,8 @@ def shipped_block(
 def same_tokens(tokenizer: Any, reader: Any) -> torch.Tensor | None:
     """Return a reader's number of each token of another tokenizer, (tokens,); None if they cut texts differently."""
     own, known = tokenizer.get_vocab(), reader.get_vocab()
-    special = {
-        token for token in known if token.startswith("[") and token.endswith("]")
-    }  # and unused ones
+    # Special tokens, and those that BERT keeps for later use: `[unused1]`.
+    special = {token for token in known if token.startswith("[") and token.endswith("]")}
     if not known.keys() - special <= own.keys() or tokenizer.tokenize(_TRIAL) != reader.tokenize(
         _TRIAL
     ):

@@ -105,7 +105,8 @@ class BlockTraining(TrainingCallback):
         if not run.main:
             return
         block = _block(run.encoder)
-        block.round_to_half()  # as it is saved, so that the scores are those of the saved model
+        # It is saved like this, so the scores are those of the saved model.
+        block.round_to_half()
         axes = None
         if self._settings.same_width:
             axes = fit_projection(run.encoder, run.corpus, run.sampler.rows, run.recipe)

@@ -116,7 +116,8 @@ _ARGUMENTS = (
     "padding_side",
     "torch_dtype",
     "truncation_side",
-    "trust_remote_code",  # sentence-transformers drops it
+    # sentence-transformers drops it.
+    "trust_remote_code",
     "use_cache",
     "use_fast",
 )
@@ -614,7 +615,8 @@ def _check_shapes(build: Callable[[], torch.nn.Module], files: list[Path], confi
             model = build()
     except OpencseError:
         raise
-    except Exception as error:  # of any class of model
+    # Each class of model has errors of its own.
+    except Exception as error:
         reason = error_reason(error)
         raise OpencseError(f"{config}: the model cannot be loaded ({reason})", REMEDY) from error
     stored: dict[str, _Stored] = {}

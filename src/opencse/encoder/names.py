@@ -104,7 +104,8 @@ def on_this_machine(source: str) -> bool:
         return True
     try:
         return isinstance(try_to_load_from_cache(source, "config.json"), str)
-    except ValueError:  # not the form of a hub id
+    # The name has not the form of a hub id.
+    except ValueError:
         return False
 
 

@@ -362,7 +362,8 @@ def _same_if_packed(model: nn.Module) -> bool:
         with evaluation_mode(model):
             padded = model(input_ids=ids, attention_mask=mask).last_hidden_state
             packed = model(input_ids=packing.pack(ids), position_ids=positions, packing=packing)
-    except TypeError:  # its forward does not pass further arguments on
+    # Its `forward` does not pass further arguments on to the layers.
+    except TypeError:
         return False
     unpacked = packing.unpack(packed.last_hidden_state)
     return torch.allclose(unpacked[packing.mask], padded[packing.mask], rtol=1e-3, atol=1e-4)

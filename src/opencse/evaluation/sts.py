@@ -45,7 +45,8 @@ STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 ROUNDING = 5e-7
 """Largest rounding difference between the cosines of equal float32 vectors."""
 
-_FILE = {("SICK-R", "dev"): "trial"}  # the data set's own name of this split
+# The data set has its own name for this split.
+_FILE = {("SICK-R", "dev"): "trial"}
 _FOLDER = {"STS-B": "STSB", "SICK-R": "SICKR"}
 
 _SUBSETS = {

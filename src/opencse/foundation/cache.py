@@ -53,7 +53,8 @@ def cache_root() -> Path:
         return Path(xdg) / "opencse"
     try:
         home = Path.home()
-    except RuntimeError:  # neither HOME nor an entry in the user database
+    # There is neither HOME nor an entry in the user database, as in some containers.
+    except RuntimeError:
         return Path(tempfile.gettempdir()) / f"opencse-{os.getuid()}"
     if sys.platform == "darwin":
         return home / "Library/Caches/opencse"
@@ -87,7 +88,8 @@ def cache_place(kind: str, name: str) -> Path:
     with writable(path):
         exists = path.exists()
     if exists:
-        with contextlib.suppress(OSError):  # the cache may be read-only
+        # The cache may be read-only.
+        with contextlib.suppress(OSError):
             os.utime(path)
     else:
         trim_cache()
@@ -101,7 +103,8 @@ def trim_cache() -> None:
     """
     taken = 0
     now = time.time()
-    with contextlib.suppress(OSError):  # another process may make room at the same time
+    # Another process may make room at the same time.
+    with contextlib.suppress(OSError):
         stores = []
         for kind in KINDS:
             for path in _entries(kind):
@@ -138,7 +141,8 @@ def _size(path: Path) -> int:
     size = 0
     files = path.rglob("*") if path.is_dir() else [path]
     for file in files:
-        with contextlib.suppress(FileNotFoundError):  # another process may remove it meanwhile
+        # Another process may remove it meanwhile.
+        with contextlib.suppress(FileNotFoundError):
             if file.is_file():
                 size += file.stat().st_size
     return size
@@ -304,7 +308,8 @@ def is_whole(folder: Path) -> bool:
             return True
     if find_damage(folder):
         return False
-    with contextlib.suppress(OSError):  # the cache may be read-only
+    # The cache may be read-only.
+    with contextlib.suppress(OSError):
         write_json(seen, {"files": files})
     return True
 

@@ -32,7 +32,8 @@ Curve = Sequence[tuple[float, float]]
 """Step, or another number, and value; of a repeated step, the last counts."""
 Draw = Callable[[], "Figure"]
 
-logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write
+# It warns of a home folder that it cannot write to.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def can_draw() -> bool:
@@ -54,9 +55,8 @@ def save(
     from matplotlib import rc_context
 
     with rc_context(fname=_STYLE), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message="Glyph .* missing from"
-        )  # a name in another script
+        # The name of a model may be in a script that the font lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         about = {"Date": None} if kind == "svg" else {"Software": None}
         draw().savefig(target, format=kind, metadata=about, facecolor=ground, dpi=200)
 

@@ -221,7 +221,8 @@ def sha256(path: Path) -> str:
 
 try:
     import fcntl
-except ImportError:  # Windows
+# Windows has no such locks.
+except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
@@ -274,7 +275,8 @@ def _lock(folder: Path) -> IO[bytes]:
                 f"{folder}: in use by another process",
                 "Wait until it ends, or choose another folder.",
             ) from None
-        except OSError:  # a file system without locks
+        # Some file systems of networks know no locks.
+        except OSError:
             pass
         # Another process may have removed the file between opening and locking: then try again.
         with contextlib.suppress(FileNotFoundError):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
-_JOINERS = "\u200c\u200d"  # some scripts and emoji need these
+# Invisible characters that join others: some scripts and emoji need them.
+_JOINERS = "\u200c\u200d"
 
 
 def shown(text: object, limit: int = 240) -> str:

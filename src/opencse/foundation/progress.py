@@ -61,7 +61,8 @@ class _Lines(logging.Handler):
 
 LOG = logging.getLogger("opencse")
 """The logger of all remarks. Set its level to hear less or more, or replace its handler."""
-LOG.propagate = False  # a root handler would print every remark twice
+# A root handler would print every remark twice.
+LOG.propagate = False
 # This module is imported late: what the user has set by then counts.
 if LOG.level == logging.NOTSET:
     LOG.setLevel(logging.INFO)

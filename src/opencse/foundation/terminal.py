@@ -53,7 +53,8 @@ def _escaped(match: re.Match[str]) -> str:
 def print_text(text: str, *, end: str = "\n", error: bool = False) -> None:
     """Print a text to standard output, or to standard error; everything in it is `printable`."""
     stream = sys.stderr if error else sys.stdout
-    if stream is None:  # closed, as by `>&-`
+    # The shell closes it with `>&-`.
+    if stream is None:
         return
     # A message that cannot be shown, because its disk is full or nobody reads it, changes no exit code.
     lost: tuple[type[Exception], ...] = (OSError, ValueError) if error else ()

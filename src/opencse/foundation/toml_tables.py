@@ -38,7 +38,8 @@ def parse_toml(text: str, label: str) -> TomlTable:
         raise OpencseError(f"{label}: not valid TOML ({error})") from None
     except RecursionError:
         raise OpencseError(f"{label}: nested too deep", "Flatten it.") from None
-    except ValueError as error:  # such as a number of more than 4,300 digits
+    # Python refuses to read a number of more than 4,300 digits, for example.
+    except ValueError as error:
         raise OpencseError(
             f"{label}: a value cannot be read ({error})", "Correct the value."
         ) from None
@@ -131,7 +132,8 @@ def parse_override(text: str) -> tuple[str, Any]:
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
-        return key.strip(), value.strip()  # a bare word is a string
+        # A bare word is a string, because quotes are lost in a shell.
+        return key.strip(), value.strip()
     except (RecursionError, ValueError) as error:
         raise OpencseError(
             f"--set {key}: the value cannot be read ({error})", "Correct the value."

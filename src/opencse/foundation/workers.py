@@ -132,7 +132,8 @@ def _without_ctrl_c() -> Iterator[None]:
 
     A worker that is interrupted while it imports its modules would print a traceback.
     """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    # Windows has no signal masks.
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

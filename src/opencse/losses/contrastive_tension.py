@@ -99,10 +99,12 @@ def paired_sentences(count: int, negatives: int) -> tuple[Tensor, Tensor]:
         >>> paired_sentences(4, negatives=3)
         (tensor([0, 2, 3, 1]), tensor([ True, False, False, False]))
     """
-    partner = torch.arange(count, device="cpu")  # whatever the default device is
+    # On the CPU, whatever the default device is: the numbers are read there.
+    partner = torch.arange(count, device="cpu")
     same = partner % (negatives + 1) == 0
     different = partner[~same]
-    if len(different) == 1:  # nothing to exchange it with: it meets the first sentence
+    # There is nothing to exchange it with, so it meets the first sentence.
+    if len(different) == 1:
         partner[different] = 0
     else:
         partner[~same] = different.roll(-1)

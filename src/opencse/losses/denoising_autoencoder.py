@@ -63,7 +63,8 @@ class DenoisingAutoencoderLoss(Loss):
         there = mask.any(dim=1) & context.processes.own_rows(present[self.damaged])
         written = ids[there]
         counted = mask[there].bool()
-        counted[:, 0] = False  # nothing comes before the first token
+        # Nothing comes before the first token, from which it could be predicted.
+        counted[:, 0] = False
         logits = None
         if there.any():
             with context.precision():
@@ -107,7 +108,8 @@ class _SentenceDecoder(VocabularyModule):
         for name in dict(decoder.named_parameters()):
             if name in shared:
                 _replace_parameter(decoder, name, shared[name])
-        self._decoder = (decoder,)  # in a tuple: most of its weights belong to the encoder
+        # In a tuple, which PyTorch does not search: most of its weights belong to the encoder.
+        self._decoder = (decoder,)
         self.cross_attention = nn.ModuleList(
             layer.crossattention for layer in decoder.encoder.layer
         )

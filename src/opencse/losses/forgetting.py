@@ -229,7 +229,8 @@ def masked_lm_head(model: Any) -> nn.Module:
         ValueError: The architecture is not known.
     """
     head = getattr(model, "cls", None) or getattr(model, "lm_head", None)
-    if hasattr(model, "head") and hasattr(model, "decoder"):  # ModernBERT
+    # ModernBERT has its head and its decoder apart.
+    if hasattr(model, "head") and hasattr(model, "decoder"):
         head = nn.Sequential(model.head, model.decoder)
     if not isinstance(head, nn.Module):
         raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")

@@ -44,7 +44,8 @@ class MutualInformationLoss(Loss):
 
     kind: ClassVar[str] = "mutual_information"
     view_fields: ClassVar[tuple[str, ...]] = ("anchor",)
-    compares_embeddings: ClassVar[bool] = False  # the tokens have full vectors only
+    # Not at shorter lengths (`dimensions`): the vectors of the tokens are complete ones.
+    compares_embeddings: ClassVar[bool] = False
 
     anchor: str = "anchor"
 

@@ -302,7 +302,8 @@ class DCLRLoss(InfoNCELoss):
         b = F.normalize(vectors[self.positive] - mean, dim=-1)
         own = context.processes.own_rows(a)
         false = own @ b.T >= settings.threshold
-        false.diagonal(first).fill_(False)  # a positive is none
+        # A positive is no false negative.
+        false.diagonal(first).fill_(False)
         return false
 
 

@@ -98,7 +98,8 @@ class NTXentLoss(Loss):
             "accuracy": (found.sum().to(cosines.dtype), own),
             "positive": (partner.sum(), own),
         }
-        others = cosines.shape[1] - 2  # of each row: neither the point itself nor its partner
+        # Neither the point itself nor its partner is one of the others.
+        others = cosines.shape[1] - 2
         if others:
             rest = cosines.masked_fill(itself, 0.0).sum() - partner.sum()
             sums["negative"] = (rest, own * others)

@@ -55,7 +55,8 @@ class PeerContrastiveLoss(Loss):
 
     kind: ClassVar[str] = "peer_contrastive"
     view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positives")
-    compares_embeddings: ClassVar[bool] = False  # the peer has full vectors only
+    # Not at shorter lengths (`dimensions`): the vectors of the peer are complete ones.
+    compares_embeddings: ClassVar[bool] = False
 
     anchor: str = "anchor"
     positives: tuple[str, ...] = ("twin",)
@@ -191,7 +192,8 @@ class _PeerNetwork(SecondEncoder):
 
     def __init__(self, encoder: nn.Module, projector: nn.Module) -> None:
         super().__init__(encoder, int(encoder.get_embedding_dimension()))  # type: ignore[operator]
-        self._projector = (projector,)  # in a tuple: it belongs to the network
+        # In a tuple, which PyTorch does not search: the projector belongs to the network.
+        self._projector = (projector,)
 
     def forward(self, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
         """Return the projected vectors (n, width) of tokens (n, L) on the CPU."""
@@ -216,7 +218,8 @@ class _PooledPeer(SecondEncoder):
         self, transformer: nn.Module, projector: nn.Module, width: int, pad_id: int
     ) -> None:
         super().__init__(nn.Sequential(transformer), width)
-        self._projector = (projector,)  # in a tuple: it belongs to the network
+        # In a tuple, which PyTorch does not search: the projector belongs to the network.
+        self._projector = (projector,)
         self._pad_id = pad_id
         self.longest = 0
         """Length to which the views of the batch are padded."""

@@ -120,7 +120,8 @@ def self_guided(
     own = places[:, None] == torch.arange(len(layers), device=vectors.device)
     positive = cosines[numbers, places]  # (n, L)
     others = cosines.masked_fill(own[:, :, None], -math.inf).flatten(1)
-    negatives = others.logsumexp(dim=1, keepdim=True)  # the same for every layer of a sentence
+    # The negatives are the same for every layer of a sentence.
+    negatives = others.logsumexp(dim=1, keepdim=True)
     losses = torch.logaddexp(positive, negatives) - positive
     nearest = others.max(dim=1, keepdim=True).values
     return losses.mean(dim=1), (positive > nearest).to(vectors.dtype).mean(dim=1).detach()

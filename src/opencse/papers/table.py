@@ -113,7 +113,8 @@ def scores_table(
     all_notes.extend(_fewer_sets(entry, results))
     titles = entry.columns
     digits = [0 if column.quantity == "count" else entry.digits for column in columns]
-    if entry.kind == "splits":  # the paper has a row for each set, and a column for each system
+    # The paper has a row for each set, and a column for each system.
+    if entry.kind == "splits":
         titles = tuple(rows)
         digits = [entry.digits] * len(titles)
         rows = dict(zip(entry.columns, zip(*rows.values(), strict=True), strict=True))

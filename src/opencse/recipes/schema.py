@@ -265,7 +265,8 @@ class Recipe:
                 f"two losses share a name ({', '.join(names)}): give each its own `name`"
             )
 
-        for stage in self.first_stages:  # the name of a folder
+        # Each name becomes that of a folder.
+        for stage in self.first_stages:
             if not re.fullmatch(r"\w[\w-]{0,99}", stage):
                 raise ValueError(
                     f"first_stages: {stage!r} is not a plain name, such as 'negatives'"

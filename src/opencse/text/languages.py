@@ -171,7 +171,8 @@ def _loaded_pack(entry: EntryPoint) -> LanguagePack:
         pack = entry.load()
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # also SystemExit: a pack must not end the command
+    # Also SystemExit, because a pack must not end the command.
+    except BaseException as error:
         reason = f"{type(error).__name__}: {error_reason(error)}"
         raise OpencseError(
             f"the language pack {entry.value} of {package} cannot be imported ({reason})", remedy

@@ -110,7 +110,8 @@ def _pipeline(name: str) -> Any:
             f"no spaCy pipeline {name!r}",
             f"Install it (python -m spacy download {name}), or use {BUNDLED!r}.",
         ) from error
-    except Exception as error:  # of spaCy's parsers of configurations and files
+    # spaCy's parsers of configurations and files have no common class of errors.
+    except Exception as error:
         raise OpencseError(
             f"the spaCy pipeline {name!r} cannot be loaded ({error_reason(error)})",
             f"Install it again, or use {BUNDLED!r}.",

@@ -33,7 +33,8 @@ CONTENTS = (
 # Files and folders that are written before the training: rows, and the runs of other recipes that
 # it depends on.
 PREPARED = ("corpus.parquet", "views", "joined.parquet", "mixture.parquet", "first_stages")
-_LEFTOVER = re.compile(r"\..*\.(tmp|old)")  # of a process that was killed while it wrote a file
+# A process that was killed while it wrote a file leaves such names.
+_LEFTOVER = re.compile(r"\..*\.(tmp|old)")
 _PACKAGES = (
     "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
 )

@@ -38,7 +38,8 @@ class Forecast(TrainingCallback):
         run.phase.update()
         if run.step not in (MEASURED_STEPS, self._start + MEASURED_STEPS):
             return
-        check_finite(run)  # waits for the device, whose steps are timed
+        # This waits for the device, or the time would be that of queueing its steps.
+        check_finite(run)
         in_evaluations = run.all_evaluation_seconds - self._evaluated
         in_steps = run.clock() - self._began - in_evaluations
         each = in_steps / (run.step - self._start)

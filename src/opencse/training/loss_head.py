@@ -216,7 +216,8 @@ def _masked_lm(tokenizer: Any, backbone: str, device: torch.device, name: str) -
         )
     assert isinstance(model, nn.Module)
     if device.type != "cpu":
-        use_packed_attention(model)  # transformers' own would read every mask from the device
+        # transformers' own attention reads every mask from the device, and so waits for it.
+        use_packed_attention(model)
     return model
 
 

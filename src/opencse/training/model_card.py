@@ -85,7 +85,8 @@ def hub_score(task: str, data: str, metric: str, points: float) -> EvalResult:
     return EvalResult(
         task_type=task,
         task_name=task.replace("-", " ").title(),
-        dataset_type=data.replace(" ", "-"),  # results of one type count as one set's
+        # A model hub shows results of one type as those of one set.
+        dataset_type=data.replace(" ", "-"),
         dataset_name=data,
         metric_type=metric,
         metric_name=metric.replace("_", " ").title(),

@@ -50,7 +50,8 @@ class Network(nn.Module):
         self._encode_twice = encode_twice
         self.encoder = encoder
         self.head = head
-        self._denoisers = dict(denoisers or {})  # they have no weights
+        # Not a module list: they have no weights of their own.
+        self._denoisers = dict(denoisers or {})
 
     def train(self, mode: bool = True) -> Network:
         """Set the mode of all parts; frozen modules at the beginning of the encoder stay as they are.

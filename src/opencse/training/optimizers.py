@@ -147,7 +147,8 @@ def build_optimizer(
     if kind is torch.optim.AdamW:
         given["fused"] = True
     if kind is torch.optim.Adafactor:
-        del given["eps"]  # a pair of other quantities
+        # Adafactor's is a pair of other quantities.
+        del given["eps"]
     given |= settings.options
     try:
         return kind(_decay_groups(network, settings, groups), **given)

@@ -34,7 +34,8 @@ _SHARES: list[int] = []
 @contextlib.contextmanager
 def sharing(shares: Sequence[int]) -> Iterator[None]:
     """Gather and divide the rows of a batch by the given numbers of each process; by equal ones if there are none."""
-    outer = list(_SHARES)  # a backward pass shares too, perhaps within such a block
+    # A backward pass shares too, perhaps within such a block.
+    outer = list(_SHARES)
     _SHARES[:] = shares
     try:
         yield

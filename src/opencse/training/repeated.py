@@ -8,8 +8,10 @@ from opencse.recipes.rows.token_store import TokenStore
 from opencse.recipes.settings import Training
 from opencse.training.batches import BatchSampler, ViewTokens
 
-_LOOKED_AT = 100  # batches
-_NAMED = 3  # views
+# Number of batches that are looked at.
+_LOOKED_AT = 100
+# Number of views that a message names.
+_NAMED = 3
 
 
 def repeated_lines(

@@ -24,7 +24,8 @@ from opencse.training.encoding import encode
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_LOOKED_AT = 64  # rows, from the first, among which the shortest and the longest are found
+# The shortest and the longest text are looked for in so many rows, from the first.
+_LOOKED_AT = 64
 _REMEDY = "A setting of this model is not supported in training. Please report its settings (its JSON files)."
 
 

@@ -34,7 +34,8 @@ class PeriodicEvaluation(TrainingCallback):
             run.state.first_score = scores["dev"]
             self._report(run, scores)
         elif run.main and run.state.best_step >= 0:
-            check_weights(run.folder / BEST)  # fails now, not after all the steps
+            # Damaged weights should stop the run now, not after all the steps.
+            check_weights(run.folder / BEST)
 
     def on_step_end(self, run: ActiveRun, values: dict[str, Tensor]) -> None:
         """Score the model if it is time to."""
@@ -101,7 +102,8 @@ class EarlyStopping(TrainingCallback):
 
     def on_evaluate(self, run: ActiveRun, scores: dict[str, float]) -> None:
         """Stop if the best score is too old."""
-        if run.state.best_score is None:  # the score before training
+        # The first evaluation is the one before training.
+        if run.state.best_score is None:
             return
         # Counted in steps, which are in every checkpoint: a resumed run needs no counter.
         since_best = run.step - run.state.best_step

@@ -85,7 +85,8 @@ class TrainedModel:
             # Development scores see the denoising of the first view.
             modules = [*self.encoder, next(iter(denoisers.values()))]
             self.scored = replace_modules(self.encoder, modules)
-        torch.manual_seed(seed)  # the same initial weights in every process
+        # Every process starts from the same new weights.
+        torch.manual_seed(seed)
         head = self._build_head(device)
         self.network = Network(
             self.encoder, head, denoisers, encode_twice=recipe.training.micro_batch is not None
@@ -318,7 +319,8 @@ def check_dropout(
     for view in views.values():
         rate = model_rate
         if view.dropout is not None:
-            rate = view.dropout if rates else 0.0  # a model without dropout layers has no rate
+            # A model without dropout layers has no rate.
+            rate = view.dropout if rates else 0.0
         seen = (view.text, view.prompt, view.edit, view.cutoff)
         # Random edits and cut-offs differ from view to view; reversing does not.
         drawn = view.edit not in ("none", "reverse") or view.cutoff != "none"

@@ -142,7 +142,8 @@ class RecipeLoss(nn.Module):
         self.reports: dict[str, Tensor] = {}
         _check(recipe)
         pooler = getattr(model[0].auto_model, "pooler", None)
-        if isinstance(pooler, nn.Module):  # unused: several processes would wait for its gradients
+        # It is not used, so several processes would wait for its gradients.
+        if isinstance(pooler, nn.Module):
             pooler.requires_grad_(False)
         self._step = 0
         empty = {
@@ -153,7 +154,8 @@ class RecipeLoss(nn.Module):
             name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers
         }
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(recipe.training.seed)  # the same new weights in every process
+            # Every process starts from the same new weights.
+            torch.manual_seed(recipe.training.seed)
             width = model.get_embedding_dimension() or 0
             projector = build_projector(recipe.encoder.projector, width)
             seed, device = recipe.training.seed, model.device
@@ -186,9 +188,8 @@ class RecipeLoss(nn.Module):
                 f"{len(self.columns)} ({', '.join(self.columns)})",
                 "Pass dataset.select_columns(loss.columns).",
             )
-        self.head.train(
-            self.model.training
-        )  # the trainer leaves it in training mode while it evaluates
+        # The trainer leaves the loss in training mode while it evaluates.
+        self.head.train(self.model.training)
         batch = self._batch(dict(zip(self.columns, columns, strict=True)))
         read = self.head.objective.token_outputs
         encoded = encode_batch(self.model, batch, token_views=read)

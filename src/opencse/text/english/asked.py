@@ -126,7 +126,8 @@ class _Action:
         if {self.verb, self.opposite} <= _CLEAR:
             return True
         if {self.verb, self.opposite} & {"charge", "mount"}:
-            return False  # one charges a fee, too
+            # One charges a battery, but also a fee.
+            return False
         short, long = sorted((self.verb, self.opposite), key=len)
         return any(long == prefix + short for prefix in ("un", "de", "dis"))
 
@@ -173,7 +174,8 @@ def _opposite_of(verb: str, others: Sequence[str]) -> str:
     for other in others:
         if verb.split()[0] == other.split()[0] or other.endswith(verb) or verb.endswith(other):
             return other
-    return next(other for other in others if other != "give back")  # nobody gives back a table
+    # Nobody gives back a table.
+    return next(other for other in others if other != "give back")
 
 
 _OBJECT = r"(?:\s+[\w'’-]+){1,4}"
@@ -240,7 +242,8 @@ def _exchanged(pairs: tuple[tuple[str, str], ...]) -> Callable[[str], list[str]]
         found = []
         for old, new in replacements:
             if re.search(rf"\b{new}\b", text, re.IGNORECASE):
-                continue  # "before or after": both are there
+                # "before or after": both are there, so exchanging one would repeat the other.
+                continue
             if len(re.findall(rf"\b{old}\b", text, re.IGNORECASE)) == 1:
                 replace = partial(_in_the_same_case, new)
                 found.append(re.sub(rf"\b{old}\b", replace, text, flags=re.IGNORECASE))
@@ -335,9 +338,11 @@ def _limit(text: str) -> list[str]:
         if match["most"].lower() != "most":
             new = "most"
         elif word.endswith("s") and not _ADJECTIVE.search(word):
-            new = "fewest"  # "the most members": what is counted, in the plural
+            # "the most members": what is counted, in the plural.
+            new = "fewest"
         else:
-            new = "least"  # "the most expensive", "the most money"
+            # "the most expensive", "the most money".
+            new = "least"
         found.append(_put(text, match.span("most"), new))
     return found
 

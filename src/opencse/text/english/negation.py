@@ -274,7 +274,8 @@ def _leaves_finite(tokens: Sequence[Token], finite: int, edits: Sequence[Edit]) 
         if third_person and tokens[i + 1].tag in _BEGINS_OBJECT:
             return True
         if token.tag == "JJ" and third_person and not token.text.endswith(("ss", "ous")):
-            return True  # "and assigns names": hardly any adjective ends so
+            # "and assigns names": hardly any adjective ends like this.
+            return True
     return False
 
 

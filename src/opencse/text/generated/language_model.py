@@ -41,8 +41,10 @@ PROMPTS = {
 
 _LABEL = re.compile(r"^(?:new |modified |rewritten )?(?:sentence|output|paraphrase)\s*:\s*", re.I)
 _QUOTES = ('"', "'", "“”", "‘’", "«»")
-_LONGEST_SHARE = 3  # a reply of more than three times the length explains instead of rewriting
-_CHARACTERS_PER_TOKEN = 4  # of English text, roughly
+# A reply of more than three times the length explains instead of rewriting.
+_LONGEST_SHARE = 3
+# Of English text, roughly.
+_CHARACTERS_PER_TOKEN = 4
 _RETRIES = 5
 
 

@@ -318,7 +318,8 @@ def _refuse_foreign_part(path: Path) -> None:
     """
     try:
         metadata = parquet_schema(path).metadata or {}
-    except OpencseError:  # damaged: one that a killed build left
+    # A killed build may leave a damaged one.
+    except OpencseError:
         return
     if VIEWS_HEADER not in metadata:
         raise OpencseError(
