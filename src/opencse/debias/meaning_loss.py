@@ -27,10 +27,15 @@ _QUERY = -3
 _NEAR = (0.3, 0.9)
 """Cosines of the untouched model from which texts of different rows are near, and from which they may say the same."""
 _SMOOTH = 0.05
-_LINEAR, _POWER = 0.45, 6.0
-"""λ and k of f."""
-_AT_LEAST, _AT_MOST, _MARGIN, _STRENGTH = 0.85, 0.8, 0.12, 0.5
-"""s, o and m; and β of v in the ranking and the search."""
+# λ and k of f.
+_LINEAR = 0.45
+_POWER = 6.0
+# s, o and m of the parts for the same, for opposites and for the ranking.
+_AT_LEAST = 0.85
+_AT_MOST = 0.8
+_MARGIN = 0.12
+_STRENGTH = 0.5
+"""β of v in the ranking and the search."""
 _WEIGHTS = {
     "far": 30.0, "near": 60.0, "related": 30.0, "same": 3.0, "opposed": 3.0, "exchanged": 4.0, "ranking": 6.0,
     "search": 0.7, "code": 1.0, "topic": 1.0, "sharpness": 10.0,
@@ -91,12 +96,15 @@ def relations(row: Tensor, group: Tensor, own: Tensor | None = None) -> Relation
         own = numbers
     apart = row[own, None] != row[None]
     together = ~apart & (own[:, None] != numbers)
-    one, other = group[own, None], group[None]
+    one = group[own, None]
+    other = group[None]
+    lower = torch.minimum(one, other)
+    higher = torch.maximum(one, other)
     to_sentence = together & ((one == 0) | (other == 0))
     same = together & (one == other) & (one >= 0)
-    opposed = to_sentence & (torch.maximum(one, other) > 0) & (torch.minimum(one, other) == 0)
-    exchanged = to_sentence & (torch.minimum(one, other) == _EXCHANGED)
-    related = together & (torch.minimum(one, other) <= _RELATED)
+    opposed = to_sentence & (lower == 0) & (higher > 0)
+    exchanged = to_sentence & (lower == _EXCHANGED)
+    related = together & (lower <= _RELATED)
     i, j = _pairs(same)
     pair, k = _pairs((opposed | exchanged)[i])
     return Relations(
@@ -184,9 +192,10 @@ class MeaningLoss(Loss):
         super().__post_init__()
         if not self.same:
             raise ValueError("same must name the view of the sentence")
-        named = list(self._groups())
-        if twice := {view for view, _ in named if [name for name, _ in named].count(view) > 1}:
-            raise ValueError(f"the view '{min(twice)}' is in two groups")
+        named = [view for view, _ in self._groups()]
+        for view in sorted(set(named)):
+            if named.count(view) > 1:
+                raise ValueError(f"the view '{view}' is in two groups")
 
     def _groups(self) -> Iterator[tuple[str, int]]:
         """Yield each view with the number of its group, as `relations` has them."""
@@ -238,18 +247,24 @@ class MeaningLoss(Loss):
         agreement = code[own] @ code.T
         topics = topic[own] @ topic.T
         target = expected(c)
-        beyond, blurred = (g - target) ** 2, (topics - target) ** 2
+        beyond = (g - target) ** 2
+        blurred = (topics - target) ** 2
         # The cosines of v, which is made of e and z.
         mixed = (c + _STRENGTH**2 * g) / (1 + _STRENGTH**2)
-        same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
+        same = related.same
+        opposed = related.opposed
+        i, j, k = related.ranked
         gaps = (mixed[i, k] - mixed[i, j] + _MARGIN) / _SMOOTH
-        alike = [
-            (c[p] + more).clamp(max=0.9) - topics[p] for p, more in ((same, 0.25), (opposed, 0.15))
-        ]
+        # Both what says the same and what says the opposite is about the same, so φ is to be nearer
+        # than the untouched vectors, of what says the same a little more.
+        same_apart = (c[same] + 0.25).clamp(max=0.9) - topics[same]
+        opposed_apart = (c[opposed] + 0.15).clamp(max=0.9) - topics[opposed]
         query, text = related.searched
+        # Texts of other rows that are very near may say the same, so they count for nothing.
         counted = related.generic & (c < _NEAR[1])
         others = (mixed / _SMOOTH).masked_fill(~counted, -1e4).logsumexp(dim=1)
-        far, near = counted & (c <= _NEAR[0]), counted & (c > _NEAR[0])
+        far = counted & (c <= _NEAR[0])
+        near = counted & (c > _NEAR[0])
         signs = torch.cat([agreement[same], -agreement[opposed]])
         sums = {
             "far": _sum(beyond * far, far),
@@ -262,8 +277,8 @@ class MeaningLoss(Loss):
             "search": _sum(F.softplus(others[query] - mixed[query, text] / _SMOOTH)),
             "code of same": _sum(F.softplus(-5 * agreement[same])),
             "code of opposed": _sum(F.softplus(5 * agreement[opposed])),
-            "topic of same": _sum(F.relu(alike[0]) ** 2),
-            "topic of opposed": _sum(F.relu(alike[1]) ** 2),
+            "topic of same": _sum(F.relu(same_apart) ** 2),
+            "topic of opposed": _sum(F.relu(opposed_apart) ** 2),
             "sharpness of far": _sum(blurred * far, far),
             "sharpness of near": _sum(blurred * near, near),
             "right": _sum((signs > 0).to(g.dtype)),

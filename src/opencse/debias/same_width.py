@@ -61,15 +61,27 @@ def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe
     loss = next(loss for loss in recipe.losses if isinstance(loss, MeaningLoss))
     paired = (*loss.same, *chain.from_iterable(loss.opposed), *loss.exchanged)
     columns = [recipe.used_views[view].text for view in (*paired, *loss.related, *loss.queries)]
-    texts, pairs = dict[str, int](), list[tuple[int, int]]()
+    numbers: dict[str, int] = {}
+    pairs: list[tuple[int, int]] = []
     for row in islice(corpus.rows(columns), 0, None, max(1, rows // _ROWS)):
-        places = [None if text is None else texts.setdefault(text, len(texts)) for text in row]
-        found = [place for place in places[: len(paired)] if place is not None]
+        # The columns of `paired` come first; their differences should survive the projection.
+        found = []
+        for column, text in enumerate(row):
+            if text is None:
+                continue
+            number = numbers.setdefault(text, len(numbers))
+            if column < len(paired):
+                found.append(number)
         pairs += [(found[0], other) for other in found[1:]]
-    vectors = Embedder(model, progress="encoding rows for the projection").encode(list(texts))
-    block, apart = block_of(model), np.array(pairs, dtype=int).reshape(-1, 2)
+    vectors = Embedder(model, progress="encoding rows for the projection").encode(list(numbers))
+    block = block_of(model)
     assert block is not None
-    return partial(projection_axes, vectors=vectors, pairs=apart, width=int(block.config["width"]))
+    return partial(
+        projection_axes,
+        vectors=vectors,
+        pairs=np.array(pairs, dtype=int).reshape(-1, 2),
+        width=int(block.config["width"]),
+    )
 
 
 def append_projection(model: SentenceTransformer, axes: np.ndarray) -> None:

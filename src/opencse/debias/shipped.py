@@ -74,52 +74,72 @@ def shipped_block(
     model's tokens are put together to. None if neither can be, if the package of the model that
     would read is not installed, or if the model has a block.
     """
-    for path in sorted(BLOCKS.glob(f"*/{MEASURED}")) if block_of(model) is None else ():
-        measured, block = read_json(path), MeaningBlock.load(str(path.parent))
+    if block_of(model) is not None:
+        return None, {}
+    for path in sorted(BLOCKS.glob(f"*/{MEASURED}")):
+        measured = read_json(path)
+        block = MeaningBlock.load(str(path.parent))
+        # Of a model with other settings, or of another model, the scores are not known.
+        without_scores = {key: value for key, value in measured.items() if key != "curve"}
         if measured["beside"] == block_key(model):
             if measured.get("settings") == encoding_settings(model):
                 return block, measured
-            # The scores are those of a model with other settings.
-            return block, {key: value for key, value in measured.items() if key != "curve"}
-        width = model.get_embedding_dimension() or 0
-        fits = width >= block.config["width"] and getattr(model.tokenizer, "is_fast", False)
-        if fits and is_installed(measured["model"]):
-            reader = open_model(measured["model"], resolve(measured["model"]), device="cpu")
-            cut: Any = same_tokens(model.tokenizer, reader.tokenizer)
-            if cut is None and english:
-                cut = both_tokenizers(model.tokenizer, reader.tokenizer)
-            if cut is not None:
-                prompts = sorted(filter(None, model.prompts.values()), key=len, reverse=True)
-                block = block.beside_another(cast(Any, reader[0]).auto_model, width, cut, prompts)
-                return block, {key: value for key, value in measured.items() if key != "curve"}
+            return block, without_scores
+        adapted = _for_another(model, block, measured["model"], english=english)
+        if adapted is not None:
+            return adapted, without_scores
     return None, {}
+
+
+def _for_another(
+    model: SentenceTransformer, block: MeaningBlock, trained_for: str, *, english: bool
+) -> MeaningBlock | None:
+    """Return a block for another model than it was trained for, which comes with it; None if it cannot be."""
+    width = model.get_embedding_dimension() or 0
+    fits = width >= block.config["width"] and getattr(model.tokenizer, "is_fast", False)
+    if not fits or not is_installed(trained_for):
+        return None
+    reader = open_model(trained_for, resolve(trained_for), device="cpu")
+    cut: Any = same_tokens(model.tokenizer, reader.tokenizer)
+    if cut is None and english:
+        cut = both_tokenizers(model.tokenizer, reader.tokenizer)
+    if cut is None:
+        return None
+    # The longest first: one prompt may begin with another.
+    prompts = sorted(filter(None, model.prompts.values()), key=len, reverse=True)
+    return block.beside_another(cast(Any, reader[0]).auto_model, width, cut, prompts)
 
 
 def same_tokens(tokenizer: Any, reader: Any) -> torch.Tensor | None:
     """Return a reader's number of each token of another tokenizer, (tokens,); None if they cut texts differently."""
-    own, known = tokenizer.get_vocab(), reader.get_vocab()
+    own = tokenizer.get_vocab()
+    known = reader.get_vocab()
     # Special tokens, and those that BERT keeps for later use: `[unused1]`.
     special = {token for token in known if token.startswith("[") and token.endswith("]")}
-    if not known.keys() - special <= own.keys() or tokenizer.tokenize(_TRIAL) != reader.tokenize(
-        _TRIAL
-    ):
+    all_known = known.keys() - special <= own.keys()
+    if not all_known or tokenizer.tokenize(_TRIAL) != reader.tokenize(_TRIAL):
         return None
     found = torch.full((max(own.values()) + 1,), reader.unk_token_id)
     for token, place in own.items():
         found[place] = known.get(token, reader.unk_token_id)
     for mark in _MARKS:
-        if (place := getattr(tokenizer, f"{mark}_token_id")) is not None:
+        place = getattr(tokenizer, f"{mark}_token_id")
+        if place is not None:
             found[place] = getattr(reader, f"{mark}_token_id")
     return found
 
 
 def both_tokenizers(tokenizer: Any, reader: Any) -> tuple[Tokenizer, Tokenizer] | None:
     """Return the tokenizers by which a reader reads the tokens of another model; None if texts don't come back."""
-    own, its = (Tokenizer.from_str(each.backend_tokenizer.to_str()) for each in (tokenizer, reader))
+    # Copies, because truncation and padding are settings of the tokenizer itself.
+    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    its = Tokenizer.from_str(reader.backend_tokenizer.to_str())
     its.enable_truncation(reader.model_max_length)
     its.enable_padding(pad_id=reader.pad_token_id, pad_token=reader.pad_token)
     same = its.encode(own.decode(own.encode(_TRIAL).ids)).ids == its.encode(_TRIAL).ids
-    return (own, its) if same else None
+    if not same:
+        return None
+    return own, its
 
 
 def append_block(model: SentenceTransformer, block: MeaningBlock) -> None:
