@@ -146,30 +146,40 @@ class RecipeLoss(nn.Module):
         if isinstance(pooler, nn.Module):
             pooler.requires_grad_(False)
         self._step = 0
-        empty = {
-            view: (view.prompt or "{}").replace("{}", "") for view in recipe.used_views.values()
-        }
-        self._bare = {view: len(model.tokenizer(text)["input_ids"]) for view, text in empty.items()}
-        self._teachers = {
-            name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers
-        }
-        with torch.random.fork_rng(devices=[]):
-            # Every process starts from the same new weights.
-            torch.manual_seed(recipe.training.seed)
-            width = model.get_embedding_dimension() or 0
-            projector = build_projector(recipe.encoder.projector, width)
-            seed, device = recipe.training.seed, model.device
-            modules = loss_modules(
-                recipe.losses, model, projector, model.tokenizer, str(backbone), seed, device
-            )
-        self.head = LossHead(
-            projector, Objective(recipe.losses), modules, recipe.dimensions_within(width)
-        ).to(model.device)
+        # Number of tokens of a view without a text: a row with no more has no such view.
+        self._bare = {}
+        for view in recipe.used_views.values():
+            empty = (view.prompt or "{}").replace("{}", "")
+            self._bare[view] = len(model.tokenizer(empty)["input_ids"])
+        self._teachers = {}
+        for name in recipe.used_teachers:
+            self._teachers[name] = _Teacher(recipe.teachers[name], model)
+        self.head = self._new_head(model, str(backbone)).to(model.device)
         if self.head.objective.token_outputs and model.tokenizer.padding_side == "left":
             raise OpencseError(
                 f"the recipe '{recipe.name}' reads the outputs of tokens, and the model pads on the left",
                 "Train with `opencse train`.",
             )
+
+    def _new_head(self, model: SentenceTransformer, backbone: str) -> LossHead:
+        """Return projector, objective and the modules of the losses, with new weights."""
+        recipe = self.recipe
+        width = model.get_embedding_dimension() or 0
+        with torch.random.fork_rng(devices=[]):
+            # Every process starts from the same new weights.
+            torch.manual_seed(recipe.training.seed)
+            projector = build_projector(recipe.encoder.projector, width)
+            modules = loss_modules(
+                recipe.losses,
+                model,
+                projector,
+                model.tokenizer,
+                backbone,
+                recipe.training.seed,
+                model.device,
+            )
+        objective = Objective(recipe.losses)
+        return LossHead(projector, objective, modules, recipe.dimensions_within(width))
 
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
@@ -214,16 +224,16 @@ class RecipeLoss(nn.Module):
                 loss._step = state.global_step
                 if not state.global_step:
                     return
-                if not (file := _checkpoint(args, state) / _FILE).is_file():
-                    problem = (
-                        f"{file} does not exist, so that the weights of the loss would start again"
-                    )
+                file = _checkpoint(args, state) / _FILE
+                if not file.is_file():
                     raise OpencseError(
-                        problem, "Train with loss.callback() from the start, in one output folder."
+                        f"{file} does not exist, so that the weights of the loss would start again",
+                        "Train with loss.callback() from the start, in one output folder.",
                     )
                 load_weights(loss.head, file)
 
             def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                # The trainer wraps the model, and so averages the gradients of the model only.
                 if dist.is_available() and dist.is_initialized():
                     for parameter in loss.head.parameters():
                         if parameter.grad is not None:
@@ -235,27 +245,35 @@ class RecipeLoss(nn.Module):
     def _batch(self, columns: Mapping[str, Mapping[str, Tensor]]) -> Batch:
         """Return the features of the columns as a batch, with one encoder pass for each view."""
         views = self.recipe.used_views
+        read = {name for loss in self.recipe.losses for name in loss.tokens}
         rows = len(next(iter(columns.values()))["input_ids"])
-        present, passes, tokens = {}, [], {}
-        for v, (name, view) in enumerate(views.items()):
-            ids, mask = columns[view.text]["input_ids"], columns[view.text]["attention_mask"]
+        present = {}
+        passes = []
+        tokens = {}
+        for number, (name, view) in enumerate(views.items()):
+            ids = columns[view.text]["input_ids"]
+            mask = columns[view.text]["attention_mask"]
             lengths = mask.sum(1).cpu()
-            present[name] = valid = (
-                lengths > self._bare[view] if view.optional else torch.ones(rows) > 0
-            )
+            valid = torch.ones(rows, dtype=torch.bool)
+            if view.optional:
+                valid = lengths > self._bare[view]
+            present[name] = valid
             at = valid.nonzero().squeeze(1)
             if len(at):
-                group = ids[at.to(ids.device)], mask[at.to(ids.device)], None
-                passes.append(
-                    EncoderPass(view.dropout, NO_CUTOFF, [group], at + v * rows, lengths[at])
-                )
-            if any(name in loss.tokens for loss in self.recipe.losses):
-                tokens[name] = ids.cpu(), mask.cpu() * valid[:, None]
-        teachers = {
-            name: {v: self._teachers[name](columns[views[v].text], present[v]) for v in its_views}
-            for name, its_views in self.recipe.used_teachers.items()
-        }
-        return Batch(tuple(views), rows, passes, torch.stack([*present.values()]), teachers, tokens)
+                chosen = at.to(ids.device)
+                group = (ids[chosen], mask[chosen], None)
+                slots = at + number * rows
+                passes.append(EncoderPass(view.dropout, NO_CUTOFF, [group], slots, lengths[at]))
+            if name in read:
+                tokens[name] = (ids.cpu(), mask.cpu() * valid[:, None])
+        teachers: dict[str, dict[str, Tensor]] = {}
+        for name, taught in self.recipe.used_teachers.items():
+            teachers[name] = {}
+            for view_name in taught:
+                features = columns[views[view_name].text]
+                teachers[name][view_name] = self._teachers[name](features, present[view_name])
+        masks = torch.stack(list(present.values()))
+        return Batch(tuple(views), rows, passes, masks, teachers, tokens)
 
 
 class _Teacher:
@@ -266,8 +284,7 @@ class _Teacher:
             self._model = copy.deepcopy(student)
         else:
             self._model = load_encoder(teacher.model, pooling=teacher.pooling or "backbone")
-        own, theirs = student.tokenizer, self._model.tokenizer
-        if own.get_vocab() != theirs.get_vocab():
+        if student.tokenizer.get_vocab() != self._model.tokenizer.get_vocab():
             raise OpencseError(
                 f"the teacher {teacher.model} has another vocabulary, but the trainer passes on token ids only",
                 "Use a teacher with the model's own tokenizer, or train with `opencse train`.",
