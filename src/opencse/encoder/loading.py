@@ -264,14 +264,14 @@ def _opening_class() -> type[SentenceTransformer]:
     """Return the class of models that takes modules of plug-ins from their packages."""
     from sentence_transformers import SentenceTransformer
 
-    class Opening(SentenceTransformer):
+    class _Opening(SentenceTransformer):
         def _load_module_class_from_ref(self, class_ref: str, *args: Any, **kwargs: Any) -> type:
             if class_ref in MODULES:
                 registered: type = MODULES[class_ref]
                 return registered
             return super()._load_module_class_from_ref(class_ref, *args, **kwargs)
 
-    return Opening
+    return _Opening
 
 
 def pooled(

@@ -89,11 +89,11 @@ class Printable:
 def escape_messages_of_libraries() -> None:
     """Make log messages and warnings of all libraries printable, for the command line."""
 
-    class Record(logging.LogRecord):
+    class _Record(logging.LogRecord):
         def getMessage(self) -> str:
             return printable(super().getMessage())
 
-    logging.setLogRecordFactory(Record)
+    logging.setLogRecordFactory(_Record)
     format_warning = warnings.formatwarning
 
     def formatted(*args: Any, **kwargs: Any) -> str:
