@@ -21,12 +21,12 @@ from opencse.evaluation.bootstrap import (
     interval,
     mean_difference,
 )
+from opencse.evaluation.estimate import Estimate
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.probe_suite import TripletResult
 from opencse.evaluation.probes.probes import (
     WEIGHTED_SUPERVISED,
     WEIGHTED_UNSUPERVISED,
-    Estimate,
 )
 from opencse.foundation.numbers import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.page_text import shown
