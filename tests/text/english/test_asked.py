@@ -7,6 +7,8 @@ import random
 import pytest
 from pyarrow import parquet
 
+from opencse.evaluation.written_sets import load_guard
+from opencse.foundation.roles import plain
 from opencse.foundation.workers import Local
 from opencse.recipes import load_recipe
 from opencse.text.corpus import Corpus
@@ -78,6 +80,47 @@ from opencse.text.views.registry import VIEWS, SourceRow, build_views
 def test_a_question_gets_its_opposite(kind: str, question: str, opposite: str) -> None:
     assert is_question(question)
     assert opposite_questions(question, random.Random(1))[kind] == opposite
+
+
+def test_enough_questions_can_be_turned_round() -> None:
+    """`check` needs an opposite and a rewording; rules that became stricter lost three of four questions."""
+    questions = [
+        "How do I mute a chat?",
+        "How can I disable the alarm clock?",
+        "Where can I buy a used tent?",
+        "Can I swim before sunrise?",
+        "What are the flats below the roof?",
+        "Which tents sleep at least four people?",
+        "Is there a campsite without a shop?",
+        "How do I get from the harbour to the castle?",
+        "What is the most popular hike?",
+        "Are there huts that are heated?",
+        "Can I pay with a cheque?",
+        "When does the ferry leave?",
+        # Nothing here has an opposite that makes sense.
+        "What colour is the ferry?",
+        "Who built the lighthouse?",
+    ]
+    rng = random.Random(1)
+    turned = [
+        question
+        for question in questions
+        if opposite_questions(question, rng) and question_rewordings(question)
+    ]
+    assert turned == questions[:12]
+
+
+def test_the_guard_of_questions_can_be_turned_round_as_often_as_before() -> None:
+    guard = next(task for task in load_guard() if task.name == "guard-questions")
+    questions = list(dict.fromkeys(map(plain, guard.texts())))
+    rng = random.Random(1)
+    turned = sum(
+        bool(opposite_questions(question, rng) and question_rewordings(question))
+        for question in questions
+        if is_question(question)
+    )
+    assert len(questions) == 389
+    assert turned >= 24  # few, because an opposite has to make sense
 
 
 @pytest.mark.parametrize(

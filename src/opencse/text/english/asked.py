@@ -184,12 +184,21 @@ _NO_OBJECT = re.compile(
 )
 
 
+@cache
+def _action_patterns(kind: str) -> tuple[tuple[_Action, re.Pattern[str]], ...]:
+    """Return the actions of a kind, each with its pattern: more than `re` keeps compiled by itself."""
+    found = []
+    for action in _actions()[kind]:
+        pattern = rf"(?:{_BEFORE_A_VERB}|^)({re.escape(action.verb)})(?={_OBJECT})"
+        found.append((action, re.compile(pattern, re.IGNORECASE)))
+    return tuple(found)
+
+
 def _opposite_action(kind: str) -> Callable[[str], list[str]]:
     def rule(text: str) -> list[str]:
         found = []
-        for action in _actions()[kind]:
-            pattern = rf"(?:{_BEFORE_A_VERB}|^)({re.escape(action.verb)})(?={_OBJECT})"
-            match = re.search(pattern, text, re.IGNORECASE)
+        for action, pattern in _action_patterns(kind):
+            match = pattern.search(text)
             # "How do I set up": a longer entry of the list is a match of its own.
             if match is None or _is_longer_verb(text, match.end()):
                 continue
