@@ -1,6 +1,9 @@
 """False hits of a semantic cache: of the untouched model, with a meaning block, and by the pair score.
 
-    python benchmarks/debias/cache.py DATA OUT/model -o benchmarks/results/debias-cache.csv
+    python benchmarks/debias/cache.py DATA MODEL -o OUT
+
+MODEL is `minilm` or a folder with a meaning block. What the block says of each text is kept in
+OUT/MODEL.npz, which pair_score.py shares; the table is OUT/cache.csv.
 
 A stored text is a hit if its similarity reaches the threshold that 90 % of the rewordings reach. A
 cell has two shares: of the contradictions that hit, and of the texts that a rewording of something
@@ -14,11 +17,12 @@ import csv
 from pathlib import Path
 
 import numpy as np
-from curve import Encoded
 from measures import Measures
+from pair_score import Stored
 from wording import Similar, false_hits
 
-from opencse.debias.payload import CACHING
+from opencse.debias.payload import CACHING, score
+from opencse.debias.reranker import Reranker
 from opencse.evaluation.written_sets import TripletSet
 
 
@@ -39,23 +43,23 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()
-    measures, encoded = Measures(options.data, held_out=True), Encoded(options.model)
+    measures = Measures(options.data, held_out=True)
+    stored = Stored(Reranker(options.model), options.out / f"{Path(options.model).name}.npz")
     sets = {"XNLI dev": measures.development.nli}
     for task in measures.tasks:
         if isinstance(task, TripletSet):
             sets[task.name.removeprefix("dev-")] = [
                 (one.anchor, one.positive, one.negative) for one in task.triplets
             ]
-    old, new = encoded.at(0.0), encoded.at(encoded.chosen)
-    packed, reranker = encoded.reranked()
+    stored.add([text for rows in sets.values() for row in rows for text in row])
     ways: dict[str, Similar] = {
-        "untouched": lambda a, b: old(a) @ old(b).T,
-        "block": lambda a, b: new(a) @ new(b).T,
-        "reranked": lambda a, b: reranker.similarity(packed(a), packed(b)),
-        "for a cache": lambda a, b: reranker.similarity(packed(a), packed(b), CACHING),
+        "untouched": lambda a, b: stored.old(stored(a)) @ stored.old(stored(b)).T,
+        "block": lambda a, b: stored(a).vectors @ stored(b).vectors.T,
+        "reranked": lambda a, b: score(stored(a), stored(b)),
+        "for a cache": lambda a, b: score(stored(a), stored(b), CACHING),
     }
-    with options.out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
+    with (options.out / "cache.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["hits of contradictions, of other texts, %", "texts", *ways])
         for name, rows in sets.items():
             writer.writerow([name, len(rows), *(hits(similar, rows) for similar in ways.values())])

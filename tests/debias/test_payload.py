@@ -1,5 +1,6 @@
 """The score of stored payloads against a literal transcription, and the rule for yes/no questions."""
 
+import math
 import shutil
 import subprocess
 import sys
@@ -46,7 +47,10 @@ def test_the_score_equals_its_formula(penalty):
             cosine = first.vectors[i] @ second.vectors[j]
             codes = first.code[i] @ second.code[j]
             topics = first.topic[i] @ second.topic[j]
-            loss = penalty.size * max(0, penalty.least - codes) * max(0, topics) ** 6
+            doubt = max(0, penalty.least - codes) * max(0, topics) ** 6
+            loss = penalty.size * doubt
+            if penalty is RANKING:
+                loss = 0.7 * math.log(1 + (doubt / 0.35) ** 2)
             assert found[i, j] == pytest.approx(cosine - loss, abs=1e-5)
             lowered += loss > 0.1
     assert lowered > 0
@@ -56,6 +60,7 @@ def test_the_score_equals_its_formula(penalty):
 
 def test_a_yes_no_question_and_a_statement_keep_their_cosine():
     parts = some_parts(2, 4, asks=[True, True, False, False])
+    parts.code[1::2] = -parts.code[::2]  # each side contradicts itself
     asked, said = parts[:2], parts[2:]
     np.testing.assert_allclose(score(asked, said), asked.vectors @ said.vectors.T, atol=1e-6)
     for side in (asked, said):  # two questions, or two statements, are compared

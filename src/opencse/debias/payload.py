@@ -25,14 +25,16 @@ class Penalty:
     Attributes:
         size: κ, the factor of the penalty.
         least: a, the agreement of the codes from which on nothing is lost.
+        soft: w, the doubt below which hardly anything is lost; 0 to lose κ times the doubt.
     """
 
     size: float
     least: float
+    soft: float = 0.0
 
 
-RANKING = Penalty(size=0.8, least=0.6)
-"""Sorts the hits of a search: ordinary search stays as good as without it."""
+RANKING = Penalty(size=0.7, least=0.5, soft=0.35)
+"""Sorts the hits of a search: ordinary search stays as good as without it, and small doubts cost little."""
 
 CACHING = Penalty(size=1.2, least=1.0)
 """Compares two texts with a threshold, where a false hit costs more than a miss."""
@@ -129,16 +131,21 @@ def from_payloads(vectors: Any, payloads: Sequence[dict[str, Any]]) -> Parts:
 def score(first: Parts, second: Parts, penalty: Penalty = RANKING) -> np.ndarray:
     r"""Return the score of each of n texts with each of m texts, float32 (n, m); higher is better.
 
-    .. math:: v \cdot v' - \kappa \, \max(0, a - c \cdot c') \, \max(0, \varphi \cdot \varphi')^6
+    .. math::
+        x = \max(0, a - c \cdot c') \, \max(0, \varphi \cdot \varphi')^6
 
-    with the vectors v, the codes c and the topics φ of both texts, each of length 1. So the cosine
-    of the vectors decides, unless two texts are about the same and don't claim the same. A yes/no
-    question and a statement keep their cosine, because either statement answers the question.
+        v \cdot v' - \kappa \ln(1 + (x / w)^2)
+
+    with the vectors v, the codes c and the topics φ of both texts, each of length 1. The doubt x is
+    large if two texts are about the same and don't claim the same. Without it, the cosine of the
+    vectors decides. The logarithm keeps small doubts cheap and large ones bounded; with w = 0 a pair
+    loses κ x. A yes/no question and a statement keep their cosine, because either statement answers
+    the question.
 
     Args:
         first: One side, such as the query.
         second: The other side, such as the first hits of the query.
-        penalty: κ and a: `RANKING` for the hits of a search, `CACHING` for a cache.
+        penalty: κ, a and w: `RANKING` for the hits of a search, `CACHING` for a cache.
 
     Raises:
         ValueError: The vectors of both sides differ in length, or a text has no code or topic.
@@ -219,10 +226,20 @@ def compared(first: Parts, second: Parts, *, paired: bool) -> Compared:
 
 
 def _score(pairs: Compared, penalty: Penalty) -> np.ndarray:
-    disagreement = np.maximum(0.0, penalty.least - pairs.codes)
-    same_topic = np.maximum(0.0, pairs.topics) ** SHARPNESS
-    lowered = penalty.size * disagreement * same_topic
-    return pairs.vectors - np.where(pairs.answers, 0.0, lowered).astype(np.float32)
+    lost = loss(pairs.codes, pairs.topics, penalty)
+    return pairs.vectors - np.where(pairs.answers, 0.0, lost).astype(np.float32)
+
+
+def loss(
+    codes: np.ndarray, topics: np.ndarray, penalty: Penalty, sharpness: int = SHARPNESS
+) -> np.ndarray:
+    """Return what pairs lose by a penalty, from the cosines of their codes and of their topics."""
+    disagreement = np.maximum(0.0, penalty.least - codes)
+    same_topic = np.maximum(0.0, topics) ** sharpness
+    doubt = disagreement * same_topic
+    if penalty.soft == 0:
+        return penalty.size * doubt
+    return penalty.size * np.log1p((doubt / penalty.soft) ** 2)
 
 
 def is_yes_no_question(text: str) -> bool:
