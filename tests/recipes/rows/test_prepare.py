@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from io import BufferedReader
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import FileTally, open_tallied
 from opencse.recipes import load_recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.prepare import (
@@ -363,3 +366,21 @@ def test_verbs_with_opposites_come_more_often_than_adjectives(tmp_path) -> None:
     )
     assert draw >= set(verbs)
     assert len(draw & set(adjectives)) >= 2
+
+
+def test_a_new_sample_reads_the_corpus_once(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(f"Sentence number {i}." for i in range(40)))
+    opened = []
+
+    def counted(file: Path, tally: FileTally) -> BufferedReader:
+        opened.append(file)
+        return open_tallied(file, tally)
+
+    def hashed(_: object) -> str:
+        raise AssertionError("the corpus is read for its hash alone")
+
+    monkeypatch.setattr("opencse.foundation.tables.open_tallied", counted)
+    monkeypatch.setattr("opencse.text.corpus.content_hash", hashed)
+    sample(Corpus(path), CorpusSettings(rows=10), tmp_path / "out.parquet")
+    assert opened == [path]
