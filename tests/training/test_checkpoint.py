@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import errno
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from torch.distributed.checkpoint import HuggingFaceStorageWriter
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_checksums
@@ -167,3 +170,43 @@ def test_moments_and_generators_go_on(tmp_path) -> None:
 def sealed_anew(folder) -> None:
     (folder / "checksums.json").unlink()
     write_checksums(folder)
+
+
+def in_shards(checkpoints: Checkpoints, step: int, network: torch.nn.Module, optimizer) -> Path:
+    """Write a checkpoint as a run with divided weights does; here one process has all of them."""
+    return checkpoints.save_shards(
+        network, optimizer, [torch.get_rng_state()], TrainingState(step=step), main=True
+    )
+
+
+def test_a_checkpoint_in_shards_gives_back_weights_and_moments(tmp_path) -> None:
+    network, optimizer = trained(3)
+    checkpoints = Checkpoints(tmp_path, {"recipe": "a"})
+    path = in_shards(checkpoints, 2, network, optimizer)
+    assert {file.suffix for file in path.rglob("*") if file.is_file()} == {".safetensors", ".json"}
+
+    other = torch.nn.Linear(3, 2)
+    fresh = torch.optim.AdamW(other.parameters())
+    assert checkpoints.load(path, other, fresh).step == 2
+    assert torch.equal(other.weight, network.weight)
+    for name, value in moments_of(optimizer).items():
+        assert torch.equal(moments_of(fresh)[name], value), name
+
+    wider = torch.nn.Linear(5, 2)
+    with pytest.raises(OpencseError, match="does not fit the network"):
+        checkpoints.load(path, wider, torch.optim.AdamW(wider.parameters()))
+
+
+def test_a_save_in_shards_that_fails_leaves_the_last_checkpoint(tmp_path, monkeypatch) -> None:
+    network, optimizer = trained(3)
+    checkpoints = Checkpoints(tmp_path, {"recipe": "a"})
+    good = in_shards(checkpoints, 2, network, optimizer)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(HuggingFaceStorageWriter, "write_data", full)
+    with pytest.raises(OpencseError, match="the disk is full"):
+        in_shards(checkpoints, 4, network, optimizer)
+    assert list(tmp_path.iterdir()) == [good]
+    assert checkpoints.latest() == good

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +26,22 @@ from tests.training.helpers import metrics, weights, write_corpus
 from tests.training.test_distributed import FALLING
 from tests.trials.processes import free_port, of_two
 
+DYING_WHILE_IT_SAVES = """
+import os
+from opencse.commands.main import main
+from opencse.training import checkpoint
+write = checkpoint.write_shards
+def write_shards(tensors, folder):
+    if "DIE" in os.environ and "step-00000006" in str(folder) and os.environ["RANK"] == "1":
+        os._exit(1)
+    write(tensors, folder)
+checkpoint.write_shards = write_shards
+main()
+"""
 
-def launch(folder: Path, out: str, *more: str, **environment: str) -> list[int]:
-    """Run both processes, and return their exit codes."""
+
+def launch(folder: Path, out: str, *more: str, count: int = 2, **environment: str) -> list[int]:
+    """Run all processes, and return their exit codes."""
     command = [sys.executable, str(folder / "script.py"), "train", "simcse"]
     command += [str(folder / "corpus.jsonl"), "--backbone", str(folder / "bert")]
     command += ["-o", str(folder / out)]
@@ -46,8 +60,8 @@ def launch(folder: Path, out: str, *more: str, **environment: str) -> list[int]:
     port = free_port()
     processes = []
     with (folder / "log.txt").open("a") as log:
-        for rank in range(2):
-            variables = os.environ | environment | of_two(rank, port)
+        for rank in range(count):
+            variables = os.environ | environment | of_two(rank, port, count)
             processes.append(subprocess.Popen(command, env=variables, stderr=log))
         return [process.wait() for process in processes]
 
@@ -74,11 +88,39 @@ def test_sharded_weights_train_the_same_model_and_resume_exactly(tmp_path) -> No
 
     assert 0 not in launch(tmp_path, "again", *sharded, CRASH="1")
     (checkpoint,) = (tmp_path / "again" / "checkpoints").iterdir()
+    assert len(list((checkpoint / "shards").iterdir())) == 2
+    assert not list(checkpoint.glob("network*"))
     assert json.loads((checkpoint / "state.json").read_text())["progress"]["step"] == 3
     assert launch(tmp_path, "again", *sharded, "--resume") == [0, 0]
     resumed = weights(tmp_path / "again")
     for name, value in found.items():
         np.testing.assert_array_equal(resumed[name], value, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_save_that_died_costs_nothing_and_other_numbers_of_processes_continue(tmp_path) -> None:
+    write_corpus(tmp_path, 64)
+    tiny_bert(tmp_path / "bert")
+    (tmp_path / "script.py").write_text(DYING_WHILE_IT_SAVES)
+    still = ("--set", "training.shard_weights=true", "--set", "encoder.dropout=0.0")
+
+    assert launch(tmp_path, "straight", *still) == [0, 0]
+    assert 0 not in launch(tmp_path, "two", *still, DIE="1")
+    finished = [path.name for path in (tmp_path / "two" / "checkpoints").glob("step-*")]
+    assert finished == ["step-00000003"]
+
+    expected = weights(tmp_path / "straight")
+    for count in (1, 2, 4):
+        out = f"resumed-{count}"
+        shutil.copytree(tmp_path / "two", tmp_path / out)
+        assert launch(tmp_path, out, *still, "--resume", count=count) == [0] * count
+        found = weights(tmp_path / out)
+        for name, value in expected.items():
+            if count == 2:
+                np.testing.assert_array_equal(found[name], value, err_msg=name)
+            np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
+    assert "was begun with 2 processes, and continues with 4" in (tmp_path / "log.txt").read_text()
 
 
 @pytest.mark.parametrize(

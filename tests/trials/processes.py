@@ -90,13 +90,13 @@ def wait_for(child: int, seconds: float) -> int | None:
     return None
 
 
-def of_two(rank: int, port: int) -> dict[str, str]:
+def of_two(rank: int, port: int, count: int = 2) -> dict[str, str]:
     """The variables with which `torchrun --nproc_per_node 2` starts the process of this rank on a CPU."""
     variables = {
         "RANK": rank,
         "LOCAL_RANK": rank,
-        "WORLD_SIZE": 2,
-        "LOCAL_WORLD_SIZE": 2,
+        "WORLD_SIZE": count,
+        "LOCAL_WORLD_SIZE": count,
         "MASTER_PORT": port,
     }
     return {name: str(value) for name, value in variables.items()} | {"MASTER_ADDR": "127.0.0.1"}

@@ -200,10 +200,9 @@ class TrainingLoop:
             run.optimizer,
             self.accelerator.device,
             self.accelerator.process_index,
+            run.sharded,
         )
         run.scaler.load_state_dict(run.state.scaler)
-        if run.sharded is not None:
-            run.sharded.scatter()
 
     def _freeze_unused(self) -> None:
         """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.

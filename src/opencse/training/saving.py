@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from torch import Tensor
 
@@ -39,16 +41,30 @@ def save_checkpoint(run: ActiveRun) -> None:
     state.sums = {name: float(value) for name, value in state.sums.items()}
     random_states = all_random_states(run.session.accelerator)
     run.gather_weights()
-    moments = None
-    if run.sharded is not None:
-        moments = moments_of(run.optimizer)
+    path = _write(run, random_states)
     if run.main:
-        if moments is None:
-            moments = moments_of(run.optimizer)
-        path = run.checkpoints.save(run.network, moments, random_states, state)
         LOG.debug("wrote %s", path)
         run.call("on_save", path)
     run.session.accelerator.wait_for_everyone()
+
+
+def _write(run: ActiveRun, random_states: list[Tensor]) -> Path | None:
+    """Write the files of a checkpoint; return its folder in the processes that wrote to it."""
+    main = run.main
+    if run.sharded is None:
+        if not main:
+            return None
+        moments = moments_of(run.optimizer)
+    elif run.session.shares_folder:
+        return run.checkpoints.save_shards(
+            run.sharded.trained, run.optimizer, random_states, run.state, main=main
+        )
+    else:
+        # Machines with folders of their own: the first one keeps the complete tensors.
+        moments = moments_of(run.optimizer)
+        if not main:
+            return None
+    return run.checkpoints.save(run.network, moments, random_states, run.state)
 
 
 def _any_process_interrupted(run: ActiveRun) -> bool:

@@ -7,8 +7,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import torch.distributed
 from accelerate import Accelerator
@@ -134,6 +136,20 @@ class TrainingSession:
         count = int(os.environ.get("LOCAL_WORLD_SIZE", self.accelerator.num_processes))
         return Together(rank, count, self.accelerator.wait_for_everyone)
 
+    @cached_property
+    def shares_folder(self) -> bool:
+        """Whether all processes see the run's folder of the main process; all must ask for it together."""
+        if self.accelerator.num_processes == 1:
+            return True
+        probe = [f".{uuid4().hex}.tmp"]
+        if self.main:
+            (self.folder / probe[0]).touch()
+        broadcast_object_list(probe)
+        seen = gather_object([(self.folder / probe[0]).exists()])
+        if self.main:
+            (self.folder / probe[0]).unlink()
+        return all(seen)
+
     def settle(self, training: Training, backbone: Backbone) -> Training:
         """Return the settings with the precision of this run, which is the same in every process.
 
@@ -188,11 +204,22 @@ class TrainingSession:
                         "Start every process with the same command, files and packages.",
                     )
 
-    def _check_number(self) -> None:
-        """Check that a run is resumed by as many processes as it was begun with, whose generators it continues."""
+    def _check_number(self, sharded: bool) -> None:
+        """Check that a run is resumed by as many processes as it was begun with, whose generators it continues.
+
+        With `training.shard_weights`, which is for runs that outlive a machine, another number is
+        only reported.
+        """
         begun = self.begun.get("processes")
         now = self.accelerator.num_processes
-        if self.resume and begun is not None and begun != now:
+        if not self.resume or begun is None or begun == now:
+            return
+        if sharded:
+            self.notify(
+                f"{self.folder}: was begun with {begun} processes, and continues with {now}: its "
+                "dropout masks are other ones from here on"
+            )
+        else:
             raise OpencseError(
                 f"{self.folder}: was begun with {begun} processes, and would continue with {now}: "
                 "other rows and dropout masks",
@@ -200,8 +227,14 @@ class TrainingSession:
                 "--overwrite.",
             )
 
-    def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:
+    def finished(
+        self, fingerprint: Mapping[str, str], sharded: bool = False
+    ) -> TrainingOutcome | None:
         """Return the outcome if the run is to be resumed and is complete, else None.
+
+        Args:
+            fingerprint: What the run must share with its beginning.
+            sharded: Whether its weights are divided among the processes.
 
         Raises:
             OpencseError: The run was begun with another recipe, corpus or backbone.
@@ -213,7 +246,7 @@ class TrainingSession:
                     "Resume with what the run began with, use --overwrite to start again, or another output folder.",
                 )
         if "outcome" not in self.begun or not (self.folder / "model").is_dir():
-            self._check_number()
+            self._check_number(sharded)
             return None
         self.notify(f"{self.folder}: this run is finished; nothing to resume")
         return decode(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -70,6 +72,70 @@ class ShardedNetwork:
         buffers = dict(self._complete.named_buffers())
         for name, buffer in self.trained.named_buffers():
             buffer.copy_(buffers[name])
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters and buffers of a network by name; parameters with two names are there once."""
+    named = dict(network.named_parameters())
+    named |= dict(network.named_buffers())
+    return {name: tensor.detach() for name, tensor in named.items()}
+
+
+def write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """Write one safetensors file for each process, with its part of each tensor; every process must call this.
+
+    A tensor that is complete in every process is written by one of them.
+    """
+    from torch.distributed.checkpoint import HuggingFaceStorageWriter, save
+
+    writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
+    with _first_failure():
+        save(dict(tensors), storage_writer=writer)
+
+
+def read_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """Fill tensors with what `write_shards` wrote; every process must call this.
+
+    The number of processes may be another one than that which wrote them.
+
+    Raises:
+        ValueError: A tensor is missing, or has another shape.
+    """
+    from torch.distributed.checkpoint import HuggingFaceStorageReader, load
+
+    sizes = shard_sizes(folder)
+    for name, tensor in tensors.items():
+        if sizes.get(name) != tensor.shape:
+            raise ValueError(f"{name} is {sizes.get(name)}, not {tensor.shape}")
+    with _first_failure(), warnings.catch_warnings():
+        # A run that continues in one process is warned about it.
+        warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
+        load(
+            dict(tensors),
+            storage_reader=HuggingFaceStorageReader(str(folder)),
+            no_dist=world_size() == 1,
+        )
+
+
+def shard_sizes(folder: Path) -> dict[str, torch.Size]:
+    """Return the complete shape of each tensor that `write_shards` wrote, by name."""
+    from torch.distributed.checkpoint import HuggingFaceStorageReader
+
+    with _first_failure():
+        found = HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
+    return {name: torch.Size(value.size) for name, value in found.items()}
+
+
+@contextlib.contextmanager
+def _first_failure() -> Iterator[None]:
+    """Raise the error of the process that failed, which PyTorch wraps in one that is no `Exception`."""
+    from torch.distributed.checkpoint import CheckpointException
+
+    try:
+        yield
+    except CheckpointException as error:
+        failure, _ = next(iter(error.failures.values()))
+        raise failure from error
 
 
 def complete_tensor(tensor: Tensor) -> Tensor:

@@ -93,7 +93,7 @@ def train_encoder(
             {**fingerprint, "number of rows": str(text.store.rows), **package_versions()}
         )
         # After the fingerprint: a finished run of another recipe is an error, not a result.
-        finished = session.finished(fingerprint)
+        finished = session.finished(fingerprint, recipe.training.shard_weights)
         if finished is not None:
             return TrainingRun(session.folder, recipe, finished, tuple(score_warnings(finished)))
         read = {"corpus": corpus.name, "rows": text.store.rows, "blank_rows": text.store.skipped}
