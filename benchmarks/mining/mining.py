@@ -24,22 +24,22 @@ these sizes and fits the exponent of growth.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gzip
 import json
-import multiprocessing
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1]))
+from peak_memory import PeakMemory
 
 CONTESTANTS = ("debiased", "exact", "peer top", "peer window", "peer faiss")
 MODEL = "minilm"
@@ -117,47 +117,6 @@ def peer(name: str, path: Path, vectors: np.ndarray, model) -> int:
     return len(mined)
 
 
-class Workers:
-    """Watches the processes that this one starts: the sum of their peaks, and the largest, in MiB."""
-
-    def __enter__(self) -> Workers:
-        self._peaks: dict[int, float] = {}
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    @property
-    def peak(self) -> float:
-        """The sum."""
-        return sum(self._peaks.values())
-
-    @property
-    def largest(self) -> float:
-        """The largest."""
-        return max(self._peaks.values(), default=0.0)
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.1):
-            for process in multiprocessing.active_children():
-                with contextlib.suppress(OSError):
-                    status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-                    peak = next(
-                        (
-                            line.split()[1]
-                            for line in status.split("\n")
-                            if line.startswith("VmHWM")
-                        ),
-                        "0",
-                    )
-                    seen = self._peaks.get(process.pid or 0, 0.0)
-                    self._peaks[process.pid or 0] = max(seen, int(peak) / 1024)
-
-
 def processor_seconds() -> float:
     """Of this process and of those that it waited for."""
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -172,7 +131,8 @@ def one(name: str, data: Path, size: int, largest: int) -> dict:
     path, vectors = prepared(data, size, largest)
     matrix = vectors.take(np.arange(size)) if name.startswith("peer") else None
     model = SentenceTransformer(resolve(MODEL), device="cpu")
-    with tempfile.TemporaryDirectory() as out, Workers() as workers:
+    started_processes = PeakMemory("VmHWM", children=True, seconds=0.1)
+    with tempfile.TemporaryDirectory() as out, started_processes as workers:
         start, before = time.perf_counter(), processor_seconds()
         if matrix is None:
             ours(name, path, out)

@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import csv
 import multiprocessing
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from mining import corpus_file, prepared, sentences
+from mining import PeakMemory, corpus_file, prepared, sentences
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
@@ -93,29 +92,6 @@ def static_vectors(data: Path, size: int) -> Vectors:
             chunk = store.range(numbers.start, numbers.stop)
             vectors.write(shard, unit_rows(embedder.encode(chunk)))
     return vectors
-
-
-class PeakMemory:
-    """Watches what this process allocates, without the pages of mapped files, in MiB."""
-
-    def __enter__(self) -> PeakMemory:
-        self.peak = 0.0
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while True:
-            for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-                if line.startswith("RssAnon"):
-                    self.peak = max(self.peak, int(line.split()[1]) / 1024)
-            if self._done.wait(0.01):
-                return
 
 
 Search = Callable[[Vectors, np.ndarray], object]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import socket
+import sys
 from pathlib import Path
 
 import torch
@@ -34,6 +35,9 @@ from opencse.losses import (
 )
 from opencse.training.processes import all_rows, gather_rows, gathered, mean, own_rows, total
 
+sys.path.append(str(Path(__file__).parents[1]))
+from peak_memory import memory
+
 RESULT = Path(__file__).parents[1] / "results" / "logits-memory.csv"
 LOSSES: dict[str, Loss] = {
     "info_nce": InfoNCELoss(),
@@ -45,14 +49,6 @@ LOSSES: dict[str, Loss] = {
     "meaning": MeaningLoss(same=("anchor", "twin"), opposed=()),
 }
 WIDTH = 16
-
-
-def memory(key: str) -> float:
-    """Return a size of this process in MiB, by its name in /proc."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) / 1024
-    raise ValueError(key)
 
 
 def step(loss: Loss, rows: int, world: int, rank: int) -> None:
@@ -86,10 +82,10 @@ def worker(rank: int, world: int, port: int, rows: int, results: dict) -> None:
         dist.init_process_group("gloo", init_method=address, rank=rank, world_size=world)
     for name, loss in LOSSES.items():
         step(loss, 16 * world, world, rank)  # libraries and buffers are there afterwards
-        before = memory("VmRSS")
+        before = memory("self", "VmRSS")
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # resets the peak
         step(loss, rows, world, rank)
-        results[name, rank] = memory("VmHWM") - before
+        results[name, rank] = memory("self", "VmHWM") - before
     if world > 1:
         dist.destroy_process_group()
 
