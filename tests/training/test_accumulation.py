@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from opencse.encoder import load_encoder
+from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.prompts import Frame
 from opencse.foundation.errors import OpencseError
 from opencse.losses import InfoNCELoss, Objective, TwoWayMarginLoss
-from opencse.training.batches import Collator, ViewTokens
+from opencse.training.batches import Collator, ViewTokens, few_widths
 from opencse.training.loss_head import LossHead
 from opencse.training.network import Network
 from opencse.training.step import train_step
@@ -117,6 +118,26 @@ def test_compiled_layers_give_the_same_vectors_and_gradients(folder, kind) -> No
         assert (graphs > 0) == compiled
     for plain, compiled in zip(*found, strict=True):
         torch.testing.assert_close(compiled, plain)
+
+
+@pytest.mark.slow
+def test_an_epoch_of_all_lengths_is_compiled_once(folder) -> None:
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    encoder = load_encoder(folder / "bert", pooling="cls", dropout=0.1)
+    assert not prepare_for_training(encoder, packed=False)
+    compile_layers(encoder[0].auto_model, "eager")
+    view = ViewTokens(0, Frame((2,), (3,)), 18, None)
+    store = token_store(folder, COLUMNS, encoder)
+    collator = Collator(store, {"anchor": view, "twin": view}, 0, widths=few_widths(20))
+    network = Network(encoder, LossHead(torch.nn.Identity(), Objective([InfoNCELoss()]), {}))
+    graphs = []
+    for first in range(0, 40, 5):
+        loss, _, _ = network.train()(collator(range(first, first + 5)))
+        loss.backward()
+        graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    assert graphs[0] > 0
+    assert graphs[-1] == graphs[0]
 
 
 @pytest.mark.slow

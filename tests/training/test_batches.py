@@ -20,7 +20,13 @@ from opencse.recipes.schema import Teacher
 from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training import batches
-from opencse.training.batches import BatchSampler, Collator, ViewTokens, _with_repetitions
+from opencse.training.batches import (
+    BatchSampler,
+    Collator,
+    ViewTokens,
+    _with_repetitions,
+    few_widths,
+)
 from opencse.training.repeated import repeated_lines
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
@@ -66,6 +72,30 @@ def test_rows_are_padded_to_the_longest_and_padding_is_masked() -> None:
     ((ids, mask, _),) = batch.passes[0].groups
     assert ids.tolist() == [[101, 1, 2, 3, 102, 0], [101, 1, 2, 3, 4, 102]]
     assert mask.tolist() == [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1]]
+
+
+def test_a_compiler_sees_a_few_lengths_only() -> None:
+    views = {"anchor": ViewTokens(0, FRAME, 30, None)}
+    exact = Collator(Store(*range(1, 31)), views, 0)
+    few = Collator(Store(*range(1, 31)), views, 0, widths=few_widths(32))
+    widths = set()
+    for row in range(30):
+        ((expected, _, _),) = exact([row]).passes[0].groups
+        ((ids, mask, _),) = few([row]).passes[0].groups
+        length = expected.shape[1]
+        assert torch.equal(ids[:, :length], expected)
+        assert not ids[:, length:].any()
+        assert int(mask.sum()) == length
+        widths.add(ids.shape[1])
+    assert widths == {8, 16, 24, 32}
+
+
+@pytest.mark.parametrize("longest", [1, 7, 32, 33, 100, 512, 8192])
+def test_there_are_at_most_four_lengths_and_the_longest_is_one(longest: int) -> None:
+    widths = few_widths(longest)
+    assert len(set(widths)) == len(widths) <= 4
+    assert widths[-1] == longest
+    assert all(width % 8 == 0 for width in widths[:-1])
 
 
 def test_rows_in_groups_of_similar_length_keep_their_slots() -> None:

@@ -23,6 +23,7 @@ from opencse.training.sharding import check_shardable
 from opencse.training.trained_model import TrainedModel
 from tests.tiny import tiny_bert
 from tests.training.helpers import metrics, weights, write_corpus
+from tests.training.test_accumulation import SAME_MASKS
 from tests.training.test_distributed import FALLING
 from tests.trials.processes import free_port, of_two
 
@@ -100,10 +101,13 @@ def test_sharded_weights_train_the_same_model_and_resume_exactly(tmp_path) -> No
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_save_that_died_costs_nothing_and_other_numbers_of_processes_continue(tmp_path) -> None:
-    write_corpus(tmp_path, 64)
+    # A fifth of the rows lacks the positive: 64 are left, 8 steps.
+    write_corpus(tmp_path, 80, ("text", "positive"))
     tiny_bert(tmp_path / "bert")
     (tmp_path / "script.py").write_text(DYING_WHILE_IT_SAVES)
-    still = ("--set", "training.shard_weights=true", "--set", "encoder.dropout=0.0")
+    still: list[str] = []
+    for setting in ("training.shard_weights=true", *SAME_MASKS):
+        still += ["--set", setting]
 
     assert launch(tmp_path, "straight", *still) == [0, 0]
     assert 0 not in launch(tmp_path, "two", *still, DIE="1")

@@ -296,7 +296,7 @@ def _is_plain_call(kwargs: dict[str, Any]) -> bool:
     return isinstance(ids, Tensor) and isinstance(mask, Tensor)
 
 
-def prepare_for_training(encoder: nn.Module) -> bool:
+def prepare_for_training(encoder: nn.Module, *, packed: bool = True) -> bool:
     """Let the encoders in a module compute real tokens only when they train, in place.
 
     Weights, state dicts and saved configurations stay the same, and so do results without dropout,
@@ -304,18 +304,21 @@ def prepare_for_training(encoder: nn.Module) -> bool:
 
     Args:
         encoder: A `SentenceTransformer`, a transformers encoder or a module with such encoders.
+        packed: Compute batches packed. Otherwise only dropout and attention are replaced, and
+            batches stay padded, as a compiler needs them: packed ones all differ in shape.
 
     Returns:
         Whether all transformers in `encoder` compute packed batches; if not, groups of
         similar length (`opencse.training.batches`) are the next best way to reduce padding.
     """
     use_fast_dropout(encoder)
-    packed = []
+    layouts = []
     for module in encoder.modules():
         # A model with a task head has its encoder as another module, which has the embeddings.
         if isinstance(module, PreTrainedModel) and hasattr(module, "embeddings"):
-            packed.append(use_packed_attention(module) and use_packing(module))
-    return bool(packed) and all(packed)
+            possible = use_packed_attention(module)
+            layouts.append(possible and packed and use_packing(module))
+    return bool(layouts) and all(layouts)
 
 
 def use_packing(model: nn.Module) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -233,6 +234,8 @@ class Collator:
         seed: Seed of the changes that views make at random, together with step and row.
         micro_batch: Largest number of rows of a group; None for no limit.
         attend_padding: Let the tokens of a group attend to its padding.
+        widths: Lengths in ascending order. A group is padded to the first that its longest text
+            fits, so that a compiler sees few shapes (`few_widths`).
     """
 
     def __init__(
@@ -246,11 +249,13 @@ class Collator:
         micro_batch: int | None = None,
         attend_padding: bool = False,
         seed: int = 0,
+        widths: Sequence[int] = (),
     ) -> None:
         self._seed = seed
         self._store, self._views, self._pad_id, self._budget = store, views, pad_id, budget
         self._teachers, self._packed, self._micro_batch = teachers or {}, packed, micro_batch
         self._attend_padding = attend_padding
+        self._widths = widths
 
     def without_changes(self) -> Collator:
         """Return a collator whose views are not changed at random, nor cut off, and whose padding is masked."""
@@ -337,7 +342,7 @@ class Collator:
         for rows in planned:
             for first in range(0, len(rows), size):
                 part = rows[first : first + size]
-                ids, mask = self._padded([items[i][1] for i in part])
+                ids, mask = self._padded([items[i][1] for i in part], self._widths)
                 if self._attend_padding:
                     mask = torch.ones_like(mask)
                 packing = Packing.of(mask) if self._packed else None
@@ -347,15 +352,29 @@ class Collator:
         counts = torch.from_numpy(lengths[order])
         return EncoderPass(dropout, cutoff, groups, slots, counts, prompt_length)
 
-    def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    def _padded(
+        self, sequences: Sequence[np.ndarray], widths: Sequence[int] = ()
+    ) -> tuple[Tensor, Tensor]:
         """Return ids and attention mask (sequences, longest), at least one token wide."""
-        width = max((len(sequence) for sequence in sequences if len(sequence)), default=1)
+        longest = max((len(sequence) for sequence in sequences if len(sequence)), default=1)
+        width = next((width for width in widths if width >= longest), longest)
         block = np.full((len(sequences), width), self._pad_id, dtype=np.int64)
         mask = np.zeros((len(sequences), width), dtype=np.int64)
         for i, sequence in enumerate(sequences):
             block[i, : len(sequence)] = sequence
             mask[i, : len(sequence)] = 1
         return torch.from_numpy(block), torch.from_numpy(mask)
+
+
+def few_widths(longest: int) -> tuple[int, ...]:
+    """Return at most four lengths, up to the longest, that batches are padded to.
+
+    Example:
+        >>> few_widths(32), few_widths(100)
+        ((8, 16, 24, 32), (32, 64, 96, 100))
+    """
+    step = 8 * math.ceil(longest / 32)
+    return tuple(min(width, longest) for width in range(step, longest + step, step))
 
 
 def _repeated_below(share: float, length: int) -> int:

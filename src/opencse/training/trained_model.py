@@ -133,8 +133,10 @@ class TrainedModel:
             type(module).__module__.startswith("sentence_transformers.") for module in self.encoder
         )
         possible = known and not settings.attend_padding
-        self.packed = possible and prepare_for_training(self.encoder)
-        self.padded_transformer = possible and not self.packed
+        # A packed batch has shapes of its own, for which it would be compiled again.
+        compiled = recipe.training.compile != "none"
+        self.packed = possible and prepare_for_training(self.encoder, packed=not compiled)
+        self.padded_transformer = possible and not compiled and not self.packed
         if recipe.training.gradient_checkpointing:
             keep_inputs_only(transformer.auto_model, self.encoder, self._backbone.name)
 

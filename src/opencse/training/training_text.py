@@ -11,7 +11,7 @@ from opencse.foundation.progress import timed
 from opencse.recipes import Recipe
 from opencse.recipes.rows.token_store import TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.training.batches import Collator
+from opencse.training.batches import Collator, few_widths
 from opencse.training.session import TrainingSession
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.trained_model import TrainedModel
@@ -90,6 +90,11 @@ class TrainingText:
         if self._model.packed or attend_padding:
             # What is padding depends on the rest of the group.
             budget = None
+        widths: tuple[int, ...] = ()
+        if self._recipe.training.compile != "none" and not attend_padding:
+            # One group of one of a few shapes, which are compiled once.
+            budget = None
+            widths = few_widths(max(view.longest for view in self._model.views.values()))
         return Collator(
             self.store,
             self._model.views,
@@ -102,4 +107,5 @@ class TrainingText:
             micro_batch=self._recipe.training.micro_batch,
             seed=self._recipe.training.seed,
             attend_padding=attend_padding,
+            widths=widths,
         )
