@@ -6,9 +6,11 @@ SimCSE on a transformer with the layers of BERT-base, narrow, laid out without p
 accelerator. No accelerator is needed: forward pass, loss and backward pass run on PyTorch's `meta`
 device, where an operation that would wait for the device (`.item()`, `nonzero`, a mask as an index)
 cannot run at all, so that a step which ends has waited 0 times. Counted are operations that write to
-the device; views are free. Clipping and the optimiser run on the CPU, with the calls that a GPU gets.
-One operation is one launch on a GPU, or a few for a list of tensors. Writes
-`benchmarks/results/launches.csv`.
+the device; views are free. Attention and dropout, which `meta` computes in many small steps, count as
+the kernels of a GPU: attention one, and two in the backward pass; dropout one each. Clipping, the
+optimisers and the log are counted on the CPU, with the calls that a GPU gets. Then they run on fake
+tensors of a GPU, which cannot be read either. One operation is one launch on a GPU, or a few for a
+list of tensors. Writes `benchmarks/results/launches.csv`.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ import contextlib
 import csv
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoTokenizer, BertConfig, BertModel
 
@@ -36,6 +41,8 @@ from opencse.losses import InfoNCELoss, Objective
 from opencse.recipes.rows.token_store import TokenSource, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.training.batches import Collator, ViewTokens
+from opencse.training.checkpoint import TrainingState
+from opencse.training.log import MetricsLog
 from opencse.training.loss_head import LossHead
 from opencse.training.network import Network
 from opencse.training.optimizers import TransformersAdamW
@@ -67,9 +74,51 @@ class Launches(TorchDispatchMode):
         for tensor in tensors:
             if isinstance(tensor, Tensor) and tensor.device == self.device:
                 on_device = on_device or self.scalars or tensor.ndim > 0
-        if on_device and not func.is_view and "empty" not in func.name():
-            self.counts[func.name().removeprefix("aten::")] += 1
+        name = func.name().removeprefix("aten::")
+        if on_device and not func.is_view and name != "_unsafe_view" and "empty" not in name:
+            self.counts[name] += 1
         return value
+
+
+class Attention(torch.autograd.Function):
+    """What a GPU's attention launches."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Launch once; the result has the layout of the GPU's, (n, L, H, d)."""
+        ctx.save_for_backward(query, key, value)
+        rows = query.transpose(1, 2)
+        return rows.new_ones(rows.shape).transpose(1, 2)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        """Launch twice, for three gradients."""
+        query, key, value = ctx.saved_tensors
+        return torch.ones_like(query), torch.ones_like(key), torch.empty_like(value)
+
+
+class Dropout(torch.autograd.Function):
+    """What a GPU's dropout launches."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        """Launch once."""
+        return torch.ones_like(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        """Launch once."""
+        return torch.ones_like(gradients[0])
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Stand in for `scaled_dot_product_attention`."""
+    return Attention.apply(query, key, value)
+
+
+def dropout(values: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Stand in for `dropout`."""
+    return Dropout.apply(values) if training and p else values
 
 
 def counted(
@@ -81,10 +130,53 @@ def counted(
     return value, launches.counts.total()
 
 
+def check_waits_for_nothing(shapes: Sequence[torch.Size]) -> None:
+    """Clip, update and log on fake tensors of a GPU, where reading a number raises an exception."""
+    with FakeTensorMode():
+        parameters = []
+        for shape in shapes:
+            parameters.append(nn.Parameter(torch.empty(shape, device="cuda")))
+        for action in (*actions(parameters).values(), log_of_a_step(torch.device("cuda"))):
+            for parameter in parameters:
+                parameter.grad = torch.empty_like(parameter)
+            action()
+            action()
+
+
+def actions(parameters: list[nn.Parameter]) -> dict[str, Callable[[], Any]]:
+    """Return what happens to the parameters after a backward pass, by its name in the table."""
+
+    def clip() -> None:
+        nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)
+
+    loop = torch.optim.AdamW(parameters, foreach=False)
+    fused = torch.optim.AdamW(parameters, fused=True)
+    return {
+        "clipping": clip,
+        "AdamW of a loop over parameters": loop.step,
+        "AdamW, fused (`adamw`)": fused.step,
+        "AdamW of transformers 4 (`adamw_transformers`)": TransformersAdamW(
+            parameters, lr=1e-3
+        ).step,
+    }
+
+
+def log_of_a_step(device: torch.device) -> Callable[[], None]:
+    """Return what adds the values of a step of SimCSE to their running sums."""
+    run: Any = SimpleNamespace(
+        state=TrainingState(), session=SimpleNamespace(device=device), step=1, steps=100
+    )
+    run.recipe = SimpleNamespace(training=SimpleNamespace(log_every=25))
+    values = {name: torch.zeros((), device=device) for name in ("loss", "info_nce", "grad_norm")}
+    return lambda: MetricsLog().on_step_end(run, values)
+
+
 @contextlib.contextmanager
-def without_autocast() -> Iterator[None]:
-    """Leave out autocast, which `meta` does not have."""
+def as_on_a_gpu() -> Iterator[None]:
+    """Leave out autocast, which `meta` does not have, and let attention and dropout be kernels."""
     with (
+        mock.patch.object(F, "scaled_dot_product_attention", attention),
+        mock.patch.object(F, "dropout", dropout),
         mock.patch.object(torch, "autocast", return_value=contextlib.nullcontext()),
         mock.patch.object(torch, "is_autocast_enabled", return_value=False),
         mock.patch.object(torch, "get_autocast_dtype", return_value=torch.float32),
@@ -133,29 +225,22 @@ def main() -> None:
         for parameter in parameters:
             parameter.grad = torch.zeros_like(parameter)
         cpu = torch.device("cpu")
-
-        def clip() -> None:
-            nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)
-
-        _, table["clipping"] = counted(clip, cpu)
-        optimizers = {
-            "AdamW of a loop over parameters": torch.optim.AdamW(parameters, foreach=False),
-            "AdamW, fused (`adamw`)": torch.optim.AdamW(parameters, fused=True),
-            "AdamW of transformers 4 (`adamw_transformers`)": TransformersAdamW(
-                parameters, lr=1e-3
-            ),
-        }
-        for name, optimizer in optimizers.items():
-            optimizer.step()  # its state is there afterwards
-            _, table[name] = counted(optimizer.step, cpu, scalars=False)
+        for name, action in actions(parameters).items():
+            action()  # the state of an optimiser is there afterwards
+            _, table[name] = counted(action, cpu, scalars=name == "clipping")
+        log = log_of_a_step(cpu)
+        log()
+        _, table["log"] = counted(log, cpu)
+        check_waits_for_nothing([parameter.shape for parameter in parameters])
 
         network = network.to(META)
         on_device = batch.to(META)
-        with without_autocast():
+        with as_on_a_gpu():
             output, table["forward pass and loss"] = counted(lambda: network(on_device, 0), META)
         _, table["backward pass"] = counted(output[0].backward, META)
 
-    order = ["forward pass and loss", "backward pass", "clipping", *optimizers]
+    order = ["forward pass and loss", "backward pass"]
+    order += [name for name in table if name not in order]
     with RESULT.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["part of a step", "launches", "waits for the device"])

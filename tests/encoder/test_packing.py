@@ -69,8 +69,13 @@ def test_groups_of_similar_length():
     padded = torch.zeros(mask.shape, dtype=torch.long).masked_scatter_(mask, ids)
     row = packing.pack(padded)[0]
     assert torch.equal(row[: len(ids)], ids)
-    found = torch.cat([row[group.cells].flatten()[group.real] for group in packing.groups])
-    assert torch.equal(found[packing.places], ids)
+    found = torch.cat([row[group.cells].flatten() for group in packing.groups])
+    assert torch.equal(found[packing.places][: len(ids)], ids)
+    wide = Packing.of(mask, step=64)
+    assert [group.mask.sum(1).tolist() for group in wide.groups] == [
+        [2, 3, 4, 5, 6, 7, 9, 16, 17, 33, 40, 40],
+        [70],
+    ]
 
 
 def assert_equal_without_dropout(model, packed, ids, mask):

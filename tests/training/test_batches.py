@@ -10,6 +10,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
 from opencse.encoder import embedder as embedder_module
+from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.prompts import Frame
@@ -30,7 +31,7 @@ from opencse.training.batches import (
 from opencse.training.repeated import repeated_lines
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
-from tests.training.helpers import Imitate, crash_at, run, write_corpus
+from tests.training.helpers import Imitate, crash_at, run, token_store, write_corpus
 
 FRAME = Frame((101,), (102,))
 
@@ -72,6 +73,18 @@ def test_rows_are_padded_to_the_longest_and_padding_is_masked() -> None:
     ((ids, mask, _),) = batch.passes[0].groups
     assert ids.tolist() == [[101, 1, 2, 3, 102, 0], [101, 1, 2, 3, 4, 102]]
     assert mask.tolist() == [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1]]
+
+
+def test_each_process_knows_the_views_of_all_rows(tmp_path) -> None:
+    columns = ("text", "positive")
+    write_corpus(tmp_path, 12, columns)
+    encoder = load_encoder(tiny_bert(tmp_path / "bert"), pooling="cls")
+    views = {name: ViewTokens(i, FRAME, 18, None) for i, name in enumerate(columns)}
+    collator = Collator(token_store(tmp_path, columns, encoder), views, 0)
+    rows = np.array([7, 5, 0, 11])
+    present = collator.present(rows)
+    assert present.tolist() == [[True] * 4, [True, False, False, True]]
+    assert torch.equal(collator(rows).present, present)
 
 
 def test_a_compiler_sees_a_few_lengths_only() -> None:

@@ -34,6 +34,9 @@ ATTENTION = "opencse_packed"
 _MULTIPLE = 32
 # Sentences of one group of attention have lengths within one step of this many tokens ...
 _LENGTH_STEP = 16
+# ... or of this many on an accelerator, where launching a group's kernels takes longer than the
+# padding of short sentences ...
+ACCELERATOR_STEP = 64
 # ... unless the group would have fewer sentences than this.
 _FEWEST = 8
 
@@ -44,26 +47,25 @@ class _SentenceGroup(NamedTuple):
     Attributes:
         mask: True for real tokens, (n, longest).
         cells: Cell of each token in the packed row; 0 for padding, (n, longest).
-        real: Index of each token in the flattened padded group, (tokens,).
     """
 
     mask: Tensor
     cells: Tensor
-    real: Tensor
 
 
 @dataclass(frozen=True)
 class Packing:
     """Where each token of a padded (B, L) batch stands in the packed row of its real tokens.
 
-    The row has T cells, a multiple of 32: the real tokens in the order of the batch, then cells of
-    zeros that nothing reads.
+    The row has T cells, a multiple of 32: the real tokens in the order of the batch, then cells that
+    nothing reads.
 
     Attributes:
         mask: True for real tokens, (B, L).
         tokens: Index of each real token in the flattened padded batch, (tokens,).
         groups: The sentences by length.
-        places: Index of each real token in the joined `real` tokens of the groups, (tokens,).
+        places: Index of the token of each cell in the joined, flattened groups, (T,); 0 for cells
+            that nothing reads.
     """
 
     mask: Tensor
@@ -72,22 +74,29 @@ class Packing:
     places: Tensor
 
     @classmethod
-    def of(cls, attention_mask: Tensor) -> Packing:
-        """Lay out a batch, given its attention mask (B, L) of 1 for real tokens and 0 for padding.
+    def of(cls, attention_mask: Tensor, step: int = _LENGTH_STEP) -> Packing:
+        """Lay out a batch.
 
-        The mask should be on the CPU; the process would wait for one on a GPU.
+        Args:
+            attention_mask: 1 for real tokens and 0 for padding, (B, L). It should be on the CPU; the
+                process would wait for one on a GPU.
+            step: Difference in length of the sentences of a group, in tokens.
         """
         mask = attention_mask.bool()
         lengths = mask.sum(1)
         starts = lengths.cumsum(0) - lengths
         groups = []
-        for rows in _similar(lengths):
+        for rows in _similar(lengths, step):
             offsets = torch.arange(int(lengths[rows].max()), device=lengths.device)
             real = offsets < lengths[rows, None]
             cells = (starts[rows, None] + offsets) * real
-            groups.append(_SentenceGroup(real, cells, _true_places(real)))
-        all_cells = torch.cat([group.cells.flatten()[group.real] for group in groups])
-        return cls(mask, _true_places(mask), tuple(groups), all_cells.argsort())
+            groups.append(_SentenceGroup(real, cells))
+        all_cells = torch.cat([group.cells.flatten() for group in groups])
+        all_real = _true_places(torch.cat([group.mask.flatten() for group in groups]))
+        tokens = _true_places(mask)
+        places = tokens.new_zeros(len(tokens) + -len(tokens) % _MULTIPLE)
+        places[all_cells[all_real]] = all_real
+        return cls(mask, tokens, tuple(groups), places)
 
     def to(self, device: torch.device) -> Packing:
         """Return the same layout for a batch on a device."""
@@ -121,14 +130,12 @@ class Packing:
         self, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None
     ) -> Tensor:
         """Return attention within each sentence, (1, T, H, d), from projections (1, H, T, d)."""
-        rows = [projection[0].transpose(0, 1) for projection in (query, key, value)]
+        # Together, because each indexing is a launch: (T, 3, H, d).
+        rows = torch.stack([projection[0].transpose(0, 1) for projection in (query, key, value)], 1)
         outputs = []
         for group in self.groups:
-            padded = []
-            for row in rows:
-                tokens = row.index_select(0, group.cells.flatten())
-                padded.append(tokens.unflatten(0, group.cells.shape).transpose(1, 2))
-            q, k, v = padded
+            padded = rows.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape)
+            q, k, v = padded.permute(2, 0, 3, 1, 4)
             mask = group.mask[:, None, None, :]
             if dropout and q.device.type == "cpu":
                 mixed = _attention_with_dropout(q, k, v, mask, dropout, scaling)
@@ -136,8 +143,9 @@ class Packing:
                 mixed = F.scaled_dot_product_attention(
                     q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling
                 )
-            outputs.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
-        return _filled(torch.cat(outputs).index_select(0, self.places))
+            outputs.append(mixed.transpose(1, 2).flatten(0, 1))
+        joined = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+        return joined.index_select(0, self.places).unsqueeze(0)
 
 
 def _attention_with_dropout(
@@ -166,8 +174,8 @@ def _filled(real: Tensor) -> Tensor:
     return torch.cat([real, zeros]).unsqueeze(0)
 
 
-def _similar(lengths: Tensor) -> list[Tensor]:
-    """Return rows (B,) of ascending length, split where the next multiple of 16 changes.
+def _similar(lengths: Tensor, step: int) -> list[Tensor]:
+    """Return rows (B,) of ascending length, split where the next multiple of the step changes.
 
     A group has eight sentences, or is the last; empty sentences are in none. The work of attention
     grows with the square of the length, so a batch padded to its longest sentence is mostly padding
@@ -177,7 +185,7 @@ def _similar(lengths: Tensor) -> list[Tensor]:
     empty = int((ascending == 0).sum())
     ascending = ascending[empty:]
     rows = rows[empty:]
-    steps = (ascending + _LENGTH_STEP - 1) // _LENGTH_STEP
+    steps = (ascending + step - 1) // step
     changes = steps.diff().nonzero()[:, 0] + 1
     sizes = []
     begin = 0

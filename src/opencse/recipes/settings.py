@@ -103,11 +103,11 @@ class Training:
             others again for the gradient: less memory, about a third more time, the same weights.
         compile: Compile the transformer with `torch.compile`: `inductor` for its own compiler, which
             needs a C++ compiler on a CPU; `reduce-overhead` for CUDA graphs too; `eager` and
-            `aot_eager` for finding what cannot be compiled, without any gain in speed. Saved models
-            are the same.
+            `aot_eager` for finding what cannot be compiled, without any gain in speed. Batches are
+            padded to at most four lengths. Saved models are the same.
         shard_weights: Divide weights, gradients and moments among the processes (PyTorch's FSDP2), for
             models that do not fit on one device. The result is that of a run without it, up to
-            rounding.
+            rounding. Each process writes its own part of a checkpoint.
         precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever
             multiplies faster on this machine; a resumed run keeps its precision. Losses are always
             computed in fp32.

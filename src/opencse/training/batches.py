@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from opencse.encoder.embedder import plan_batches
-from opencse.encoder.packing import Packing
+from opencse.encoder.packing import ACCELERATOR_STEP, Packing
 from opencse.encoder.prompts import Frame
 from opencse.foundation.draws import RowDraws
 from opencse.foundation.tensors import move
@@ -187,6 +187,7 @@ class Batch:
         passes: The inputs of the encoder.
         present: Mask of the views that each row has, (views, rows), on the CPU.
         teachers: Vectors by teacher and view, (rows, d_t) fp32; zero if a row lacks the view.
+        everyone: `present` for the rows of all processes; None if it is not known.
         shares: Rows of each process, if they differ.
         tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a loss
             reads, on the CPU.
@@ -201,6 +202,7 @@ class Batch:
     tokens: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
     shares: tuple[int, ...] = ()
     draws: RowDraws | None = None
+    everyone: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """Return the same batch with the inputs of the encoder and the vectors of the teachers on a device."""
@@ -266,6 +268,11 @@ class Collator:
             for name, view in self._views.items()
         }
         return plain
+
+    def present(self, rows: np.ndarray) -> Tensor:
+        """Return the mask of the views that some rows have, (views, rows), on the CPU."""
+        masks = [self._store.has(view.source, rows) for view in self._views.values()]
+        return torch.from_numpy(np.stack(masks))
 
     def __call__(self, rows: Sequence[int] | np.ndarray, step: int = 0) -> Batch:
         """Return the batch of these rows of the store, as views change them at a step."""
@@ -345,7 +352,7 @@ class Collator:
                 ids, mask = self._padded([items[i][1] for i in part], self._widths)
                 if self._attend_padding:
                     mask = torch.ones_like(mask)
-                packing = Packing.of(mask) if self._packed else None
+                packing = Packing.of(mask, ACCELERATOR_STEP) if self._packed else None
                 groups.append((ids, mask, packing))
         order = np.concatenate(planned)
         slots = torch.tensor([items[i][0] for i in order])

@@ -6,7 +6,7 @@ everything else that happens around a step is a callback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -15,7 +15,7 @@ from opencse.encoder.device import same_random_state
 from opencse.foundation.progress import LOG, Phase
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
-from opencse.training.batches import Batch, BatchSampler, shares_of
+from opencse.training.batches import Batch, BatchSampler, Collator, shares_of
 from opencse.training.callbacks import ActiveRun, TrainingCallback
 from opencse.training.checkpoint import Checkpoints, TrainingState
 from opencse.training.network import Network
@@ -42,7 +42,7 @@ class TrainingLoop:
     def __init__(
         self,
         network: Network,
-        collator: Callable[..., Batch],
+        collator: Collator,
         rows: int,
         corpus: Corpus,
         recipe: Recipe,
@@ -185,6 +185,9 @@ class TrainingLoop:
         first = sum(shares[:rank])
         own = rows[first : first + shares[rank]]
         batch = self.collator(own, number).to(self.accelerator.device)
+        if len(shares) > 1:
+            # Asking the other processes would wait for the device.
+            batch = replace(batch, everyone=self.collator.present(rows))
         if len(set(shares)) > 1:
             batch = replace(batch, shares=tuple(shares))
         return batch

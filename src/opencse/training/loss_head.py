@@ -87,7 +87,9 @@ class LossHead(nn.Module):
                 vectors = vectors.float()
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
             present = batch.present
-            if world_size() > 1:
+            if batch.everyone is not None:
+                present = batch.everyone
+            elif world_size() > 1:
                 present = gathered(move(present.T, vectors.device)).T.cpu()
             context = Context(
                 step=step,

@@ -123,6 +123,13 @@ class TokenStore:
             return None
         return ids[offsets[row] : offsets[row + 1]]
 
+    def has(self, source: int, rows: np.ndarray) -> np.ndarray:
+        """Return which of some rows have a source, bool (n,)."""
+        valid = self._columns[source].valid
+        if valid is None:
+            return np.ones(len(rows), dtype=bool)
+        return np.array(valid[rows])
+
     def lengths(self, source: int) -> np.ndarray:
         """Return the number of token ids of each row, (rows,); 0 for a row that lacks this source."""
         offsets = self._columns[source].offsets
