@@ -233,6 +233,7 @@ def main() -> None:
         _, table["log"] = counted(log, cpu)
         check_waits_for_nothing([parameter.shape for parameter in parameters])
 
+        network.zero_grad(set_to_none=True)  # as after every step, so that nothing is added up
         network = network.to(META)
         on_device = batch.to(META)
         with as_on_a_gpu():
