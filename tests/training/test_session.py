@@ -278,6 +278,13 @@ def test_a_run_is_resumed_by_as_many_processes_as_began_it(tmp_path, monkeypatch
         session.finished({"corpus": "a"})
 
 
+def test_a_machine_without_a_copy_of_the_run_says_what_to_do(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(OpencseError, match="has no copy of the run") as error:
+        TrainingSession(RunControl(folder=tmp_path / "out", resume=True))
+    assert "from the first machine" in error.value.remedy
+
+
 def test_what_a_killed_process_was_writing_is_removed(tmp_path) -> None:
     control = RunControl(folder=tmp_path / "run", resume=True, progress=False)
     checkpoints = tmp_path / "run" / "checkpoints"

@@ -105,6 +105,8 @@ class TrainingSession:
         self.resume = control.resume
         self.overwrite = control.overwrite
         self.deadline = control.deadline
+        if self.resume and int(os.environ.get("RANK") or 0) > 0:
+            check_copy(self.folder)
         check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
         self.begun: dict[str, Any] = read_record(self.folder) if self.resume else {}
         self.record: dict[str, Any] = {}
@@ -289,6 +291,19 @@ class TrainingSession:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+def check_copy(folder: Path) -> None:
+    """Check that a process other than the first one finds the run that it is to continue.
+
+    Raises:
+        OpencseError: The folder of the first machine is neither shared nor copied.
+    """
+    if not (folder / "run.json").is_file():
+        raise OpencseError(
+            f"{folder}: this machine has no copy of the run to resume",
+            "Without a shared file system, copy the folder from the first machine to all others.",
+        )
 
 
 def _differing_lines(first: str | None, other: str | None) -> str:
