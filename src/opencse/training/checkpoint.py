@@ -162,9 +162,9 @@ class Checkpoints:
                 write_shards(tensors, temporary / _SHARDS)
                 self._complete(temporary, random_states, progress)
         else:
-            name = [""]
-            broadcast_object_list(name)
-            write_shards(tensors, self.folder / name[0] / _SHARDS)
+            shared = [""]
+            broadcast_object_list(shared)
+            write_shards(tensors, self.folder / shared[0] / _SHARDS)
         return self._path(progress.step)
 
     def _path(self, step: int) -> Path:
@@ -278,10 +278,9 @@ def _load_shards(
                 moment = torch.zeros_like(parameters[int(index)])
             states.setdefault(int(index), {})[name] = moment
             tensors[key] = moment
-        for index, state in states.items():
-            missing = set(_expected(optimizer, state)) - set(state)
-            if missing:
-                raise ValueError(f"parameter {index}")
+        for number, state in states.items():
+            if set(_expected(optimizer, state)) - set(state):
+                raise ValueError(f"parameter {number}")
         read_shards(tensors, folder)
     _load_states(optimizer, states)
     if sharded is not None:

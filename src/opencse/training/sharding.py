@@ -76,9 +76,10 @@ class ShardedNetwork:
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
     """Return the parameters and buffers of a network by name; parameters with two names are there once."""
-    named = dict(network.named_parameters())
-    named |= dict(network.named_buffers())
-    return {name: tensor.detach() for name, tensor in named.items()}
+    weights = {}
+    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
+        weights[name] = tensor.detach()
+    return weights
 
 
 def write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
@@ -86,7 +87,8 @@ def write_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
 
     A tensor that is complete in every process is written by one of them.
     """
-    from torch.distributed.checkpoint import HuggingFaceStorageWriter, save
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
 
     writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
     with _first_failure():
@@ -101,7 +103,8 @@ def read_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
     Raises:
         ValueError: A tensor is missing, or has another shape.
     """
-    from torch.distributed.checkpoint import HuggingFaceStorageReader, load
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.state_dict_loader import load
 
     sizes = shard_sizes(folder)
     for name, tensor in tensors.items():
@@ -119,17 +122,22 @@ def read_shards(tensors: Mapping[str, Tensor], folder: Path) -> None:
 
 def shard_sizes(folder: Path) -> dict[str, torch.Size]:
     """Return the complete shape of each tensor that `write_shards` wrote, by name."""
-    from torch.distributed.checkpoint import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
+    sizes = {}
     with _first_failure():
-        found = HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
-    return {name: torch.Size(value.size) for name, value in found.items()}
+        metadata = HuggingFaceStorageReader(str(folder)).read_metadata()
+    for name, value in metadata.state_dict_metadata.items():
+        if isinstance(value, TensorStorageMetadata):
+            sizes[name] = value.size
+    return sizes
 
 
 @contextlib.contextmanager
 def _first_failure() -> Iterator[None]:
     """Raise the error of the process that failed, which PyTorch wraps in one that is no `Exception`."""
-    from torch.distributed.checkpoint import CheckpointException
+    from torch.distributed.checkpoint.api import CheckpointException
 
     try:
         yield
