@@ -1,6 +1,7 @@
 """The token store of a large corpus, built by one process and by several: equal bytes, time, memory, disk.
 
-    python benchmarks/training/token_store.py --data FOLDER [--rows 10000000] [--processes 1 2] [--out FILE]
+    python benchmarks/training/token_store.py --data FOLDER [--rows 1000000] [--processes 1 2] [--out FILE]
+    python benchmarks/training/token_store.py --order 10000000
 
 FOLDER holds `corpus/wiki_sentences_0*.txt.gz`. Its sentences are written to a text file in a
 temporary folder, again and again with a number at the end until there are `--rows` of them. Each
@@ -9,7 +10,8 @@ finished store, with the tokenizer of `mini-mlm` on one thread.
 
 Memory is the peak of what a process allocates, without the pages of mapped files, and disk is the
 finished store. The time of a busy machine says little, so the processor seconds of the slowest
-process are there, too: what it would take alone. Writes `benchmarks/results/token-store.csv`.
+process are there, too: what it would take alone. Writes `benchmarks/results/token-store.csv`. `--order` times
+the order of the rows of an epoch instead, and needs no corpus.
 """
 
 from __future__ import annotations
@@ -33,10 +35,12 @@ from opencse.foundation.cache import cache_root, cache_sizes
 from opencse.foundation.files import sha256
 from opencse.recipes.rows.token_store import Together, TokenSource, open_token_store
 from opencse.text.corpus import Corpus
+from opencse.training.batches import BatchSampler
 
 sys.path.append(str(Path(__file__).parents[1] / "mining"))
 from logits_memory import free_port
 from mining import PeakMemory, sentences
+from peak_memory import memory as memory_of_process
 
 RESULT = Path(__file__).parents[1] / "results" / "token-store.csv"
 LONGEST = 32
@@ -96,6 +100,16 @@ def build(rank: int, processes: int, port: int, path: Path, cache: Path, results
         dist.destroy_process_group()
 
 
+def order_of_rows(rows: int) -> tuple[float, float]:
+    """Return the seconds and the memory in MiB that the first batch of an epoch takes: the order of all rows."""
+    with PeakMemory() as memory:
+        before = memory_of_process("self", "RssAnon")
+        start = time.perf_counter()
+        BatchSampler(rows, 64, seed=0).batch(0)
+        seconds = time.perf_counter() - start
+    return seconds, memory.peak - before
+
+
 def contents(cache: Path) -> dict[str, str]:
     """Return the hash of each array of the store in a cache, by name; there is no other store."""
     (folder,) = {path.parent for path in cache.rglob("*.npy")}
@@ -104,11 +118,16 @@ def contents(cache: Path) -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--order", type=int, help="only time the order of so many rows")
     parser.add_argument("--out", type=Path, default=RESULT)
     options = parser.parse_args()
+    if options.order:
+        seconds, memory = order_of_rows(options.order)
+        print(f"order of {options.order:,} rows: {seconds:.1f} s, {memory:.0f} MiB")
+        return
 
     table: list[dict[str, object]] = []
     stores: list[dict[str, str]] = []
