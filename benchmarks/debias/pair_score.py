@@ -59,6 +59,7 @@ from opencse.evaluation.written_sets import (
     load_guard,
     read_triplets,
 )
+from opencse.foundation.roles import plain
 
 PAIRS = Path(__file__).parent / "pairs"
 HITS = 100
@@ -85,7 +86,8 @@ class Stored:
 
     def add(self, texts: Sequence[str]) -> None:
         """Encode the texts that are not known yet."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.place]
+        # A text with a role in a search is encoded like any other, and stored once.
+        new = [text for text in dict.fromkeys(map(plain, texts)) if text not in self.place]
         if not new:
             return
         rows = self.reranker.packed(new, show_progress_bar=True)
@@ -97,7 +99,7 @@ class Stored:
 
     def __call__(self, texts: Sequence[str]) -> Parts:
         """Return the parts of texts that were added."""
-        return self.reranker.unpacked(self.rows[[self.place[text] for text in texts]])
+        return self.reranker.unpacked(self.rows[[self.place[plain(text)] for text in texts]])
 
     def old(self, parts: Parts) -> np.ndarray:
         """Return the vectors of the model without the block."""
