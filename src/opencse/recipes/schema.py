@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,9 +22,8 @@ from opencse.recipes.settings import (
 if TYPE_CHECKING:
     from opencse.losses import Loss
 else:
-    Loss = (
-        Any  # losses are decoded by their kinds before the rest of a recipe, and losses need torch
-    )
+    # Losses are decoded by their kinds before the rest of a recipe, and they need torch.
+    Loss = Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,100 +257,123 @@ class Recipe:
     published: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_names()
+        self._declare_built_views()
+        self._check_needs_of_losses()
+        self._check_columns_of_parts()
+        self._check_dimensions()
+        self._check_block()
+        self._check_masks()
+
+    def _check_names(self) -> None:
         if not self.losses:
             raise ValueError("at least one loss is needed")
-        names = [t.name for t in self.losses]
+        names = [loss.name for loss in self.losses]
         if len(set(names)) != len(names):
             raise ValueError(
                 f"two losses share a name ({', '.join(names)}): give each its own `name`"
             )
-
         # Each name becomes that of a folder.
         for stage in self.first_stages:
             if not re.fullmatch(r"\w[\w-]{0,99}", stage):
                 raise ValueError(
                     f"first_stages: {stage!r} is not a plain name, such as 'negatives'"
                 )
-        own = {
-            "text",
-            *(column for name, spec in self.build.items() for column in spec.columns(name)),
-        }
-        read = dict.fromkeys(
-            view for loss in self.losses for view in loss.views if view not in self.views
-        )
-        undeclared = {
-            view: ViewSettings(text=view, optional=view != "text") for view in read if view in own
-        }
-        object.__setattr__(self, "views", {**self.views, **undeclared})
-        for i, loss in enumerate(self.losses):
-            for kind, needs, defined in (
-                ("view", loss.views, self.views),
-                ("teacher", loss.teachers, self.teachers),
-            ):
-                for name in needs:
-                    if name not in defined:
-                        raise ValueError(
-                            f"loss '{loss.name}' needs the {kind} '{name}', which is not defined "
-                            f"({kind}s: {', '.join(defined) or 'none'}): add [{kind}s.{name}]"
-                        )
+
+    def _declare_built_views(self) -> None:
+        """Add views that losses name after a column: `text`, or one that the recipe builds."""
+        built = {"text"}
+        for name, spec in self.build.items():
+            built.update(spec.columns(name))
+        views = dict(self.views)
+        for loss in self.losses:
+            for view in loss.views:
+                if view not in views and view in built:
+                    views[view] = ViewSettings(text=view, optional=view != "text")
+        # The class is frozen, but only here all that the value depends on is known.
+        object.__setattr__(self, "views", views)
+
+    def _check_needs_of_losses(self) -> None:
+        for number, loss in enumerate(self.losses):
+            for view in loss.views:
+                if view not in self.views:
+                    raise _undefined(loss, "view", view, self.views)
+            for teacher in loss.teachers:
+                if teacher not in self.teachers:
+                    raise _undefined(loss, "teacher", teacher, self.teachers)
             source = loss.weights_from
-            if source and not any(
-                t.name == source and t.teachers == loss.teachers for t in self.losses[:i]
+            if not source:
+                continue
+            earlier = self.losses[:number]
+            if not any(
+                other.name == source and other.teachers == loss.teachers for other in earlier
             ):
                 raise ValueError(
                     f"loss '{loss.name}' takes the weights of '{source}', which is no earlier loss with its teachers"
                 )
-        columns = {view.text for view in self.views.values()}
+
+    def _check_columns_of_parts(self) -> None:
+        read = {view.text for view in self.views.values()}
+        mixed = {"text"}
         for name, part in self.corpus.parts.items():
             for column in (*part.needs, *part.keeps):
-                if column not in columns:
+                if column not in read:
                     raise ValueError(f"corpus.parts.{name}: no view reads the column '{column}'")
+                if part.rows:
+                    mixed.add(column)
         if not self.used_views:
             raise ValueError("no loss reads a view: the encoder would have nothing to encode")
-        mixed = {
-            column
-            for part in self.corpus.parts.values()
-            if part.rows
-            for column in (*part.needs, *part.keeps)
-        }
         for place, used in self.used_views.items():
-            if self.corpus.parts and used.text not in {"text", *mixed}:
+            if self.corpus.parts and used.text not in mixed:
                 raise ValueError(
                     f"view '{place}' reads the column '{used.text}', which no part of the corpus has: "
                     "add it to the `keeps` of one of corpus.parts"
                 )
-        sizes = list(self.dimensions or ())
-        if self.dimensions is not None and (
-            not sizes or sorted({*sizes}, reverse=True) != sizes or sizes[-1] < 1
-        ):
+
+    def _check_dimensions(self) -> None:
+        if self.dimensions is None:
+            return
+        sizes = list(self.dimensions)
+        descending = sorted(set(sizes), reverse=True) == sizes
+        if not sizes or not descending or sizes[-1] < 1:
             raise ValueError(
                 f"dimensions must be one or more numbers from 1, the largest first, not {sizes}"
             )
-        if sizes and (
-            self.block is not None or not any(loss.compares_embeddings for loss in self.losses)
-        ):
+        compared = any(loss.compares_embeddings for loss in self.losses)
+        if self.block is not None or not compared:
             raise ValueError(
                 "no loss acts at these dimensions (a meaning block has its own): leave them out"
             )
-        if self.block is not None and self.encoder.lora is not None:
+
+    def _check_block(self) -> None:
+        if self.block is None:
+            return
+        if self.encoder.lora is not None:
             raise ValueError(
                 "lora is for an encoder that is trained, not for a meaning block: leave it out"
             )
-        if self.block is not None and all(loss.kind != "meaning" for loss in self.losses):
+        if all(loss.kind != "meaning" for loss in self.losses):
             raise ValueError("a recipe with a [block] needs a loss of the kind 'meaning'")
-        if self.block is not None and self.encoder.projector != "none":
+        if self.encoder.projector != "none":
             raise ValueError("a meaning block needs encoder.projector 'none'")
-        masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
-        if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
+
+    def _check_masks(self) -> None:
+        masks = {}
+        for name, view in self.used_views.items():
+            masks[name] = (view.prompt or "").count("{mask}")
+        masked = [name for name, count in masks.items() if count]
+        if self.encoder.pooling != "mask":
+            if masked:
+                raise ValueError(
+                    f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'"
+                )
+            return
+        if len(masked) != len(masks):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")
-        single = [n for n in masked if (self.used_views[n].prompt or "").count("{mask}") == 1]
+        single = [name for name in masked if masks[name] == 1]
         if single and len(single) != len(masked):
             raise ValueError(
                 f"the prompt of view '{single[0]}' has one {{mask}}, those of others have several"
-            )
-        if self.encoder.pooling != "mask" and masked:
-            raise ValueError(
-                f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'"
             )
 
     def dimensions_within(self, width: int) -> tuple[int, ...]:
@@ -409,3 +432,11 @@ class Recipe:
             keeps = tuple(column for column in part.keeps if column in columns)
             parts[name] = replace(part, needs=needs, keeps=keeps)
         return parts
+
+
+def _undefined(loss: Loss, kind: str, name: str, defined: Mapping[str, Any]) -> ValueError:
+    """Return the error for a view or a teacher that a loss needs, and that the recipe lacks."""
+    return ValueError(
+        f"loss '{loss.name}' needs the {kind} '{name}', which is not defined "
+        f"({kind}s: {', '.join(defined) or 'none'}): add [{kind}s.{name}]"
+    )
