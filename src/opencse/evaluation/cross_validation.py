@@ -318,21 +318,24 @@ def cross_validate(
         predicted = []
         for (_, test), classifier in zip(outer, trained, strict=True):
             predicted.append(classifier.predict(x[test]))
-
-    scores = []
-    for (_, test), classes in zip(outer, predicted, strict=True):
-        scores.append(100 * float((classes == y[test]).mean()))
-    accuracy = scores[0]
-    if not rest:
-        # SentEval rounds the accuracy of each fold.
-        accuracy = float(np.mean([round(score, 2) for score in scores]))
-    tested = np.concatenate([test for _, test in outer])
+    tested = [test for _, test in outer]
     return Predictions(
-        classes=np.concatenate(predicted)[np.argsort(tested)],
-        accuracy=accuracy,
+        classes=np.concatenate(predicted)[np.argsort(np.concatenate(tested))],
+        accuracy=_accuracy(predicted, [y[test] for test in tested]),
         dev_accuracy=float(np.mean(dev_scores)),
         penalties=penalties,
     )
+
+
+def _accuracy(predicted: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
+    """Return the accuracy in percent, over the folds if there are several."""
+    scores = []
+    for classes, right in zip(predicted, expected, strict=True):
+        scores.append(100 * float((classes == right).mean()))
+    if len(scores) == 1:
+        return scores[0]
+    # SentEval rounds the accuracy of each fold.
+    return float(np.mean([round(score, 2) for score in scores]))
 
 
 def _folds(rows: np.ndarray, y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
