@@ -99,18 +99,25 @@ class MeaningBlock(nn.Module):
         from transformers import AutoConfig, AutoModel
 
         config: Any = AutoConfig.for_model(**transformer)
-        self.reader, own = None, width
-        self.tokenizers: tuple[Tokenizer, Tokenizer] | None = None  # of the model and of the reader
+        self.reader = None
+        # The tokenizers of the model and of the reader.
+        self.tokenizers: tuple[Tokenizer, Tokenizer] | None = None
+        own = width
         if tokens or prompts is not None:
-            whole = AutoConfig.for_model(**transformer)
-            whole.num_hidden_layers += first or 0
-            self.reader, own = AutoModel.from_config(whole).float(), whole.hidden_size
+            complete = AutoConfig.for_model(**transformer)
+            complete.num_hidden_layers += first or 0
+            self.reader = AutoModel.from_config(complete).float()
+            own = complete.hidden_size
             self.register_buffer("tokens", torch.zeros(tokens, dtype=torch.long))
-        if first is not None:
-            config.vocab_size = (config.pad_token_id or 0) + 1  # the copied layers embed no tokens
-        model = AutoModel.from_config(config).float()
-        self.copy = model if first is None else model.encoder
-        self.averages, self.first, self.strength = tuple(averages), first, strength
+        if first is None:
+            self.copy = AutoModel.from_config(config).float()
+        else:
+            # The copied layers embed no tokens, so a vocabulary would only take memory.
+            config.vocab_size = (config.pad_token_id or 0) + 1
+            self.copy = AutoModel.from_config(config).float().encoder
+        self.averages = tuple(averages)
+        self.first = first
+        self.strength = strength
         self.config: dict[str, Any] = {
             "width": width,
             "transformer": dict(transformer),
@@ -136,7 +143,8 @@ class MeaningBlock(nn.Module):
         )
         self.project = nn.Linear(code * inner, own - 1, bias=False)
         nn.init.orthogonal_(self.project.weight)
-        self.drop = nn.Dropout(0.0)  # on the averages, in training
+        # On the averages, in training.
+        self.drop = nn.Dropout(0.0)
         # Mean and standard deviation of what code and φ read, over the training texts
         # (`standardise`).
         self.register_buffer("center", torch.zeros(read))
@@ -234,9 +242,10 @@ class MeaningBlock(nn.Module):
         """Return the reader's tokens of the texts of which the model's tokens are given, and their mask."""
         assert self.tokenizers is not None
         own, reader = self.tokenizers
-        texts = own.decode_batch(
-            [row[real].tolist() for row, real in zip(ids.cpu(), mask.cpu().bool(), strict=True)]
-        )
+        rows = []
+        for row, real in zip(ids.cpu(), mask.cpu().bool(), strict=True):
+            rows.append(row[real].tolist())
+        texts = own.decode_batch(rows)
         for prompt in self.config["prompts"]:
             texts = [text.removeprefix(prompt) for text in texts]
         cut = reader.encode_batch(texts)
@@ -249,62 +258,65 @@ class MeaningBlock(nn.Module):
         mask = features["attention_mask"]
         states = features["all_layer_embeddings"]
         e = F.normalize(features["sentence_embedding"].float(), dim=-1)
-        return e, torch.cat([average(states[i], mask) for i in self.averages], dim=-1)
+        averages = [average(states[layer], mask) for layer in self.averages]
+        return e, torch.cat(averages, dim=-1)
 
     def copied(self, features: dict[str, Any]) -> Tensor:
         """Return the average and the pooled tokens of the copy's last layer, (n, 2 width)."""
         mask = features["attention_mask"]
         if self.first is None:
             inputs = {name: features[name] for name in _INPUTS if name in features}
-            return self._pooled(self.copy(**inputs).last_hidden_state, mask)
+            output = self.copy(**inputs)
+            return self._pooled(output.last_hidden_state, mask)
         state = features["all_layer_embeddings"][self.first].to(next(self.copy.parameters()).dtype)
         # Added to the scores of attention: 0 for a token, the smallest number for padding.
         unseen = (1.0 - mask[:, None, None, :].to(state.dtype)) * torch.finfo(state.dtype).min
-        return self._pooled(
-            self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask
-        )
+        output = self.copy(state, attention_mask=unseen, return_dict=True)
+        return self._pooled(output.last_hidden_state, mask)
 
     def _pooled(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Return the average of states (n, tokens, width) and their sum by learned weights, (n, 2 width)."""
         states = states.to(self.score.weight.dtype)
-        scores = (
-            self.score(states).masked_fill(mask[:, :, None] == 0, -1e4).softmax(dim=1)
-        )  # (n, tokens, heads)
-        values = self.value(states).unflatten(
-            -1, (scores.shape[-1], -1)
-        )  # (n, tokens, heads, width / heads)
-        pooled = F.normalize((scores[..., None] * values).sum(1).flatten(1), dim=-1)
+        # A weight for each token and head, (n, tokens, heads). -1e4 also fits into half precision.
+        scores = self.score(states)
+        weights = scores.masked_fill(mask[:, :, None] == 0, -1e4).softmax(dim=1)
+        # Each head has its part of the values, (n, tokens, heads, width / heads).
+        values = self.value(states).unflatten(-1, (weights.shape[-1], -1))
+        weighted = (weights[..., None] * values).sum(1)
+        pooled = F.normalize(weighted.flatten(1), dim=-1)
         return torch.cat([average(states, mask), pooled], dim=-1)
 
     def meaning(self, e: Tensor, frozen: Tensor, copied: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the code (n, code), φ (n, inner) and z (n, d - 1), each row of length 1."""
         # The small parts are as fast in single precision, in which small differences of averages
         # are not lost.
-        single = (
-            torch.autocast(e.device.type, enabled=False)
-            if self.training
-            else contextlib.nullcontext()
-        )
+        single: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        if self.training:
+            single = torch.autocast(e.device.type, enabled=False)
         with single:
-            kind = self.score.weight.dtype  # half, if the model was made so
-            read = self.drop((torch.cat([copied, frozen], dim=-1) - self.center) / self.scale).to(
-                kind
-            )
+            # Half precision, if somebody made the model so.
+            dtype = self.score.weight.dtype
+            averages = torch.cat([copied, frozen], dim=-1)
+            read = self.drop((averages - self.center) / self.scale).to(dtype)
             code = F.normalize(self.code(read), dim=-1)
-            topic = self.sharpen(
-                torch.cat([e * e.shape[-1] ** 0.5, read], dim=-1).to(kind)
-            )  # numbers of size 1
+            # The numbers of e become about as large as those of the averages.
+            large = e * e.shape[-1] ** 0.5
+            topic = self.sharpen(torch.cat([large, read], dim=-1).to(dtype))
             topic = F.normalize(topic, dim=-1)
-            z = F.normalize(self.project((code[:, :, None] * topic[:, None, :]).flatten(1)), dim=-1)
+            products = code[:, :, None] * topic[:, None, :]
+            z = F.normalize(self.project(products.flatten(1)), dim=-1)
         return code, topic, z
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         """Replace `sentence_embedding` (n, d) by v; add e, z, code and φ, each with zeros behind, (n, 4 d)."""
-        e, seen = F.normalize(features["sentence_embedding"].float(), dim=-1), self.seen(features)
-        code, topic, z = self.meaning(*self.read(seen), self.copied(seen))
-        v = (
-            torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1)
-            / (1 + self.strength**2) ** 0.5
-        )
+        e = F.normalize(features["sentence_embedding"].float(), dim=-1)
+        seen = self.seen(features)
+        read_e, averages = self.read(seen)
+        code, topic, z = self.meaning(read_e, averages, self.copied(seen))
+        # The last place is that of β in an upgraded vector, and 0 in these.
+        last = torch.zeros_like(e[:, :1])
+        v = torch.cat([e, self.strength * z, last], dim=-1) / (1 + self.strength**2) ** 0.5
+        # Other modules pass on one tensor, so all parts get the same width.
         padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (e, z, code, topic)]
         return {
             **features,
