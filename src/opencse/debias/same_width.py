@@ -23,7 +23,8 @@ from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
 
 _ROWS = 3_000
-_OLD = 0.3  # γ
+# γ.
+_OLD = 0.3
 
 
 def projection_axes(
@@ -41,12 +42,17 @@ def projection_axes(
         pairs: Rows of pairs of texts that are to stay apart, or near, (pairs, 2).
         width: d, the dimension of e.
     """
-    parts = width, vectors.shape[1] - width
+    # v is e, and then z times the strength.
+    parts = (width, vectors.shape[1] - width)
     scaled = vectors * np.repeat([1.0, strength], parts)
+    differences = scaled[pairs[:, 0]] - scaled[pairs[:, 1]]
     total = np.diag(np.repeat([_OLD / width, 0.0], parts))
-    for rows in (scaled, scaled[pairs[:, 0]] - scaled[pairs[:, 1]]):
-        total += rows.T @ rows / max(float((rows**2).sum()), 1e-12)
-    return np.linalg.eigh(total)[1][:, -width:].astype(np.float32)
+    for rows in (scaled, differences):
+        trace = float((rows**2).sum())
+        total += rows.T @ rows / max(trace, 1e-12)
+    # The eigenvalues ascend, so the first eigenvectors are the last columns.
+    _, axes = np.linalg.eigh(total)
+    return axes[:, -width:].astype(np.float32)
 
 
 def fit_projection(model: SentenceTransformer, corpus: Corpus, rows: int, recipe: Recipe) -> Axes:

@@ -52,14 +52,19 @@ def embedding_cutoff(
         )
 
     def cut(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        numbers = RowDraws.from_generator(len(mask)) if draws is None else draws
+        numbers = draws
+        if numbers is None:
+            numbers = RowDraws.from_generator(len(mask))
         keep = kept_cells(mask.to(output.device), output.shape[-1], kind, share, numbers)
         keep = keep.to(output.dtype)
         if output.shape[:2] == mask.shape:
             return output * keep
         # All sentences of the batch stand in one row.
-        layout = Packing.of(mask) if packing is None else packing
-        return output * layout.pack(keep.expand(*mask.shape, output.shape[-1]))
+        layout = packing
+        if layout is None:
+            layout = Packing.of(mask)
+        cells = keep.expand(*mask.shape, output.shape[-1])
+        return output * layout.pack(cells)
 
     handle = layer.register_forward_hook(cut)
     try:
@@ -81,15 +86,24 @@ def kept_cells(mask: Tensor, width: int, kind: str, share: float, draws: RowDraw
     sentences, longest = mask.shape
     if kind == "feature":
         order = move(draws.uniform(kind, width), mask.device).argsort(dim=1)
-        return (order >= int(width * share))[:, None, :]
+        keep = order >= int(width * share)
+        return keep[:, None, :]
     lengths = mask.sum(dim=1)
+    # Padding gets a number above all that are drawn, so it ranks last and uses up no cut.
     if kind == "token":
         uniform = move(draws.uniform(kind, longest), mask.device)
-        rank = uniform.masked_fill(mask == 0, 2.0).argsort(dim=1).argsort(dim=1)
-        return (rank >= (lengths * share).long()[:, None])[:, :, None]
+        uniform = uniform.masked_fill(mask == 0, 2.0)
+        count = (lengths * share).long()
+        keep = _ranks(uniform) >= count[:, None]
+        return keep[:, :, None]
     uniform = move(draws.uniform(kind, longest * width), mask.device)
     uniform = uniform.view(sentences, longest, width)
     uniform = uniform.masked_fill(mask[:, :, None] == 0, 2.0).flatten(1)
-    rank = uniform.argsort(dim=1).argsort(dim=1)
-    keep = rank >= (lengths * width * share).long()[:, None]
+    count = (lengths * width * share).long()
+    keep = _ranks(uniform) >= count[:, None]
     return keep.view(sentences, longest, width)
+
+
+def _ranks(numbers: Tensor) -> Tensor:
+    """Return the rank of each number in its row, from 0."""
+    return numbers.argsort(dim=1).argsort(dim=1)

@@ -221,6 +221,7 @@ def _train_epoch(
         # Gradient of the summed cross entropy with respect to the logits.
         error = torch.softmax(logits, dim=2).sub_(target)
         gradient = torch.bmm(error.view(groups, -1, size), x).view_as(weights)
+        # The mean is over real rows; padding adds nothing to the sum.
         real = (batch != rows.padding).sum(dim=1).view(groups, 1, 1, 1)
         weights.grad = gradient.div_(real).addcmul_(weights, penalties[..., None, None])
         optimizer.step()

@@ -155,8 +155,13 @@ class _AggregationNetwork(VocabularyModule):
         """
         with torch.no_grad():
             states = self._lower.module(input_ids=ids, attention_mask=mask).last_hidden_state
-        states = torch.cat([vectors[:, None].to(states.dtype), states[:, 1:]], dim=1)
-        unseen = (1.0 - mask[:, None, None, :].to(states.dtype)) * torch.finfo(states.dtype).min
+        # The sentence vector takes the place of the first token.
+        first = vectors[:, None].to(states.dtype)
+        states = torch.cat([first, states[:, 1:]], dim=1)
+        # Added to the scores of attention: 0 for a token, the smallest number for padding.
+        padding = 1.0 - mask[:, None, None, :].to(states.dtype)
+        unseen = padding * torch.finfo(states.dtype).min
         output = self.layers(states, attention_mask=unseen, return_dict=True)
         hidden = output.last_hidden_state.flatten(0, 1)
-        return self.head(hidden[true_cells(chosen, hidden.device)])
+        cells = true_cells(chosen, hidden.device)
+        return self.head(hidden[cells])

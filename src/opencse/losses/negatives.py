@@ -200,13 +200,17 @@ class DCLRLoss(InfoNCELoss):
         module: _ComplementaryModel = context.modules[self.name]
         first, second = module.unit_vectors(self.anchor, self.positive, context)
         similar = first[own.positives] @ second[rows].T
-        itself = places[:, None] == torch.arange(len(rows), device=context.device)
+        columns = torch.arange(len(rows), device=context.device)
+        itself = places[:, None] == columns
         false = (similar > self.false_negatives.threshold) & ~itself
         logits = torch.cat([in_batch.masked_fill(false, 0.0), on_noise], dim=1)
         shares = logits.softmax(dim=1)
         wanted = torch.zeros_like(shares)
         wanted[:, : len(rows)] = itself.to(shares.dtype)
-        cells = -(wanted * shares.log() + (1 - wanted) * (1 - shares).log())
+        # The binary cross-entropy of each cell.
+        right = wanted * shares.log()
+        wrong = (1 - wanted) * (1 - shares).log()
+        cells = -(right + wrong)
         mean = context.processes.mean
         loss = mean(cells.sum(), cells.new_full((), float(cells.numel())))
 
@@ -327,9 +331,14 @@ class _ComplementaryModel(LossModule):
 
         Padding is attended to, as in DCLR's code.
         """
-        parts = [context.tokens[view][0] for view in (anchor, positive)]
-        width = max(ids.shape[1] for ids in parts)
-        padded = [F.pad(ids, (0, width - ids.shape[1]), value=self._pad_id) for ids in parts]
+        # Both in one pass, padded to one length.
+        anchor_ids, _ = context.tokens[anchor]
+        positive_ids, _ = context.tokens[positive]
+        width = max(anchor_ids.shape[1], positive_ids.shape[1])
+        padded = []
+        for part in (anchor_ids, positive_ids):
+            missing = width - part.shape[1]
+            padded.append(F.pad(part, (0, missing), value=self._pad_id))
         ids = move(torch.cat(padded), context.device)
         with context.precision():
             output = self.complementary.module(input_ids=ids, attention_mask=torch.ones_like(ids))

@@ -463,17 +463,20 @@ def insert_tokens(
     ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, max_length: int
 ) -> EditedTokens:
     """Insert a token before each token in `before`, (n, L) bool, up to `max_length` tokens."""
+    real = mask.bool()
     free = (max_length - mask.sum(1, keepdim=True)).clamp(min=0)
-    before = before & mask.bool() & (before.cumsum(1) <= free)
-    target = torch.arange(ids.shape[1], device=ids.device) + before.cumsum(1)
+    before = before & real & (before.cumsum(1) <= free)
+    # Each token moves to the right by the number of tokens that are inserted up to it.
+    places = torch.arange(ids.shape[1], device=ids.device)
+    target = places + before.cumsum(1)
     lengths = mask.sum(1) + before.sum(1)
     width = int(lengths.max())
     # The last column collects discarded tokens.
     out = ids.new_full((len(ids), width + 1), pad_id)
-    marked = torch.zeros_like(out, dtype=torch.bool)
+    out.scatter_(1, torch.where(real, target, width), ids)
     inserted = torch.where(before, target - 1, width)
-    out.scatter_(1, torch.where(mask.bool(), target, width), ids)
     out.scatter_(1, inserted, token)
+    marked = torch.zeros_like(out, dtype=torch.bool)
     marked.scatter_(1, inserted, True)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
     return out[:, :width], new_mask, marked[:, :width]
@@ -482,7 +485,9 @@ def insert_tokens(
 def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> EditedTokens:
     """Delete the chosen tokens; the tokens after a deleted one are marked."""
     remains = mask.bool() & ~chosen
-    follows = torch.cat([torch.zeros_like(chosen[:, :1]), chosen[:, :-1]], dim=1)
+    # A token follows a deleted one if the column before it is chosen.
+    never = torch.zeros_like(chosen[:, :1])
+    follows = torch.cat([never, chosen[:, :-1]], dim=1)
     lengths = remains.sum(1)
     # As in `insert_tokens`, the last column collects discarded tokens.
     width = int(lengths.max())

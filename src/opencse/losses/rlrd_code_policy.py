@@ -384,10 +384,12 @@ def _critic_value(weights: Tensor, shapes: Shapes, state: PolicyState) -> Tensor
     parts = _parts(weights, shapes)
     hidden = _first_layer(parts, state).sigmoid().clamp(1e-5, 1 - 1e-5)
     for layer in ("1", "2"):
-        hidden = F.linear(hidden, parts[f"weight_{layer}"], parts[f"bias_{layer}"])
-        hidden = F.layer_norm(
-            hidden, hidden.shape[-1:], parts[f"gain_{layer}"], parts[f"shift_{layer}"]
-        ).relu()
+        weight = parts[f"weight_{layer}"]
+        bias = parts[f"bias_{layer}"]
+        gain = parts[f"gain_{layer}"]
+        shift = parts[f"shift_{layer}"]
+        hidden = F.linear(hidden, weight, bias)
+        hidden = F.layer_norm(hidden, hidden.shape[-1:], gain, shift).relu()
     return F.linear(hidden, parts["weight_3"], parts["bias_3"]).mean(dim=(-3, -2, -1))
 
 

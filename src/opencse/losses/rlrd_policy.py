@@ -119,10 +119,11 @@ class PolicyWeights(LossModule):
         """End a horizon: store its experience with advantages and returns for the next updates."""
         self.get_buffer("last").copy_(self.get_buffer("experience"))
         states, _, _, rewards = self._last()
-        rewards = (rewards - rewards.mean()) / rewards.std().clamp(min=1e-8)
+        rewards = _standardised(rewards)
         values = self.value(torch.cat([states, following[None]]))
         advantages = generalised_advantages(rewards, values, _DISCOUNT, _TRACE)
-        self.get_buffer("targets").copy_(torch.stack([advantages, advantages + values[:-1]]))
+        returns = advantages + values[:-1]
+        self.get_buffer("targets").copy_(torch.stack([advantages, returns]))
         self.get_buffer("counts")[1:] = torch.tensor([0, self.updates])
 
     def _last(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -139,11 +140,13 @@ class PolicyWeights(LossModule):
         """Return PPO's clipped objective plus the error of the critic on the last horizon."""
         states, actions, log_probs, _ = self._last()
         advantages, returns = self.get_buffer("targets").clone()
-        advantages = (advantages - advantages.mean()) / advantages.std().clamp(min=1e-8)
-        ratio = (self.distribution(states).log_prob(actions) - log_probs).exp()
+        advantages = _standardised(advantages)
+        now = self.distribution(states).log_prob(actions)
+        ratio = (now - log_probs).exp()
         clipped = ratio.clamp(1 - _CLIP, 1 + _CLIP)
         actor = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-        return actor + (self.value(states) - returns).square().mean() / 2
+        critic = (self.value(states) - returns).square().mean() / 2
+        return actor + critic
 
 
 def generalised_advantages(
@@ -174,3 +177,8 @@ def _small_network(inputs: int) -> nn.Sequential:
     nn.init.zeros_(network[2].weight)  # type: ignore[arg-type]
     nn.init.zeros_(network[2].bias)  # type: ignore[arg-type]
     return network
+
+
+def _standardised(values: Tensor) -> Tensor:
+    """Return numbers with mean 0 and deviation 1; equal ones become 0."""
+    return (values - values.mean()) / values.std().clamp(min=1e-8)

@@ -76,11 +76,15 @@ class SpacyParser:
         wanted = list(texts)
         new = [text for text in dict.fromkeys(wanted) if text not in self._known]
         if len(self._known) + len(new) > _KEPT:
+            # The memory is full: only what is asked for now stays.
             self._known = {text: self._known[text] for text in wanted if text in self._known}
-        docs = self._nlp.pipe((text[:_MAX_CHARACTERS] for text in new), batch_size=_BATCH)
+        cut = (text[:_MAX_CHARACTERS] for text in new)
+        docs = self._nlp.pipe(cut, batch_size=_BATCH)
         for text, doc in zip(new, docs, strict=True):
             tokens = tuple(_tokens(doc))
-            self._known[text] = _final_mark_apart(tokens) if self._blank else tokens
+            if self._blank:
+                tokens = _final_mark_apart(tokens)
+            self._known[text] = tokens
         return iter([self._known[text] for text in wanted])
 
 
@@ -126,9 +130,11 @@ def _pipeline(name: str) -> Any:
 
 def _final_mark_apart(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """Split the full stop off the last token: a blank pipeline takes "2021." for an ordinal."""
-    if not tokens or len(tokens[-1].text) < 2 or not tokens[-1].text.endswith("."):
+    if not tokens:
         return tokens
     last = tokens[-1]
+    if len(last.text) < 2 or not last.text.endswith("."):
+        return tokens
     word = replace(last, text=last.text[:-1], end=last.end - 1)
     stop = replace(last, text=".", start=last.end - 1, lemma=".", head=len(tokens))
     return (*tokens[:-1], word, stop)

@@ -165,7 +165,10 @@ def _actions() -> dict[str, tuple[_Action, ...]]:
             kinds[kind].append(_Action(verb, _opposite_of(verb, one), nouns))
     # Training rows exchange verbs for the listed opposites, also in statements.
     listed = {(word, other) for (word, pos), other in opposites().items() if pos == "VERB"}
-    unseen = [each for each in kinds["other action"] if (each.verb, each.opposite) not in listed]
+    unseen = []
+    for action in kinds["other action"]:
+        if (action.verb, action.opposite) not in listed:
+            unseen.append(action)
     return {"action": tuple(kinds["action"]), "other action": tuple(unseen)}
 
 

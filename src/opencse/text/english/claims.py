@@ -464,10 +464,19 @@ def _other_ordinal(value: int, rng: random.Random) -> str:
 
 def _other_year(text: str, year: int, rng: random.Random) -> str | None:
     """Return another year, at most 40 away, in the same order among the sentence's other years."""
-    years = [int(y) for y in re.findall(r"(?<!\d)(?:1\d{3}|20[0-4]\d)(?!\d)", text)]
-    low = max([y for y in years if y < year], default=year - 40) + 1
-    high = min([y for y in years if y > year], default=min(year + 40, 2025)) - 1
-    others = [y for y in range(max(low, year - 40), min(high, year + 40) + 1) if abs(y - year) > 1]
+    found = re.findall(r"(?<!\d)(?:1\d{3}|20[0-4]\d)(?!\d)", text)
+    years = [int(digits) for digits in found]
+    # The year stays between its neighbours: "from 1914 to 1918" must not become "from 1920".
+    earlier = [other for other in years if other < year]
+    later = [other for other in years if other > year]
+    low = max(earlier, default=year - 40) + 1
+    # No year in the future, if the sentence does not name one.
+    high = min(later, default=min(year + 40, 2025)) - 1
+    others = []
+    for other in range(max(low, year - 40), min(high, year + 40) + 1):
+        # At least two years away, or the claim would hardly change.
+        if abs(other - year) > 1:
+            others.append(other)
     if not others:
         return None
     return str(rng.choice(others))

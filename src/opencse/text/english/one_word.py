@@ -284,13 +284,19 @@ def _object(tokens: Sequence[Token], predicate: int) -> Iterator[EditsAndRule]:
         if i < predicate or tokens[i].tag not in ("NN", "NNS"):
             continue
         before = [tokens[k] for k in children(tokens, i) if k < i]
-        determiners = [t for t in before if t.tag in ("DT", "PRP$", "CD", "WDT") or t.pos == "NUM"]
-        owned = any(t.relation.startswith(("nmod", "poss", "advmod")) for t in before)
-        # "no many" is not English.
-        words = {t.text.lower() for t in before}
+        determiners = []
+        for token in before:
+            if token.tag in ("DT", "PRP$", "CD", "WDT") or token.pos == "NUM":
+                determiners.append(token)
+        # "no Tom's cars" and "no many cars" are not English.
+        owned = any(token.relation.startswith(("nmod", "poss", "advmod")) for token in before)
+        words = {token.text.lower() for token in before}
         counted = words & word_class("never after no")
-        if not determiners and not owned and not counted and tokens[i].tag == "NNS":
-            first = before[0] if before else tokens[i]
-            yield [(first.start, first.start, "no ")], "no"
-        elif len(determiners) == 1 and determiners[0].text.lower() in ("a", "an", "some"):
-            yield [(determiners[0].start, determiners[0].end, "no")], "no"
+        if not determiners:
+            if tokens[i].tag == "NNS" and not owned and not counted:
+                first = before[0] if before else tokens[i]
+                yield [(first.start, first.start, "no ")], "no"
+        elif len(determiners) == 1:
+            (determiner,) = determiners
+            if determiner.text.lower() in ("a", "an", "some"):
+                yield [(determiner.start, determiner.end, "no")], "no"

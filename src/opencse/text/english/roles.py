@@ -91,7 +91,10 @@ class RolePairs(GrammarView):
             return [(None, "no roles")] * len(self.parts)
         with_paraphrase = [pair for pair in pairs if pair[0] is not None]
         paraphrase, exchanged, rule = rng.choice(with_paraphrase or pairs)
-        return [(paraphrase, rule if paraphrase else "no paraphrase"), (exchanged, rule)]
+        first: Rewrite = (None, "no paraphrase")
+        if paraphrase:
+            first = (paraphrase, rule)
+        return [first, (exchanged, rule)]
 
 
 def _voice(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:

@@ -265,13 +265,17 @@ class WordSubstitution(_LikelyWords):
 
 def _most_likely(tokenizer: Any, scores: np.ndarray, original: int, previous: str | None) -> str:
     """Return the most likely alphabetic word other than the original and the word before it."""
+    # Fifty hold a word in practice, and sorting the vocabulary would take longer.
     best = np.argpartition(-scores, min(50, len(scores)) - 1)[:50].tolist()
     for index in sorted(best, key=lambda i: (-scores[i], i)):
         piece = tokenizer.convert_ids_to_tokens(index)
+        if index == original or piece.startswith("##"):
+            continue
         word = tokenizer.convert_tokens_to_string([piece]).strip()
-        if index != original and not piece.startswith("##") and word.isalpha() and word != previous:
+        if word.isalpha() and word != previous:
             return word
-    return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()
+    piece = tokenizer.convert_ids_to_tokens(original)
+    return tokenizer.convert_tokens_to_string([piece]).strip()
 
 
 SAN_SCORES: dict[str, float] = {
