@@ -18,6 +18,7 @@ from opencse.losses.base import (
     Embeddings,
     Loss,
     LossOutput,
+    global_mean,
     mean_reports,
     own_positions,
 )
@@ -129,7 +130,7 @@ class AlternatingNormalizationLoss(Loss):
             cosine = (target[self.anchor] * target[view]).detach().sum(dim=-1)[both]
             sums[f"cos_{view}"] = (cosine.sum(), len(cosine))
         total = torch.cat(losses).sum()
-        value = context.processes.mean(total, total.new_full((), float(len(pairs))))
+        value = global_mean(total, len(pairs), context)
         return LossOutput(value, mean_reports(sums, context))
 
     def _used_rows(self, present: Embeddings) -> dict[str, Tensor]:

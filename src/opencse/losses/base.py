@@ -595,6 +595,17 @@ def own_positions(rows: Tensor, size: int, context: Context) -> Tensor:
     return torch.isin(rows, numbers).nonzero().squeeze(1)
 
 
+def global_mean(total: Tensor, count: int, context: Context) -> Tensor:
+    """Return a mean over all processes from the sum and the count of this process.
+
+    Args:
+        total: The sum, a scalar.
+        count: The number of values in it, which differs from process to process.
+        context: As given to the loss.
+    """
+    return context.processes.mean(total, total.new_full((), float(count)))
+
+
 def mean_reports(sums: Mapping[str, tuple[Tensor, int]], context: Context) -> dict[str, Tensor]:
     """Return means over all processes from the sums and counts of this process, by name.
 

@@ -19,6 +19,7 @@ from opencse.losses.base import (
     LossBuildContext,
     LossModule,
     LossOutput,
+    global_mean,
     mean_reports,
     own_positions,
 )
@@ -146,7 +147,7 @@ class DistillationLoss(Loss):
         correlations = _correlations(student, teacher, mask)
         reports |= mean_reports({"correlation": (correlations.sum(), len(mask))}, context)
         losses = self.list_losses(student, teacher, mask)
-        loss = context.processes.mean(losses.sum(), losses.new_full((), float(len(losses))))
+        loss = global_mean(losses.sum(), len(losses), context)
         if isinstance(learning, PolicyWeights):
             weight_loss = learning.learn(loss).to(loss.dtype)
             # It trains the policy, but does not change the value of the loss.
@@ -413,17 +414,16 @@ class RankingConsistencyLoss(Loss):
 
         log_p = F.log_softmax(scores, dim=1)
         log_q = F.log_softmax(opposite, dim=1)
-        count = scores.new_full((), float(len(own)))
         if self.form == "entropy":
             entropies = (_negative_entropy(log_p) + _negative_entropy(log_q)) / 2
-            return LossOutput(context.processes.mean(entropies.sum(), count))
+            return LossOutput(global_mean(entropies.sum(), len(own), context))
         log_m = torch.logaddexp(log_p, log_q) - math.log(2)
         from_p = log_p.exp() * (log_p - log_m)
         from_q = log_q.exp() * (log_q - log_m)
         divergence = (from_p + from_q).sum(dim=1) / 2
         agree = log_p.argmax(dim=1) == log_q.argmax(dim=1)
         reports = mean_reports({"same_first": (agree.to(scores.dtype).sum(), len(own))}, context)
-        return LossOutput(context.processes.mean(divergence.sum(), count), reports)
+        return LossOutput(global_mean(divergence.sum(), len(own), context), reports)
 
 
 def _negative_entropy(log_probabilities: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, Loss, LossOutput, mean_reports
+from opencse.losses.base import Context, Embeddings, Loss, LossOutput, global_mean, mean_reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class InfoNCELoss(Loss):
         # The positive of row i is in column own.first + i of the first block.
         logits = torch.cat(blocks, dim=1)[own.rows]
         total = F.cross_entropy(logits, own.positives, reduction="sum")
-        loss = processes.mean(total, total.new_full((), float(len(own.rows))))
+        loss = global_mean(total, len(own.rows), context)
         return LossOutput(loss, reports)
 
     def _temperatures_of_negatives(self, count: int) -> tuple[float, ...]:

@@ -21,6 +21,7 @@ from opencse.losses.base import (
     LossBuildContext,
     LossModule,
     LossOutput,
+    global_mean,
 )
 from opencse.losses.info_nce import InfoNCELoss, OwnAnchors, own_anchors
 
@@ -211,15 +212,14 @@ class DCLRLoss(InfoNCELoss):
         right = wanted * shares.log()
         wrong = (1 - wanted) * (1 - shares).log()
         cells = -(right + wrong)
-        mean = context.processes.mean
-        loss = mean(cells.sum(), cells.new_full((), float(cells.numel())))
+        loss = global_mean(cells.sum(), cells.numel(), context)
 
         cosines = unit[self.anchor].detach()[own.first : own.first + own.size]
         cosines = cosines @ unit[self.positive].detach().T
         reports = InfoNCELoss.reports(self, cosines, {}, present, own, context)
         others = false.numel() - len(false)
         total = false.sum().to(cells.dtype)
-        reports["false_negatives"] = mean(total, total.new_full((), float(others)))
+        reports["false_negatives"] = global_mean(total, others, context)
         return LossOutput(loss, reports)
 
     def _moved(
@@ -283,8 +283,8 @@ class DCLRLoss(InfoNCELoss):
         if self.false_negatives is not None:
             mask = self._mask(own.first, present, context)
             total = mask.sum().to(cosines.dtype)
-            count = total.new_full((), float(mask.numel() - len(mask)))
-            reports["false_negatives"] = context.processes.mean(total, count)
+            # All cells but the positives.
+            reports["false_negatives"] = global_mean(total, mask.numel() - len(mask), context)
         return reports
 
     def _mask(self, first: int, present: Embeddings, context: Context) -> Tensor:

@@ -12,7 +12,15 @@ from torch import Tensor
 
 from opencse.foundation.numbers import check_range
 from opencse.foundation.tensors import move
-from opencse.losses.base import Context, Embeddings, Loss, LossOutput, mean_reports, own_positions
+from opencse.losses.base import (
+    Context,
+    Embeddings,
+    Loss,
+    LossOutput,
+    global_mean,
+    mean_reports,
+    own_positions,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +86,7 @@ class NTXentLoss(Loss):
         targets = (own + count) % len(points)
         reports = self._reports(cosines, logits, targets, itself, context)
         total = F.cross_entropy(logits, targets, reduction="sum")
-        value = context.processes.mean(total, total.new_full((), float(len(own))))
+        value = global_mean(total, len(own), context)
         return LossOutput(value, reports)
 
     @torch.no_grad()

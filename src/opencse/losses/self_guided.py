@@ -21,6 +21,7 @@ from opencse.losses.base import (
     LossBuildContext,
     LossModule,
     LossOutput,
+    global_mean,
     mean_reports,
     own_positions,
 )
@@ -100,7 +101,7 @@ class SelfGuidedLoss(Loss):
         own_vectors = processes.all_rows(vectors)[rows[own]]
         projected = F.normalize(guide.head(own_vectors), dim=-1)
         losses, found = self_guided(projected, positives, self.temperature, own)
-        value = processes.mean(losses.sum(), losses.new_full((), float(len(losses))))
+        value = global_mean(losses.sum(), len(losses), context)
         return LossOutput(value, mean_reports({"accuracy": (found.sum(), len(losses))}, context))
 
 
