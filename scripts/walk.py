@@ -12,9 +12,10 @@ opencse when its file is imported, so libraries run at full speed. Counted are
   checked, and the language guessed. Documents that a process of their own parses count, too;
 - the stored forms of the text: files and stores that hold sentences or their tokens.
 
-`train` stops at the first update of the weights; `reproduce` trains two systems for two steps each
-on 1,500 sentences. CHECKOUT is another working tree of opencse, so that two versions can be
-compared; functions that were renamed are counted under either name.
+`train` stops at the first update of the weights. `reproduce` trains three systems for two steps each
+on 1,500 sentences, so that even a look at the first thousand rows counts as a reading to the end.
+CHECKOUT is another working tree of opencse, so that two versions can be compared; functions that
+were renamed are counted under either name.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ CONCERNS = {
 WRITERS = {"write_texts": "path", "_written": "how", "new_store": "folder"}
 # The function that lets another process parse a document.
 PARSER = "paragraphs_of"
-# A table of two systems for its first family.
+# A table of three systems for its first family.
 REPRODUCED = "byop/table-2"
 # The name under which every file of opencse finds the counter.
 COUNTER = "__walk_entered__"
@@ -347,12 +348,14 @@ def run_arguments(folder: Path) -> tuple[list[str], Path]:
         part = lines[300 * number : 300 * (number + 1)]
         blocks = [" ".join(part[i : i + 6]) for i in range(0, len(part), 6)]
         (corpus / f"page-{number}.md").write_text("# A page\n\n" + "\n\n".join(blocks), "utf-8")
-    options = ["--quick", "--strength", "0.5"]
+    # A small model, because the scores of both models take most of the time.
+    options = ["--backbone", "mini-mlm", "--set", "encoder.pooling=mean"]
+    options += ["--quick", "--strength", "0.5"]
     return ["run", "debias", str(corpus), "-o", str(folder / "out"), *options], corpus
 
 
 def reproduce_arguments(folder: Path) -> tuple[list[str], Path]:
-    """Return a table that needs two runs, shortened."""
+    """Return a table that needs three runs, shortened."""
     corpus = folder / "corpus.txt"
     corpus.write_text("\n".join(sentences(1500)), "utf-8")
     options = ["--corpus", str(corpus)]
