@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import logging
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -38,12 +39,10 @@ PRECISIONS = ("fp32", "fp16", "int8")
 TOLERANCE = 1e-4  # of a vector's coordinate in fp32; rounding is some hundred times smaller
 HALF_TOLERANCE = 5e-3  # the same with weights in half precision, whose rounding adds up over layers
 MIN_COSINE = 0.9  # of a text's vector with PyTorch's in int8
-INEXACT = (
-    "int8 changes the agreement of some texts. If you rerank or compare with a cache, use "
-    "--precision fp16: half the size of fp32, and nearly the same scores."
-)
 INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 """The inputs of a graph that it may have, and what `tokenizers` calls them."""
+_SCOPES = "pkg.torch.onnx.name_scopes"
+_LAYER = re.compile(r"'parts\.0\.[^']*\.layers?\.(\d+)\.")  # of the transformer, the first module
 _LARGE = 1_900_000_000  # protobuf files end at 2 GiB: the weights of larger models are in a separate file
 _NO_MAXIMUM = 1_000_000_000  # of tokens; transformers writes "none" as a larger number
 _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
@@ -65,8 +64,7 @@ def export_onnx(options: ExportOptions) -> tuple[float, float]:
     Raises:
         OpencseError: A package is missing, `out` is occupied, the model has a part that is not
             exported, or the vectors differ by more than `TOLERANCE` (fp32) or `HALF_TOLERANCE`
-            (fp16), or have a cosine below
-            `MIN_COSINE` (int8). Nothing is written then.
+            (fp16), or have a cosine below `MIN_COSINE` (int8). Nothing is written then.
     """
     out, name, precision = Path(options.out).resolve(), str(options.model), options.precision
     if precision not in PRECISIONS:
@@ -91,9 +89,13 @@ def export_onnx(options: ExportOptions) -> tuple[float, float]:
     encoder = load_encoder(name, device="cpu").eval()
     inputs = _check_model(encoder, name)
     with replaced(out, folder=True) as temporary:
-        _write_graph(encoder, inputs, temporary / GRAPH, name, int8=precision == "int8")
+        block = block_of(encoder)
+        quantised = precision == "int8" and block is None
+        _write_graph(encoder, inputs, temporary / GRAPH, name, int8=quantised)
         if precision == "fp16":
-            _store_halves(temporary / GRAPH)
+            _store_narrow(temporary / GRAPH)
+        elif precision == "int8" and block is not None:
+            _store_narrow(temporary / GRAPH, first=int(block.config["first"] or 0))
         encoder.tokenizer.backend_tokenizer.save(
             str(temporary / TOKENIZER)
         )  # it truncates and pads since it was used
@@ -126,8 +128,6 @@ def command(options: ExportOptions) -> None:
     """Export, and print the size and how near the vectors are to PyTorch's."""
     difference, cosine = apply(export_onnx, options)
     size = sum(file.stat().st_size for file in Path(options.out).glob(f"{GRAPH}*"))
-    if options.precision == "int8" and "code" in OnnxEncoder(options.out).settings["outputs"]:
-        print_text(INEXACT)
     print_text(
         f"written to {options.out}: model.onnx in {options.precision}, {size / 1e6:.1f} MB; largest difference "
         f"from PyTorch's vectors {difference:.1e}, least cosine {cosine:.4f}"
@@ -310,35 +310,87 @@ def _write_graph(
             quantize_dynamic(graph, path, **kinds, use_external_data_format=large)
 
 
-def _store_halves(path: Path) -> None:
-    """Store the matrices of a graph as 16-bit numbers, half its size; it computes in 32 bits as before.
+def _store_narrow(path: Path, *, first: int | None = None) -> None:
+    """Store the matrices of a graph in 16 bits, half their size; it computes in 32 bits as before.
 
-    onnxruntime widens them once, when it loads the graph. Eight bits are too few for a meaning
-    block: the code is read from small differences, which a rounding of any layer below it moves.
+    onnxruntime widens them once, when it loads the graph. Those of the backbone's layers from
+    `first` on are 8-bit integers, with a scale for each output channel: a block has its own copies of
+    these layers, and reads only averages of theirs. Eight bits are too few for all others, because
+    the code is read from small differences, which a rounding of any layer below it moves.
     """
     import onnx
 
     model = onnx.load(path)
     is_large = Path(f"{path}.data").exists()
+    in_8_bits: set[str] = set()
+    if first is not None:
+        in_8_bits = _beside_copied_layers(model.graph, first)
     kept = []
-    widened = []
+    widening = []
     for tensor in model.graph.initializer:
         is_matrix = tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) > 1
         if not is_matrix:
             kept.append(tensor)
             continue
-        halves = onnx.numpy_helper.to_array(tensor).astype(np.float16)
-        stored = f"{tensor.name}.half"
-        kept.append(onnx.numpy_helper.from_array(halves, stored))
-        to = onnx.TensorProto.FLOAT
-        widened.append(onnx.helper.make_node("Cast", [stored], [tensor.name], to=to))
+        matrix = onnx.numpy_helper.to_array(tensor)
+        if tensor.name in in_8_bits:
+            stored, nodes = _in_8_bits(matrix, tensor.name)
+        else:
+            stored, nodes = _in_16_bits(matrix, tensor.name)
+        kept.extend(stored)
+        widening.extend(nodes)
     nodes = list(model.graph.node)
     del model.graph.initializer[:]
     del model.graph.node[:]
     model.graph.initializer.extend(kept)
-    model.graph.node.extend([*widened, *nodes])
+    model.graph.node.extend([*widening, *nodes])
     Path(f"{path}.data").unlink(missing_ok=True)
     onnx.save(model, path, save_as_external_data=is_large, location=f"{path.name}.data")
+
+
+def _beside_copied_layers(graph: Any, first: int) -> set[str]:
+    """Return the names of the matrices in the backbone's layers from `first` on, which the block has copies of.
+
+    The exporter notes for each product which module it comes from.
+    """
+    matrices = {tensor.name for tensor in graph.initializer}
+    found = set()
+    for node in graph.node:
+        if node.op_type != "MatMul" or node.input[1] not in matrices:
+            continue
+        scopes = {each.key: each.value for each in node.metadata_props}.get(_SCOPES, "")
+        layer = _LAYER.search(scopes)
+        if layer is not None and int(layer[1]) >= first:
+            found.add(node.input[1])
+    return found
+
+
+def _in_16_bits(matrix: np.ndarray, name: str) -> tuple[list[Any], list[Any]]:
+    """Return what stores a matrix in half precision, and the nodes that widen it."""
+    import onnx
+
+    halves = onnx.numpy_helper.from_array(matrix.astype(np.float16), f"{name}.half")
+    widen = onnx.helper.make_node("Cast", [halves.name], [name], to=onnx.TensorProto.FLOAT)
+    return [halves], [widen]
+
+
+def _in_8_bits(matrix: np.ndarray, name: str) -> tuple[list[Any], list[Any]]:
+    """Return what stores a matrix (input, output) as 8-bit integers and scales, and the nodes that widen it."""
+    import onnx
+
+    largest = np.abs(matrix).max(axis=0, keepdims=True)
+    scale = np.maximum(largest, 1e-12) / 127
+    integers = np.round(matrix / scale).astype(np.int8)
+    stored = [
+        onnx.numpy_helper.from_array(integers, f"{name}.int8"),
+        onnx.numpy_helper.from_array(scale.astype(np.float32), f"{name}.scale"),
+    ]
+    to = onnx.TensorProto.FLOAT
+    nodes = [
+        onnx.helper.make_node("Cast", [f"{name}.int8"], [f"{name}.wide"], to=to),
+        onnx.helper.make_node("Mul", [f"{name}.wide", f"{name}.scale"], [name]),
+    ]
+    return stored, nodes
 
 
 def _is_near(precision: str, difference: float, cosine: float) -> bool:
