@@ -8,8 +8,9 @@ kernels matters and not their size. A step is forward pass, loss and backward pa
 same. Variants, each in a process of its own with an empty cache of the compiler:
 
 - `packed`: as without compilation, laid out without padding;
-- `packed, compiled`: the same layout, compiled: groups of attention differ from batch to batch;
-- `padded to a few lengths, compiled`: what `training.compile` does.
+- `padded to a few lengths, compiled`: what `training.compile` does;
+- `packed, compiled`: the layout of `packed`, compiled: its groups of attention differ from batch to
+batch.
 
 Counted are the graphs that are compiled for the first step and for all steps, and the kernels of a
 later step, by the profiler: generated ones, and operations of PyTorch that write. Losses are compared
@@ -54,7 +55,7 @@ from mining import sentences
 RESULT = Path(__file__).parents[1] / "results" / "compiled.csv"
 ROWS = 64
 LONGEST = 32
-VARIANTS = ("packed", "packed, compiled", "padded to a few lengths, compiled")
+VARIANTS = ("packed", "padded to a few lengths, compiled", "packed, compiled")
 # Operations that only describe memory.
 FREE = (
     "view reshape as_strided transpose t permute slice select expand unsqueeze squeeze detach alias "
@@ -205,11 +206,10 @@ def main() -> None:
         }
         table.append(line)
         print(*line.values(), sep="\t", flush=True)
-
-    with RESULT.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
+        with RESULT.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(table)
 
 
 if __name__ == "__main__":
