@@ -136,7 +136,7 @@ def measure(data: Path, variant: str, layers: int, steps: int, dropout: float) -
             loss, _, _ = network(batches[number], number)
             loss.backward()
             network.zero_grad(set_to_none=True)
-            return float(loss)
+            return float(loss.detach())
 
         start = time.process_time()
         losses = [step(0)]

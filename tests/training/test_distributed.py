@@ -339,6 +339,40 @@ def test_the_launch_of_the_guide_trains_as_one_process_does(tmp_path) -> None:
     assert weights(tmp_path / "two").keys() == weights(tmp_path / "one").keys()
 
 
+@pytest.mark.slow
+def test_two_launches_as_two_machines_train_as_one_process_does(tmp_path) -> None:
+    """Each has a folder and a cache of its own; the result is in the first one."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ACCELERATE_", "OMP_"))}
+    train = ["-m", "opencse", "train", "still.toml", "corpus.jsonl", "--backbone", "bert"]
+    port = free_port()
+    launches = []
+    for machine in ("first", "second", "alone"):
+        folder = tmp_path / machine
+        folder.mkdir()
+        tiny_bert(folder / "bert", layers=1)
+        write_corpus(folder, 40, ("text", "positive"))
+        (folder / "still.toml").write_text(STILL)
+        launcher = []
+        if machine != "alone":
+            launcher = ["-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1"]
+            launcher += ["--node-rank", str(len(launches)), "--master-addr", "127.0.0.1"]
+            launcher += ["--master-port", str(port)]
+        variables = clean | {"OPENCSE_CACHE": str(folder / "cache")}
+        command = [sys.executable, *launcher, *train, "-o", "out"]
+        launches.append(
+            subprocess.Popen(command, cwd=folder, env=variables, stderr=subprocess.PIPE, text=True)
+        )
+    said = [launch.communicate()[1] for launch in launches]
+    assert [launch.returncode for launch in launches] == [0, 0, 0], said
+
+    assert not (tmp_path / "second" / "out").exists()
+    found = metrics(tmp_path / "first" / "out")
+    expected = metrics(tmp_path / "alone" / "out")
+    assert len(found) == len(expected) == 4
+    for row, other in zip(found, expected, strict=True):
+        assert row == pytest.approx(other, rel=1e-4)
+
+
 ALONE = """
 from datetime import timedelta
 from opencse.commands.main import main
