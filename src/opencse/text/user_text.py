@@ -57,10 +57,10 @@ class UserText:
         self._column = column
         self.columns: tuple[str, ...] = ("text",)
         # It is one or the other.
-        self._sentences: SplitDocuments | None = None
+        self._sentences: _SplitDocuments | None = None
         self._table: Corpus | None = None
         if self._documents.are_prose:
-            self._sentences = SplitDocuments(self._documents, column, self._name)
+            self._sentences = _SplitDocuments(self._documents, column, self._name)
         else:
             self._table = Corpus(self._documents.path, self._name)
             self.columns = tuple(self._table.columns)
@@ -116,7 +116,7 @@ class UserText:
                 "Choose another with --column.",
             )
         if split and not columns and not are_sentences(first):
-            sentences = SplitDocuments(self._documents, wanted, self._name)
+            sentences = _SplitDocuments(self._documents, wanted, self._name)
             return sentences.stored() if stored else sentences
         others = sorted(columns - {"text", wanted})
         return _distinct(corpus, [wanted, *others])
@@ -189,7 +189,7 @@ def collect_queries(given: Any) -> list[str]:
     return [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
 
 
-class SplitDocuments(Corpus):
+class _SplitDocuments(Corpus):
     """The distinct sentences of documents, without headings of one or two words.
 
     Nothing is stored: each complete pass reads and splits the documents, but looks at the beginning
@@ -201,7 +201,7 @@ class SplitDocuments(Corpus):
     """
 
     def __init__(self, documents: Documents, column: str | None, name: str) -> None:
-        # Not that of the base class, which looks for a table.
+        # Without the constructor of the base class, which opens a table.
         self.path = documents.path
         self.name = name
         self.columns = ("text",)

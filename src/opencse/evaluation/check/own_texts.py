@@ -331,6 +331,7 @@ def _reworded(sentences: Sequence[RewrittenSentence]) -> dict[str, _Pairs]:
 
 
 def _scored(score: CacheScore, pairs: _Pairs) -> np.ndarray:
+    """Return the score of each pair with which a cache would compare them, (n,)."""
     if not pairs:
         return np.zeros(0)
     first = [text for text, _ in pairs]
