@@ -34,18 +34,28 @@ from opencse.foundation.terminal import print_text
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-GRAPH, TOKENIZER, SETTINGS = "model.onnx", "tokenizer.json", "encoder.json"
+GRAPH = "model.onnx"
+TOKENIZER = "tokenizer.json"
+SETTINGS = "encoder.json"
 PRECISIONS = ("fp32", "fp16", "int8")
-TOLERANCE = 1e-4  # of a vector's coordinate in fp32; rounding is some hundred times smaller
-HALF_TOLERANCE = 5e-3  # the same with weights in half precision, whose rounding adds up over layers
-MIN_COSINE = 0.9  # of a text's vector with PyTorch's in int8
+# Largest difference of a vector's coordinate in fp32; rounding is some hundred times smaller.
+TOLERANCE = 1e-4
+# The same with weights in half precision, whose rounding adds up over layers.
+HALF_TOLERANCE = 5e-3
+# Least cosine of a text's vector with PyTorch's in int8.
+MIN_COSINE = 0.9
 INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 """The inputs of a graph that it may have, and what `tokenizers` calls them."""
+
 _SCOPES = "pkg.torch.onnx.name_scopes"
-_LAYER = re.compile(r"'parts\.0\.[^']*\.layers?\.(\d+)\.")  # of the transformer, the first module
-_LARGE = 1_900_000_000  # protobuf files end at 2 GiB: the weights of larger models are in a separate file
-_NO_MAXIMUM = 1_000_000_000  # of tokens; transformers writes "none" as a larger number
-_CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
+# A layer of the transformer, which is the first module.
+_LAYER = re.compile(r"'parts\.0\.[^']*\.layers?\.(\d+)\.")
+# Protobuf files end at 2 GiB: the weights of larger models are in a separate file.
+_LARGE = 1_900_000_000
+# Number of tokens from which a limit means "none": transformers writes a huge number then.
+_NO_MAXIMUM = 1_000_000_000
+# Beyond the usual maximum of 512 tokens, and not too slow if the maximum is many thousands.
+_CHECK_WORDS = 1100
 
 
 @takes(ExportOptions)
@@ -66,7 +76,9 @@ def export_onnx(options: ExportOptions) -> tuple[float, float]:
             exported, or the vectors differ by more than `TOLERANCE` (fp32) or `HALF_TOLERANCE`
             (fp16), or have a cosine below `MIN_COSINE` (int8). Nothing is written then.
     """
-    out, name, precision = Path(options.out).resolve(), str(options.model), options.precision
+    out = Path(options.out).resolve()
+    name = str(options.model)
+    precision = options.precision
     if precision not in PRECISIONS:
         raise OpencseError(
             f"there is no precision {precision!r} for ONNX",
@@ -77,51 +89,71 @@ def export_onnx(options: ExportOptions) -> tuple[float, float]:
             raise OpencseError(
                 f"the package {package} is not installed", 'pip install "opencse[onnx]"'
             )
-    held = {path.name for path in output_folder(out).iterdir()} if out.exists() else set()
-    if others := sorted(held - {GRAPH, f"{GRAPH}.data", TOKENIZER, SETTINGS}):
-        raise OpencseError(
-            f"{out}: already holds other files ({others[0]})", "Choose another output folder."
-        )
-    if held and not options.overwrite:
-        raise OpencseError(
-            f"{out}: already holds an export", "Use --overwrite to replace it, or another folder."
-        )
+    _check_folder(out, overwrite=options.overwrite)
     encoder = load_encoder(name, device="cpu").eval()
     inputs = _check_model(encoder, name)
     with replaced(out, folder=True) as temporary:
         block = block_of(encoder)
+        graph = temporary / GRAPH
+        # The code of a meaning block is read from small differences, which quantised products move.
         quantised = precision == "int8" and block is None
-        _write_graph(encoder, inputs, temporary / GRAPH, name, int8=quantised)
+        _write_graph(encoder, inputs, graph, name, int8=quantised)
         if precision == "fp16":
-            _store_narrow(temporary / GRAPH)
+            _store_narrow(graph)
         elif precision == "int8" and block is not None:
-            _store_narrow(temporary / GRAPH, first=int(block.config["first"] or 0))
-        encoder.tokenizer.backend_tokenizer.save(
-            str(temporary / TOKENIZER)
-        )  # it truncates and pads since it was used
-        maximum = encoder.max_seq_length or _NO_MAXIMUM
-        settings = {
-            "inputs": inputs,
-            "outputs": _outputs(encoder),
-            "dimension": encoder.get_embedding_dimension(),
-            "pooling": pooling_name(encoder),
-            "precision": precision,
-            "max_length": maximum if maximum < _NO_MAXIMUM else None,
-            "prompts": encoder.prompts,
-            "default_prompt": encoder.prompts.get(encoder.default_prompt_name or "", ""),
-            "similarity": encoder.similarity_fn_name,
-            "weights_sha256": weights_hash(encoder),
-        }
-        write_json(temporary / SETTINGS, settings)
+            _store_narrow(graph, first=int(block.config["first"] or 0))
+        # It truncates and pads since the graph was written, which uses the encoder.
+        encoder.tokenizer.backend_tokenizer.save(str(temporary / TOKENIZER))
+        write_json(temporary / SETTINGS, _settings(encoder, inputs, precision))
+
         difference, cosine = _compared(encoder, OnnxEncoder(temporary))
         if not _is_near(precision, difference, cosine):
             far = f"differ from PyTorch's by {difference:.1e}, and the least cosine is {cosine:.3f}"
-            raise OpencseError(
-                f"{name}: in {precision}, onnxruntime's vectors {far}",
-                "Nothing was written"
-                + ("." if precision == "fp32" else "; export this model in fp32."),
-            )
+            remedy = "Nothing was written."
+            if precision != "fp32":
+                remedy = "Nothing was written; export this model in fp32."
+            raise OpencseError(f"{name}: in {precision}, onnxruntime's vectors {far}", remedy)
     return difference, cosine
+
+
+def _check_folder(out: Path, *, overwrite: bool) -> None:
+    """Check that a folder is free for an export.
+
+    Raises:
+        OpencseError: It is a file, holds other files, or an export that is not to be replaced.
+    """
+    folder = output_folder(out)
+    if not folder.exists():
+        return
+    held = {path.name for path in folder.iterdir()}
+    others = sorted(held - {GRAPH, f"{GRAPH}.data", TOKENIZER, SETTINGS})
+    if others:
+        raise OpencseError(
+            f"{out}: already holds other files ({others[0]})", "Choose another output folder."
+        )
+    if held and not overwrite:
+        raise OpencseError(
+            f"{out}: already holds an export", "Use --overwrite to replace it, or another folder."
+        )
+
+
+def _settings(encoder: SentenceTransformer, inputs: list[str], precision: str) -> dict[str, Any]:
+    """Return what a program must know to use the graph like the model."""
+    max_length = encoder.max_seq_length
+    if max_length is not None and max_length >= _NO_MAXIMUM:
+        max_length = None
+    return {
+        "inputs": inputs,
+        "outputs": _outputs(encoder),
+        "dimension": encoder.get_embedding_dimension(),
+        "pooling": pooling_name(encoder),
+        "precision": precision,
+        "max_length": max_length,
+        "prompts": encoder.prompts,
+        "default_prompt": encoder.prompts.get(encoder.default_prompt_name or "", ""),
+        "similarity": encoder.similarity_fn_name,
+        "weights_sha256": weights_hash(encoder),
+    }
 
 
 def command(options: ExportOptions) -> None:
@@ -178,7 +210,8 @@ class OnnxEncoder:
         self, texts: Sequence[str], prompt: str | None, batch_size: int, names: list[str]
     ) -> list[np.ndarray]:
         """Return some outputs of the graph, row i for text i."""
-        prompt = self.settings["default_prompt"] if prompt is None else prompt
+        if prompt is None:
+            prompt = self.settings["default_prompt"]
         widths = {output.name: output.shape[-1] for output in self._session.get_outputs()}
         widths["sentence_embedding"] = self.settings["dimension"]
         found = [np.empty((len(texts), widths[name]), dtype=np.float32) for name in names]
@@ -187,11 +220,11 @@ class OnnxEncoder:
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             tokens = self._tokenizer.encode_batch([prompt + texts[row] for row in rows])
-            feed = {
-                name: np.array([getattr(t, INPUTS[name]) for t in tokens])
-                for name in self.settings["inputs"]
-            }
-            for matrix, output in zip(found, self._session.run(names, feed), strict=True):
+            feed = {}
+            for name in self.settings["inputs"]:
+                feed[name] = np.array([getattr(encoding, INPUTS[name]) for encoding in tokens])
+            outputs = self._session.run(names, feed)
+            for matrix, output in zip(found, outputs, strict=True):
                 matrix[rows] = output
         return found
 
@@ -224,28 +257,30 @@ class _Graph(nn.Module):
 
 def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
     """Return the names of the model's inputs, after checking that it begins with a transformer of plain text."""
+    remedy = "Use this model with sentence-transformers."
     first: Any = encoder[0]
-    if (
-        not isinstance(first, Transformer)
-        or first.modalities != ["text"]
-        or not first.tokenizer.is_fast
-    ):
-        problem = f"{name}: begins with a {type(first).__name__} that cannot be exported"
+    is_transformer = isinstance(first, Transformer)
+    if not is_transformer or first.modalities != ["text"] or not first.tokenizer.is_fast:
         raise OpencseError(
-            problem, "ONNX export is for transformers of plain text with a fast tokenizer."
+            f"{name}: begins with a {type(first).__name__} that cannot be exported",
+            "ONNX export is for transformers of plain text with a fast tokenizer.",
         )
-    if any(encoder.prompts.values()) and not all(
-        getattr(module, "include_prompt", True) for module in encoder
-    ):
-        problem = (
-            f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot"
+    pools_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
+    if any(encoder.prompts.values()) and not pools_prompt:
+        raise OpencseError(
+            f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot",
+            remedy,
         )
-        raise OpencseError(problem, "Use this model with sentence-transformers.")
-    if (block := block_of(encoder)) is not None and block.tokenizers is not None:
-        problem = f"{name}: its meaning block reads text that is cut into other tokens, which a graph cannot do"
-        raise OpencseError(problem, "Use this model with sentence-transformers.")
-    inputs = [key for key, value in encoder.preprocess(["a"]).items() if isinstance(value, Tensor)]
-    if unknown := sorted({*inputs} - {*INPUTS}):
+    block = block_of(encoder)
+    if block is not None and block.tokenizers is not None:
+        raise OpencseError(
+            f"{name}: its meaning block reads text that is cut into other tokens, which a graph cannot do",
+            remedy,
+        )
+    features = encoder.preprocess(["a"])
+    inputs = [key for key, value in features.items() if isinstance(value, Tensor)]
+    unknown = sorted(set(inputs) - set(INPUTS))
+    if unknown:
         raise OpencseError(
             f"{name}: takes {unknown[0]}, which is not exported",
             f"Known inputs: {', '.join(INPUTS)}.",
@@ -263,51 +298,73 @@ def _outputs(encoder: SentenceTransformer) -> list[str]:
 def _write_graph(
     encoder: SentenceTransformer, inputs: list[str], path: Path, name: str, *, int8: bool
 ) -> None:
-    """Export in fp32 with both sizes of the inputs left open, and quantise the graph if `int8`.
-
-    Then the matrices are 8-bit integers with a scale for each output channel, and activations are
-    quantised while the graph runs (dynamic quantisation). Weights use 7 of the 8 bits, because 8
-    overflow on processors without VNNI. All that goes into a product gets one scale, but in
-    feed-forward layers some tokens have a hundred times as much.
-    """
-    for layer in encoder.modules() if int8 else ():
+    """Export in fp32 with both sizes of the inputs left open, and quantise the graph if `int8`."""
+    large = sum(p.numel() * p.element_size() for p in encoder.parameters()) > _LARGE
+    if not int8:
+        _export(encoder, inputs, path, name, large=large)
+        return
+    for layer in encoder.modules():
+        # All that goes into a product gets one scale, but in feed-forward layers, which are not
+        # square, some tokens have a hundred times as much as others.
         if isinstance(layer, nn.Linear) and layer.in_features != layer.out_features:
             layer.forward = MethodType(_linear_of_scaled_rows, layer)  # type: ignore[method-assign]
-    examples = encoder.preprocess(["a short text", "and another one, of more words than that"])
-    large = sum(p.numel() * p.element_size() for p in encoder.parameters()) > _LARGE
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
-        graph = Path(folder) / GRAPH if int8 else path
-        try:
-            with torch.inference_mode(False), torch.no_grad():
-                torch.onnx.export(
-                    _Graph(encoder).eval(),
-                    kwargs={key: examples[key] for key in inputs},
-                    f=str(graph),
-                    dynamo=True,
-                    external_data=large,
-                    verbose=False,
-                    input_names=inputs,
-                    output_names=_outputs(encoder),
-                    dynamic_shapes={key: {0: "batch", 1: "length"} for key in inputs},
-                )
-        except torch.onnx.OnnxExporterError as error:
-            reason = next(
-                (line for line in str(error).splitlines() if line.strip()), type(error).__name__
-            )
-            raise OpencseError(
-                f"{name}: PyTorch cannot export this model ({reason[:200]})"
-            ) from error
-        if int8:
-            import onnx
-            from onnxruntime.quantization import QuantType, quantize_dynamic
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        exact = Path(folder) / GRAPH
+        _export(encoder, inputs, exact, name, large=large)
+        _quantise(exact, path, large=large)
 
-            written = onnx.load(graph)
-            del written.graph.value_info[
-                :
-            ]  # quantisation transposes matrices, and then stumbles over their old shapes
-            onnx.save(written, graph, save_as_external_data=large)
-            kinds = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
-            quantize_dynamic(graph, path, **kinds, use_external_data_format=large)
+
+def _export(
+    encoder: SentenceTransformer, inputs: list[str], path: Path, name: str, *, large: bool
+) -> None:
+    """Export in fp32.
+
+    Raises:
+        OpencseError: PyTorch cannot export the model.
+    """
+    examples = encoder.preprocess(["a short text", "and another one, of more words than that"])
+    try:
+        with _silence(), torch.inference_mode(False), torch.no_grad():
+            torch.onnx.export(
+                _Graph(encoder).eval(),
+                kwargs={key: examples[key] for key in inputs},
+                f=str(path),
+                dynamo=True,
+                external_data=large,
+                verbose=False,
+                input_names=inputs,
+                output_names=_outputs(encoder),
+                dynamic_shapes={key: {0: "batch", 1: "length"} for key in inputs},
+            )
+    except torch.onnx.OnnxExporterError as error:
+        # The first line that is not empty has the reason; a hundred others follow.
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        reason = lines[0] if lines else type(error).__name__
+        raise OpencseError(f"{name}: PyTorch cannot export this model ({reason[:200]})") from error
+
+
+def _quantise(graph: Path, path: Path, *, large: bool) -> None:
+    """Write a graph whose matrices are 8-bit integers with a scale for each output channel.
+
+    Activations are quantised while the graph runs (dynamic quantisation). Weights use 7 of the 8
+    bits, because 8 overflow on processors without VNNI.
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    written = onnx.load(graph)
+    # Quantisation transposes matrices, and then stumbles over their old shapes.
+    del written.graph.value_info[:]
+    onnx.save(written, graph, save_as_external_data=large)
+    with _silence():
+        quantize_dynamic(
+            graph,
+            path,
+            per_channel=True,
+            reduce_range=True,
+            weight_type=QuantType.QInt8,
+            use_external_data_format=large,
+        )
 
 
 def _store_narrow(path: Path, *, first: int | None = None) -> None:
@@ -397,14 +454,18 @@ def _is_near(precision: str, difference: float, cosine: float) -> bool:
     """Return whether exported vectors are as near to PyTorch's as their precision allows."""
     if precision == "int8":
         return cosine >= MIN_COSINE
-    return difference <= (TOLERANCE if precision == "fp32" else HALF_TOLERANCE)
+    if precision == "fp16":
+        return difference <= HALF_TOLERANCE
+    return difference <= TOLERANCE
 
 
 def _linear_of_scaled_rows(layer: nn.Linear, x: Tensor) -> Tensor:
     """Return what a linear layer does, of rows that are divided by their largest number first."""
     largest = x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-6)
     product = nn.functional.linear(x / largest, layer.weight) * largest
-    return product if layer.bias is None else product + layer.bias
+    if layer.bias is None:
+        return product
+    return product + layer.bias
 
 
 def _compared(encoder: SentenceTransformer, exported: OnnxEncoder) -> tuple[float, float]:
@@ -420,7 +481,9 @@ def _compared(encoder: SentenceTransformer, exported: OnnxEncoder) -> tuple[floa
         " ".join(["A letter that goes on, and on, about nothing but rain."] * (_CHECK_WORDS // 10)),
     ]
     expected = np.tile(encoder.encode(texts, show_progress_bar=False), (2, 1))
-    vectors = np.concatenate([exported.encode(texts), *(exported.encode([text]) for text in texts)])
+    together = exported.encode(texts)
+    alone = [exported.encode([text]) for text in texts]
+    vectors = np.concatenate([together, *alone])
     cosines = (unit_rows(vectors) * unit_rows(expected)).sum(axis=1)
     return float(np.abs(vectors - expected).max()), float(cosines.min())
 
