@@ -145,13 +145,14 @@ def open_model(
         # transformers keeps the precision of the file.
         model.float()
     if hasattr(model[0], "auto_model"):
+        transformer: Any = model[0].auto_model
         _limit_length(name, model)
         with readable_errors(name):
             check_loaded(name, model, folder)
         if model.tokenizer.pad_token is None:
             # GPT-2 and its like have none, but batches need one, and so do users of the model.
             model.tokenizer.pad_token = model.tokenizer.eos_token
-        classes = model[0].auto_model.config.architectures or ()
+        classes = transformer.config.architectures or ()
         if any(name.endswith("ForSequenceClassification") for name in classes):
             note_once(
                 f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may "
@@ -162,7 +163,8 @@ def open_model(
 
 def _limit_length(name: object, model: SentenceTransformer) -> None:
     """Lower the maximum length of texts to the positions that a model has, and report it."""
-    limit = position_limit(model[0].auto_model)
+    transformer: Any = model[0].auto_model
+    limit = position_limit(transformer)
     length = model.max_seq_length
     if limit is None or not isinstance(length, int | float):
         return

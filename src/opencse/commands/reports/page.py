@@ -313,7 +313,9 @@ def _examples(
 
     queries = next(iter(results.values())).queries
     for row in sorted(range(len(queries)), key=place)[:_EXAMPLES]:
-        hits = [(name, result.hits[row]) for name, result in results.items()]
+        hits: list[tuple[str, Sequence[RetrievedText]]] = []
+        for name, result in results.items():
+            hits.append((name, result.hits[row]))
         yield queries[row], hits
 
 
