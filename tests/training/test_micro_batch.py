@@ -129,7 +129,7 @@ def test_a_packed_run_learns_as_a_padded_one(tmp_path, one_layer, monkeypatch) -
     assert [rate for rate in rates if rate] == [0.1] * 5
     packed_calls = len(rates)
     monkeypatch.setattr(
-        "opencse.training.trained_model.prepare_for_training", lambda encoder: False
+        "opencse.training.trained_model.prepare_for_training", lambda encoder, packed: False
     )
     run(corpus, one_layer, tmp_path / "padded", *settings)
     assert len(rates) == packed_calls
