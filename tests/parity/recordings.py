@@ -297,7 +297,7 @@ class _Player:
             if self.with_dropout:
                 # It encodes before the first batch, so the rule has no masks for it.
                 replace(train, "check_same_vectors", lambda *_, **__: None)
-                replace(trained_model, "prepare_for_training", lambda encoder: False)
+                replace(trained_model, "prepare_for_training", lambda encoder, packed: False)
                 replace(training_text, "_CPU_TOKENS", None)
                 replace(replaced_tokens, "_ROWS", 1 << 20)
                 fill = replaced_tokens.TokenGenerator.fill

@@ -76,7 +76,7 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbones, monkeypatch,
 def test_it_trains_as_published(tmp_path, backbones, monkeypatch, name: str) -> None:
     """As on a GPU: without what only CPUs get, and any tensor that is made on the default device is not the model's."""
     monkeypatch.setattr(
-        "opencse.training.trained_model.prepare_for_training", lambda encoder: False
+        "opencse.training.trained_model.prepare_for_training", lambda encoder, packed: False
     )
     forward = Network.forward
 

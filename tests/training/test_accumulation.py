@@ -99,7 +99,7 @@ def test_what_needs_all_rows_is_refused(folder, tmp_path, recipe) -> None:
     assert "training.micro_batch" in error.value.remedy
 
 
-@pytest.mark.parametrize("kind", ["eager", "aot_eager"])
+@pytest.mark.parametrize("kind", ["eager", pytest.param("aot_eager", marks=pytest.mark.slow)])
 def test_compiled_layers_give_the_same_vectors_and_gradients(folder, kind) -> None:
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
