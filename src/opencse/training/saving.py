@@ -76,7 +76,7 @@ class StopVote:
     """Lets all processes stop after the same step if one of them received a signal.
 
     One that continued while another saves would wait forever. On an accelerator, the vote of a step
-    is read after the next one: reading it at once would wait for all that the device has to do.
+    is read after the next one, because reading it at once would wait for all work on the device.
     """
 
     def __init__(self) -> None:
