@@ -294,7 +294,9 @@ def measure_cost(
     ]
     rounds: dict[str, list[float]] = {name: [] for name in names}
     memory: dict[str, float] = {}
-    settings = [f"training.max_steps={COST_STEPS}", "training.batch_size=64", "training.epochs=1"]
+    # A small corpus is read again until there are enough steps.
+    settings = [f"training.max_steps={COST_STEPS}", "training.batch_size=64"]
+    settings += [f"training.epochs={COST_STEPS}"]
     settings += [f"training.log_every={COST_WARM}", "training.checkpoint_every=0"]
     for number in range(options.rounds):
         for name in names:
@@ -307,7 +309,7 @@ def measure_cost(
                 ]
                 seconds = {line["step"]: line["seconds"] for line in lines if "seconds" in line}
                 if COST_STEPS not in seconds:
-                    sys.exit(f"--cost needs {COST_STEPS * 64} sentences")
+                    sys.exit("--cost needs 64 sentences")
                 spent = seconds[COST_STEPS] - seconds[COST_WARM]
                 rounds[name].append(spent / (COST_STEPS - COST_WARM) / 64)
                 memory[name] = max(memory.get(name, 0.0), peak(out))
