@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import random
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -175,6 +177,21 @@ def test_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(OpencseError, match=r"opencse\[ray\]"):
         list(Ray().map(None, [1]))  # type: ignore[arg-type]
+
+
+def test_an_unreachable_cluster_is_one_line_that_names_the_token(monkeypatch):
+    def init(**_: object) -> None:
+        raise ConnectionError("Failed to connect to Ray cluster at 10.0.0.1:6379\nmore")
+
+    stand_in = types.ModuleType("ray")
+    stand_in.is_initialized = lambda: False  # type: ignore[attr-defined]
+    stand_in.init = init  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    with pytest.raises(OpencseError, match="no cluster at '10\\.0") as error:
+        list(Ray(address="10.0.0.1:6379").map(Double(), [1]))
+    assert "auth_token" in error.value.remedy
+    # Ray would warn at every build that its own progress bars are off.
+    assert not logging.getLogger("ray.data._internal.progress").isEnabledFor(logging.WARNING)
 
 
 @needs_ray

@@ -260,6 +260,8 @@ class Ray:
         """
         ray = imported("ray", "ray")
         logging.getLogger("ray.data").setLevel(logging.WARNING)
+        # It warns that its progress bars are off, which the caller wants.
+        logging.getLogger("ray.data._internal.progress").setLevel(logging.ERROR)
         if not ray.is_initialized():
             try:
                 ray.init(
@@ -272,7 +274,8 @@ class Ray:
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise OpencseError(
                     f"engine ray: no cluster at {self.address!r} ({str(error).splitlines()[0]})",
-                    "Start one with `ray start --head`, or remove the address.",
+                    "Start one with `ray start --head`, or remove the address. Each machine needs "
+                    "the token of the cluster (`~/.ray/auth_token`), if Ray asks for one.",
                 ) from error
         return ray
 
