@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,11 +42,27 @@ main()
 """
 
 
-def launch(folder: Path, out: str, *more: str, count: int = 2, **environment: str) -> list[int]:
-    """Run all processes, and return their exit codes."""
+def launch(
+    folder: Path,
+    out: str,
+    *more: str,
+    count: int = 2,
+    places: Sequence[Path] = (),
+    **environment: str,
+) -> list[int]:
+    """Run all processes, and return their exit codes.
+
+    Args:
+        folder: Holds the script, the corpus and the model.
+        out: Output folder.
+        more: More options.
+        count: Number of processes.
+        places: The folder that has the output of each process, if they share none.
+        environment: More variables.
+    """
     command = [sys.executable, str(folder / "script.py"), "train", "simcse"]
     command += [str(folder / "corpus.jsonl"), "--backbone", str(folder / "bert")]
-    command += ["-o", str(folder / out)]
+    command += ["-o", out]
     settings = (
         "training.batch_size=8",
         "training.precision=fp32",
@@ -63,7 +80,8 @@ def launch(folder: Path, out: str, *more: str, count: int = 2, **environment: st
     with (folder / "log.txt").open("a") as log:
         for rank in range(count):
             variables = os.environ | environment | of_two(rank, port, count)
-            processes.append(subprocess.Popen(command, env=variables, stderr=log))
+            place = places[rank] if places else folder
+            processes.append(subprocess.Popen(command, env=variables, stderr=log, cwd=place))
         return [process.wait() for process in processes]
 
 
@@ -125,6 +143,45 @@ def test_a_save_that_died_costs_nothing_and_other_numbers_of_processes_continue(
                 np.testing.assert_array_equal(found[name], value, err_msg=name)
             np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
     assert "was begun with 2 processes, and continues with 4" in (tmp_path / "log.txt").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_machines_without_a_shared_folder_train_the_same_model_and_resume_exactly(tmp_path) -> None:
+    write_corpus(tmp_path, 64)
+    tiny_bert(tmp_path / "bert")
+    (tmp_path / "script.py").write_text(FALLING)
+    first = tmp_path / "first"
+    second = tmp_path / "second"
+    for place in (first, second):
+        place.mkdir()
+    sharded = ("--set", "training.shard_weights=true")
+
+    assert launch(tmp_path, "shared", *sharded) == [0, 0]
+    assert launch(tmp_path, "out", *sharded, places=(first, second)) == [0, 0]
+    assert not (second / "out").exists()
+    expected = weights(tmp_path / "shared")
+    assert_equal_weights(first / "out", expected)
+
+    assert 0 not in launch(tmp_path, "fell", *sharded, places=(first, second), CRASH="1")
+    (checkpoint,) = (first / "fell" / "checkpoints").iterdir()
+    assert checkpoint.name == "step-00000003"
+    # The second process sent its part to the first one, which wrote complete files.
+    assert (checkpoint / "network.safetensors").is_file()
+    assert not (checkpoint / "shards").exists()
+
+    resume = (*sharded, "--resume")
+    assert 0 not in launch(tmp_path, "fell", *resume, places=(first, second))
+    shutil.copytree(first / "fell", second / "fell")
+    assert launch(tmp_path, "fell", *resume, places=(first, second)) == [0, 0]
+    assert_equal_weights(first / "fell", expected)
+
+
+def assert_equal_weights(out: Path, expected: dict[str, np.ndarray]) -> None:
+    found = weights(out)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 @pytest.mark.parametrize(
