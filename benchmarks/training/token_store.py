@@ -31,9 +31,9 @@ import torch.multiprocessing as mp
 from transformers import AutoTokenizer
 
 from opencse.encoder.names import resolve
-from opencse.foundation.cache import cache_root, cache_sizes
+from opencse.foundation.cache import Together, cache_root, cache_sizes
 from opencse.foundation.files import sha256
-from opencse.recipes.rows.token_store import Together, TokenSource, open_token_store
+from opencse.recipes.rows.token_store import TokenSource, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.training.batches import BatchSampler
 

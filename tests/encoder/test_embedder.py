@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +23,9 @@ from sentence_transformers.sentence_transformer.modules import (
     WeightedLayerPooling,
 )
 
+from opencse.encoder import embedder as embedder_module
 from opencse.encoder.embedder import Embedder, TokenTable, cached_vectors, cut_note, plan_batches
+from opencse.foundation.cache import Together
 from opencse.foundation.errors import OpencseError
 from opencse.text.views.registry import texts_hash
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
@@ -217,6 +222,54 @@ def test_anything_that_moves_a_vector_is_another_entry(
     found = cached_vectors(embedder, texts, texts_hash(texts))
     assert np.array_equal(found, embedder.encode(texts))
     assert len(list((tmp_path / "vectors").iterdir())) == 2
+
+
+def test_several_processes_share_the_encoding_of_a_store(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(embedder_module, "_BLOCK", 3)
+    monkeypatch.setattr(embedder_module, "_SHARD", 2)
+    texts = [None if i % 5 == 2 else f"text {i}" for i in range(40)]
+    hashed = texts_hash(text or "" for text in texts)
+    encoded: dict[int, list[str]] = {0: [], 1: [], 2: []}
+
+    def vectors_by(count: int, folder: Path) -> list[np.ndarray]:
+        monkeypatch.setenv("OPENCSE_CACHE", str(folder))
+        barrier = threading.Barrier(count)
+
+        def encode(rank: int) -> np.ndarray:
+            stand_in: Any = Numbers(encoded[rank])
+            return cached_vectors(
+                stand_in, texts, hashed, together=Together(rank, count, barrier.wait)
+            )
+
+        with ThreadPoolExecutor(count) as pool:
+            return list(pool.map(encode, range(count)))
+
+    (alone,) = vectors_by(1, tmp_path / "one")
+    assert len(encoded[0]) == 32
+    encoded[0].clear()
+    for together in vectors_by(3, tmp_path / "three"):
+        np.testing.assert_array_equal(together, alone)
+    # Seven shards of six texts: each process encoded its own, and nobody encoded a text again.
+    assert sorted(encoded[0] + encoded[1] + encoded[2]) == sorted(filter(None, texts))
+    assert [len(encoded[rank]) for rank in range(3)] == [13, 10, 9]
+    assert len(list((tmp_path / "three" / "vectors").iterdir())) == 1
+
+
+class Numbers:
+    """An encoder whose vectors hold the numbers of texts such as "text 7"."""
+
+    dimension = 2
+
+    def __init__(self, encoded: list[str]) -> None:
+        self._encoded = encoded
+
+    def key(self) -> list[str]:
+        return ["numbers"]
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        self._encoded += texts
+        numbers = [float(text.split()[1]) for text in texts]
+        return np.array([[1 + number, -number] for number in numbers], dtype=np.float32)
 
 
 def test_one_and_several_threads_agree(model):

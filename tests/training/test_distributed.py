@@ -373,6 +373,80 @@ def test_two_launches_as_two_machines_train_as_one_process_does(tmp_path) -> Non
         assert row == pytest.approx(other, rel=1e-4)
 
 
+MANY_GPUS = Path(__file__).parents[2] / "docs" / "guides" / "many-gpus.md"
+# The commands of a cluster, on one machine: both nodes have its name.
+SCONTROL = """#!/bin/bash
+echo localhost
+echo localhost
+"""
+SRUN = """#!/bin/bash
+while [[ $1 == --* ]]; do shift; done
+"$@" 2> first.txt &
+first=$!
+"$@" 2> second.txt &
+second=$!
+wait "$first" || exit
+wait "$second"
+"""
+TORCHRUN = f"""#!/bin/bash
+exec {sys.executable} -m torch.distributed.run "$@"
+"""
+
+
+@pytest.mark.slow
+def test_the_slurm_script_of_the_guide_trains_as_one_process_does(tmp_path) -> None:
+    tiny_bert(tmp_path / "bert", layers=1)
+    write_corpus(tmp_path, 40, ("text", "positive"))
+    (tmp_path / "still.toml").write_text(STILL)
+    for name, content in {"scontrol": SCONTROL, "srun": SRUN, "torchrun": TORCHRUN}.items():
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+
+    page = MANY_GPUS.read_text(encoding="utf-8")
+    (script,) = re.findall("```bash\n(#!/bin/bash\n.*?)```", page, re.DOTALL)
+    own = {
+        "--nproc-per-node 8": "--nproc-per-node 1",
+        ":29500": f":{free_port()}",
+        "simcse": "still.toml",
+        "corpus.txt": "corpus.jsonl",
+        "bert-base-uncased": "bert",
+    }
+    for name, value in own.items():
+        assert name in script
+        script = script.replace(name, value)
+    (tmp_path / "script.sh").write_text(script)
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ACCELERATE_", "OMP_"))}
+    clean["PATH"] = os.pathsep.join([str(tmp_path), clean["PATH"]])
+    given = {
+        "SLURM_NNODES": "2",
+        "SLURM_JOB_NODELIST": "node[1-2]",
+        "SLURM_JOB_ID": "7",
+        "SLURM_CPUS_PER_TASK": "1",
+    }
+    done = subprocess.run(
+        ["bash", "script.sh"],
+        cwd=tmp_path,
+        env=clean | given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = [(tmp_path / name).read_text() for name in ("first.txt", "second.txt")]
+    assert done.returncode == 0, (done.stderr, said)
+
+    one = [sys.executable, "-m", "opencse", "train", "still.toml", "corpus.jsonl"]
+    one += ["--backbone", "bert", "-o", "one"]
+    subprocess.run(one, cwd=tmp_path, env=clean, check=True)
+    found = metrics(tmp_path / "out")
+    expected = metrics(tmp_path / "one")
+    assert [row["step"] for row in found] == [1, 2, 3, 4]
+    for row, other in zip(found, expected, strict=True):
+        assert row == pytest.approx(other, rel=1e-4)
+    # Only one of them reports, whichever it is.
+    assert sum("training on" in words for words in said) == 1
+    assert done.stdout.count("4 steps in") == 1
+
+
 ALONE = """
 from datetime import timedelta
 from opencse.commands.main import main

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -26,7 +28,7 @@ from opencse.encoder.backbone import weights_hash
 from opencse.encoder.device import ChosenPrecision, bfloat16_copy, model_config, resolve_precision
 from opencse.encoder.dropout import evaluation_mode
 from opencse.encoder.invariant import tasks_of
-from opencse.foundation.cache import Store, is_whole, new_store, store_folder
+from opencse.foundation.cache import Store, Together, is_whole, new_store, store_folder
 from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
@@ -44,6 +46,9 @@ _CPU_TOKENS = 1024
 _GPU_TOKENS = 32768
 # Texts per tokenizer call, whose Python lists and offsets take about 10 kB per text.
 _CHUNK = 1024
+# Texts of `cached_vectors` that are encoded at once, and the number of such blocks in a shard.
+_BLOCK = 8 * _CHUNK
+_SHARD = 16
 # Names of prompts by the role of the texts, in the order in which sentence-transformers looks.
 _ROLE_PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
@@ -365,7 +370,11 @@ class Embedder:
 
 
 def cached_vectors(
-    embedder: Embedder, texts: Iterable[str | None], hashed: tuple[str, int], title: str = ""
+    embedder: Embedder,
+    texts: Iterable[str | None],
+    hashed: tuple[str, int],
+    title: str = "",
+    together: Together | None = None,
 ) -> np.ndarray:
     """Return the vectors of texts, float32 (n, d), memory-mapped, from the cache if possible.
 
@@ -376,23 +385,86 @@ def cached_vectors(
         texts: n texts; only read if their vectors are not in the cache yet.
         hashed: Their hash and number, from `opencse.text.views.registry.texts_hash`.
         title: Label of the progress; empty for none.
+        together: The processes that encode the texts together; all of them call this function. By
+            default this process alone.
     """
     digest, count = hashed
-    folder = store_folder("vectors", [*embedder.key(), digest])
-    if not is_whole(folder):
-        phase = Phase(title, total=count, unit="sentences", show=bool(title))
-        with new_store(folder, {"vectors": np.float32}) as writer, phase:
-            for chunk in chunks(texts, 8 * _CHUNK):
-                block = np.zeros((len(chunk), embedder.dimension), dtype=np.float32)
-                present = [i for i, text in enumerate(chunk) if text is not None]
-                if present:
-                    block[present] = embedder.encode([str(chunk[i]) for i in present])
-                writer.add(block)
-                phase.update(len(chunk))
+    together = together or Together()
+    key = [*embedder.key(), digest]
+    folder = store_folder("vectors", key)
+    phase = Phase(title, total=count, unit="sentences", show=bool(title))
+    if together.count > 1:
+        _encode_together(embedder, texts, key, together, phase)
+    elif not is_whole(folder):
+        with phase:
+            _write_vectors(folder, embedder, chunks(texts, _BLOCK), phase)
     vectors = Store(folder).columns["vectors"].values
     if vectors.shape != (count, embedder.dimension):
         raise OpencseError(f"{folder}: holds vectors of other texts", "Remove it.")
     return vectors
+
+
+def _encode_together(
+    embedder: Embedder,
+    texts: Iterable[str | None],
+    key: list[Any],
+    together: Together,
+    phase: Phase,
+) -> None:
+    """Encode every `count`-th shard in this process; the first process joins the shards of all."""
+    folder = store_folder("vectors", key)
+    shards: list[Path] = []
+    if not is_whole(folder):
+        with phase:
+            shards = _write_shards(embedder, texts, key, together, phase)
+    together.wait()
+    if together.rank == 0 and not is_whole(folder):
+        # Another run may have removed shards, or finished the store while others looked for it.
+        if not shards or not all(map(is_whole, shards)):
+            shards = _write_shards(embedder, texts, key, Together(), phase)
+        with new_store(folder, {"vectors": np.float32}) as writer:
+            for shard in shards:
+                writer.add(Store(shard).columns["vectors"].values)
+    together.wait()
+    if together.rank == 0:
+        for shard in shards:
+            shutil.rmtree(shard, ignore_errors=True)
+
+
+def _write_shards(
+    embedder: Embedder,
+    texts: Iterable[str | None],
+    key: list[Any],
+    together: Together,
+    phase: Phase,
+) -> list[Path]:
+    """Encode the missing shards of this process; return the folders of the shards of all."""
+    shards = []
+    numbered = enumerate(chunks(texts, _BLOCK))
+    for number, group in groupby(numbered, key=lambda pair: pair[0] // _SHARD):
+        shard = store_folder("vectors", [*key, _SHARD, number])
+        shards.append(shard)
+        blocks = (block for _, block in group)
+        if number % together.count == together.rank and not is_whole(shard):
+            _write_vectors(shard, embedder, blocks, phase)
+        else:
+            for block in blocks:
+                phase.update(len(block))
+    return shards
+
+
+def _write_vectors(
+    folder: Path, embedder: Embedder, blocks: Iterable[Sequence[str | None]], phase: Phase
+) -> None:
+    """Write a store with the vectors of some blocks of texts."""
+    with new_store(folder, {"vectors": np.float32}) as writer:
+        for texts in blocks:
+            vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
+            present = [i for i, text in enumerate(texts) if text is not None]
+            if present:
+                vectors[present] = embedder.encode([str(texts[i]) for i in present])
+            writer.add(vectors)
+            phase.update(len(texts))
 
 
 def _run_all(

@@ -15,7 +15,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -327,6 +328,21 @@ def _file_states(folder: Path) -> dict[str, list[int]]:
                 status.st_ino,
             ]
     return states
+
+
+@dataclass(frozen=True)
+class Together:
+    """Processes that build one store, each of them every `count`-th shard.
+
+    Attributes:
+        rank: Number of this process.
+        count: Number of processes.
+        wait: Function that returns once every process has called it.
+    """
+
+    rank: int = 0
+    count: int = 1
+    wait: Callable[[], None] = lambda: None
 
 
 @contextlib.contextmanager

@@ -18,12 +18,12 @@ from accelerate.utils import DistributedType, broadcast_object_list, gather_obje
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.device import NO_AUTOCAST, describe, resolve_precision
+from opencse.foundation.cache import Together
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import remove_left_overs, write_json, write_text
 from opencse.foundation.progress import Notify
 from opencse.foundation.toml_tables import decode
 from opencse.recipes import Recipe
-from opencse.recipes.rows.token_store import Together
 from opencse.recipes.settings import Training
 from opencse.training.folder import check_folder, describe_environment, prepare_folder, read_record
 
@@ -80,7 +80,7 @@ class TrainingOutcome:
 def wait_for_long() -> None:
     """Let processes wait for each other for a day, once they have met.
 
-    While the main process tokenises or runs a teacher over the corpus, the others wait for long. One
+    Processes that tokenise, or run a teacher over the corpus, may wait for the slowest for long. One
     that has ended is noticed at once, because its connections are closed.
     """
     if torch.distributed.is_initialized():
@@ -128,7 +128,7 @@ class TrainingSession:
             wait_for_long()
 
     def together(self) -> Together:
-        """Return the processes that build a token store together: those of this machine.
+        """Return the processes that build a store of tokens or vectors together: those of this machine.
 
         Machines that share their cache build it at the same time, each shard by whoever is first.
         """

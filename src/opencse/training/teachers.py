@@ -7,7 +7,7 @@ length), the precision and the texts, and memory-mapped: 4 bytes per dimension a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, cached_vectors
+from opencse.foundation.cache import Together
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe
 from opencse.recipes.rows.token_store import UsableRows
@@ -69,7 +70,12 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> Embedder:
 
 
 def teacher_vectors(
-    recipe: Recipe, teachers: Mapping[str, Embedder], rows: UsableRows, *, progress: bool = True
+    recipe: Recipe,
+    teachers: Mapping[str, Embedder],
+    rows: UsableRows,
+    *,
+    progress: bool = True,
+    together: Together | None = None,
 ) -> dict[str, dict[str, np.ndarray]]:
     """Return the vectors of each teacher for its views; vectors that are not cached are computed.
 
@@ -78,6 +84,7 @@ def teacher_vectors(
         teachers: The result of `load_teachers`.
         rows: The training rows.
         progress: Show progress while computing.
+        together: The processes that compute the vectors together; all of them call this function.
 
     Returns:
         Memory-mapped arrays (rows, d_t) fp32 by teacher and view; zero if a row lacks the view.
@@ -91,6 +98,18 @@ def teacher_vectors(
                 hashes[column] = texts_hash(row[column] or "" for row in rows)
             title = f"teacher {name}, {column}" if progress else ""
             vectors[name][view] = cached_vectors(
-                teacher, (row[column] for row in rows), hashes[column], title
+                teacher, _Texts(rows, column), hashes[column], title, together
             )
     return vectors
+
+
+class _Texts:
+    """The texts of one column, read again at each iteration."""
+
+    def __init__(self, rows: UsableRows, column: str) -> None:
+        self._rows = rows
+        self._column = column
+
+    def __iter__(self) -> Iterator[str | None]:
+        for row in self._rows:
+            yield row[self._column]

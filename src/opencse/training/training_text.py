@@ -57,9 +57,14 @@ class TrainingText:
                 progress=session.progress,
                 together=session.together(),
             )
-        with session.accelerator.main_process_first(), timed("teachers"):
-            rows = UsableRows(corpus, model.sources)
-            self.vectors = teacher_vectors(recipe, teachers, rows, progress=session.progress)
+        with timed("teachers"):
+            self.vectors = teacher_vectors(
+                recipe,
+                teachers,
+                UsableRows(corpus, model.sources),
+                progress=session.progress,
+                together=session.together(),
+            )
         self.teacher_digests = {name: key_hash(teacher.key()) for name, teacher in teachers.items()}
         self.warnings: list[str] = []
         empty = [name for name, view in model.views.items() if not self.store.present(view.source)]

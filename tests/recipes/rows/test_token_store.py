@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from opencse.encoder import load_encoder
 from opencse.encoder.prompts import Frame
 from opencse.foundation import cache
-from opencse.foundation.cache import cache_root
+from opencse.foundation.cache import Together, cache_root
 from opencse.recipes.rows import token_store
-from opencse.recipes.rows.token_store import Together, TokenSource, open_token_store
+from opencse.recipes.rows.token_store import TokenSource, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.training.batches import BatchSampler, Collator, ViewTokens, shares_of
 from tests.tiny import tiny_bert

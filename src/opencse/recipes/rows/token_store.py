@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opencse.foundation.cache import Store, is_whole, key_hash, new_store, store_folder
+from opencse.foundation.cache import Store, Together, is_whole, key_hash, new_store, store_folder
 from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
@@ -210,21 +210,6 @@ def open_token_store(
             problem += f", or beyond the match error rates {source.window}"
         raise OpencseError(problem, "Build it again.")
     return store
-
-
-@dataclass(frozen=True)
-class Together:
-    """Processes that build one store.
-
-    Attributes:
-        rank: Number of this process.
-        count: Number of processes.
-        wait: Function that returns once every process has called it.
-    """
-
-    rank: int = 0
-    count: int = 1
-    wait: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
