@@ -183,6 +183,7 @@ def vectors(made: Recipe, backbone: Path, corpus: Path) -> dict[str, np.ndarray]
 
 def test_the_vectors_are_the_teachers_own(backbone, wise, corpus, monkeypatch) -> None:
     monkeypatch.setattr(embedder_module, "_CHUNK", 4)
+    monkeypatch.setattr(embedder_module, "_BLOCK", 8)
     found = vectors(recipe(model=str(wise)), backbone, corpus)
     model = SentenceTransformer(str(wise), device="cpu")
     assert set(found) == {"anchor", "other"}
