@@ -10,8 +10,9 @@ finished store, with the tokenizer of `mini-mlm` on one thread.
 
 Memory is the peak of what a process allocates, without the pages of mapped files, and disk is the
 finished store. The time of a busy machine says little, so the processor seconds of the slowest
-process are there, too: what it would take alone. Writes `benchmarks/results/token-store.csv`. `--order` times
-the order of the rows of an epoch instead, and needs no corpus.
+process are there, too: what it would take alone. Writes `benchmarks/results/token-store.csv`, and
+keeps the lines of other sizes. `--order` times the order of the rows of an epoch instead, and needs
+no corpus.
 """
 
 from __future__ import annotations
@@ -160,10 +161,21 @@ def main() -> None:
             table.append(line)
             print(*line.values(), sep="\t", flush=True)
 
-    with options.out.open("w", encoding="utf-8", newline="") as file:
+    write_table(table, options.out)
+
+
+def write_table(table: list[dict[str, object]], path: Path) -> None:
+    """Replace the lines of this number of sentences, and keep the others."""
+    others: list[dict[str, object]] = []
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as file:
+            others.extend(
+                line for line in csv.DictReader(file) if line["sentences"] != table[0]["sentences"]
+            )
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(table)
+        writer.writerows([*others, *table])
 
 
 if __name__ == "__main__":

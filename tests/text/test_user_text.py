@@ -396,3 +396,45 @@ def test_german_ordinals_and_abbreviations_end_no_sentence(tmp_path) -> None:
         "Der Vertrag endet am 3. Mai.",
         "Er gilt z. B. nicht für die Kunden, die wir haben.",
     )
+
+
+def test_only_lines_with_a_mark_inside_are_split_to_judge_them(monkeypatch) -> None:
+    """Splitting every line of every file would take most of the time of a folder of small files."""
+    lines = [
+        "The pump is off.",
+        'She said "no".',
+        "Is it on?",
+        "A heading",
+        "Stop!)",
+        "Wait …",
+    ] * 20
+
+    def no_split(texts, language=None):
+        raise AssertionError(texts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(documents, "split_sentences", no_split)
+        assert documents.are_sentences(lines)
+    two = "The pump is off. The tank is full."
+    assert documents.are_sentences([*lines, *[two] * 13])
+    assert not documents.are_sentences([*lines, *[two] * 14])
+    # A point within a sentence is looked at, and does not count.
+    assert documents.are_sentences(["Mr. Lee sang at 3.30 p.m. in St. Ives."] * 50)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wow! $5",
+        'He said "Go." and left.',
+        "A. B.",
+        "x...",
+        "Is it? (Yes.)",
+        "好。好。",
+        "End.] [1]",
+        "No.\n",
+    ],
+)
+def test_a_text_without_a_mark_inside_is_never_split(text) -> None:
+    if not documents._inner_end().search(text):
+        assert len(next(documents.split_sentences([text]))) == 1

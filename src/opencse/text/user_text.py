@@ -17,7 +17,7 @@ from opencse.foundation.chunks import chunks
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced
 from opencse.foundation.numbers import normalised
-from opencse.foundation.progress import note, note_once
+from opencse.foundation.progress import Phase, note, note_once
 from opencse.foundation.read_once import ReadOnce
 from opencse.foundation.reading import file_extension, translate_errors
 from opencse.text.corpus import (
@@ -346,10 +346,12 @@ def _written(
     schema = pa.schema([(name, pa.string()) for name in names])
     failed = translate_errors(source, "cannot be written as text", "Check its characters.")
     written = False
-    with failed, replaced(out) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+    phase = Phase("reading", unit="sentences")
+    with failed, phase, replaced(out) as temporary, pq.ParquetWriter(temporary, schema) as writer:
         for chunk in chunks(rows(), _CHUNK):
             columns = [pa.array(cells, pa.string()) for cells in zip(*chunk, strict=True)]
             writer.write_table(pa.table(columns, schema=schema))
+            phase.update(len(chunk))
             written = True
         if not written:
             raise no_sentence(source)
