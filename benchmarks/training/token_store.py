@@ -95,7 +95,7 @@ def build(rank: int, processes: int, port: int, path: Path, cache: Path, results
         "seconds": seconds,
         "processor": processor,
         "memory": memory.peak,
-        "tokens": int(store.lengths(0).sum()),
+        "tokens": store.tokens(0),
     }
     if processes > 1:
         dist.destroy_process_group()

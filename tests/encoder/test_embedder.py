@@ -366,8 +366,8 @@ def test_texts_whose_ends_are_not_read_are_said(model, capfd):
         "2 of 5 texts reach the limit of 8 tokens: the text after it is not read"
         in capfd.readouterr().err
     )
-    assert not cut_note(np.array([8, *[7] * 9]), 8)
-    assert not cut_note(np.array([8, 8]), None)
+    assert not cut_note(1, 10, 8)
+    assert cut_note(2, 10, 8)
 
 
 SENTENCES = ["a dog", "The cat sits on the red house.", "a dog", "the red house"]

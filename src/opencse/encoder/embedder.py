@@ -309,7 +309,9 @@ class Embedder:
                 "the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it."
             )
         lengths = np.array(counts)
-        remark = cut_note(lengths, self.model.max_seq_length)
+        limit = self.model.max_seq_length
+        cut = 0 if limit is None else int((lengths >= limit).sum())
+        remark = cut_note(cut, len(lengths), limit)
         if self.progress and remark:
             note(remark)
         padding = dict.fromkeys(parts, 0)
@@ -574,18 +576,18 @@ class TokenTable:
         return inputs
 
 
-def cut_note(lengths: np.ndarray, limit: int | None) -> str:
+def cut_note(cut: int, texts: int, limit: int | None) -> str:
     """Return a remark if more than a tenth of the texts reach the maximum length, otherwise "".
 
     Args:
-        lengths: Number of tokens of each text that are read, (m,).
+        cut: Number of texts of which as many tokens are read as the limit allows.
+        texts: Number of all texts.
         limit: Maximum number of tokens; None for none.
     """
-    cut = 0 if limit is None else int((lengths >= limit).sum())
-    if 10 * cut <= len(lengths):
+    if 10 * cut <= texts:
         return ""
     return (
-        f"{cut:,} of {len(lengths):,} texts reach the limit of {limit} tokens: "
+        f"{cut:,} of {texts:,} texts reach the limit of {limit} tokens: "
         "the text after it is not read"
     )
 

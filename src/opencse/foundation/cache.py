@@ -150,6 +150,7 @@ def _size(path: Path) -> int:
 
 
 _VERSION = 2
+_OFFSETS_AT_ONCE = 1 << 20
 _META = "meta.json"
 _SEEN = "seen.json"
 """Name of the file with the states of the files of a store when they were last found undamaged."""
@@ -182,9 +183,13 @@ def _fits(column: StoredColumn, rows: object) -> bool:
     offsets = column.offsets
     if offsets.shape != (rows + 1,) or offsets.dtype != np.int64 or column.values.ndim != 1:
         return False
-    return bool(
-        offsets[0] == 0 and offsets[-1] == len(column.values) and (np.diff(offsets) >= 0).all()
-    )
+    if offsets[0] != 0 or offsets[-1] != len(column.values):
+        return False
+    # Those of a billion rows are 8 GB.
+    for first in range(0, rows, _OFFSETS_AT_ONCE):
+        if (np.diff(offsets[first : first + _OFFSETS_AT_ONCE + 1]) < 0).any():
+            return False
+    return True
 
 
 class Store:
@@ -239,9 +244,9 @@ class Store:
 
 
 class StoreWriter:
-    """Writer of a store, chunk by chunk; memory grows by 9 bytes for each text or list.
+    """Writer of a store, chunk by chunk, in constant memory.
 
-    Values are kept in unnamed files until the end, so a killed process leaves nothing there.
+    Rows are kept in unnamed files until the end, so a killed process leaves nothing there.
 
     Args:
         folder: An empty folder.
@@ -364,56 +369,84 @@ def key_hash(key: object) -> str:
     return hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
+class _UnnamedFile:
+    """An array that grows on disk, in a file without a name, which vanishes with this object."""
+
+    def __init__(self, kind: np.dtype, folder: Path) -> None:
+        self.kind = kind
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+
+    def add(self, values: bytes | np.ndarray) -> None:
+        """Append numbers, or their bytes."""
+        if isinstance(values, bytes):
+            self._file.write(values)
+        else:
+            self._file.write(np.ascontiguousarray(values, self.kind).data)
+
+    def array(self) -> np.ndarray:
+        """Return all numbers, memory-mapped."""
+        self._file.flush()
+        if self._file.tell():
+            return np.memmap(self._file, self.kind, "r")
+        # An empty file cannot be mapped.
+        return np.zeros(0, self.kind)
+
+
 class _Spool:
-    """The values of one column while a store is written, in a file without a name."""
+    """The values of one column while a store is written; nothing of it is held in memory."""
 
     def __init__(self, kind: np.dtype, folder: Path) -> None:
         self._kind = kind
         self._shape: tuple[int, ...] = (-1,)
-        # Closed together with this object.
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-        self._lengths: list[np.ndarray] = []
-        self._valid: list[np.ndarray] = []
+        self._values = _UnnamedFile(kind, folder)
+        # The end of each list or text in the values, and whether it is there.
+        self._ends = _UnnamedFile(np.dtype(np.int64), folder)
+        self._valid = _UnnamedFile(np.dtype(bool), folder)
+        self._end = 0
+        self._has_lists = False
+        self._has_nulls = False
 
     def add(self, chunk: Sequence[Sequence[int] | None] | np.ndarray) -> None:
         if isinstance(chunk, np.ndarray):
             self._shape = (-1, *chunk.shape[1:])
-            self._file.write(np.ascontiguousarray(chunk, self._kind).data)
+            self._values.add(chunk)
             return
         cells = [cell or b"" for cell in chunk]
         for cell in cells:
             content = cell if isinstance(cell, bytes) else np.array(cell, self._kind).tobytes()
-            self._file.write(content)
-        self._lengths.append(np.array([len(cell) for cell in cells], np.int64))
-        self._valid.append(np.array([cell is not None for cell in chunk], bool))
+            self._values.add(content)
+        lengths = np.array([len(cell) for cell in cells], np.int64)
+        self._add_lengths(lengths, np.array([cell is not None for cell in chunk], bool))
 
     def append(self, column: StoredColumn) -> None:
         """Add the lists or texts of another store."""
         assert column.offsets is not None
-        self._file.write(np.ascontiguousarray(column.values, self._kind).data)
+        self._values.add(column.values)
         lengths = np.diff(column.offsets)
-        self._lengths.append(lengths)
-        if column.valid is None:
-            self._valid.append(np.ones(len(lengths), dtype=bool))
-        else:
-            self._valid.append(np.array(column.valid))
+        valid = column.valid
+        if valid is None:
+            valid = np.ones(len(lengths), dtype=bool)
+        self._add_lengths(lengths, valid)
+
+    def _add_lengths(self, lengths: np.ndarray, valid: np.ndarray) -> None:
+        if not self._has_lists:
+            self._ends.add(np.zeros(1, np.int64))
+        self._has_lists = True
+        ends = self._end + np.cumsum(lengths)
+        if len(ends):
+            self._end = int(ends[-1])
+        self._ends.add(ends)
+        self._valid.add(valid)
+        self._has_nulls = self._has_nulls or not valid.all()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays by the ends of their file names.
+        """Return the arrays by the ends of their file names, memory-mapped.
 
         These are the values, and for texts and lists the offsets and, if any row is null, a mask.
         """
-        self._file.flush()
-        if self._file.tell():
-            values: np.ndarray = np.memmap(self._file, self._kind, "r")
-        else:
-            # An empty file cannot be mapped.
-            values = np.zeros(0, self._kind)
-        arrays = {"": values.reshape(self._shape)}
-        if self._lengths:
-            ends = np.concatenate(self._lengths).cumsum()
-            arrays[".offsets"] = np.concatenate([[0], ends])
-            valid = np.concatenate(self._valid)
-            if not valid.all():
-                arrays[".valid"] = valid
+        arrays = {"": self._values.array().reshape(self._shape)}
+        if self._has_lists:
+            arrays[".offsets"] = self._ends.array()
+        if self._has_nulls:
+            arrays[".valid"] = self._valid.array()
         return arrays

@@ -172,6 +172,7 @@ class Documents:
             text_column(("text",), self.path, column)
         for file in _files(self.path, column, self._tallies):
             units = file.units
+            split: Iterable[Iterable[str]]
             if file.kind == "lines":
                 split = _short_or_split(units)
             else:

@@ -76,7 +76,8 @@ class TrainingText:
         """Yield what a user should know of the rows."""
         if self.store.skipped:
             yield f"{self.store.skipped} blank rows were left out; {self.store.rows} are used"
-        cut = cut_note(self.store.lengths(0), self._recipe.encoder.max_length)
+        limit = self._recipe.encoder.max_length
+        cut = cut_note(self.store.count_long(0, limit), self.store.rows, limit)
         if cut:
             yield cut
         for name, view in self._recipe.used_views.items():

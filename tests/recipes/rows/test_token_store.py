@@ -58,6 +58,19 @@ def test_the_store_holds_the_tokenizers_ids_and_nulls(corpus, tokenizer) -> None
     assert store.present(1) == sum(bool(o) for _, o in kept)
 
 
+def test_counts_are_those_of_all_rows(corpus, tokenizer, monkeypatch) -> None:
+    monkeypatch.setattr(token_store, "_ROWS_AT_ONCE", 2)
+    store = open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 12, progress=False)
+    lengths = []
+    for row in range(store.rows):
+        ids = store.ids(0, row)
+        assert ids is not None
+        lengths.append(len(ids))
+    assert store.tokens(0) == sum(lengths)
+    for limit in (1, 4, 12, 13):
+        assert store.count_long(0, limit) == sum(length >= limit for length in lengths)
+
+
 def test_a_prompt_is_tokenised_with_the_text(corpus, tokenizer) -> None:
     store = open_token_store(
         Corpus(corpus), [TokenSource("text", prompt="no {}")], tokenizer, 12, progress=False

@@ -26,6 +26,7 @@ from opencse.text.corpus import Corpus
 _CHUNK = 4096
 # Chunks of the corpus in a shard, which one process tokenises: 131,072 rows.
 _SHARD = 32
+_ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,20 @@ class TokenStore:
             return np.ones(len(rows), dtype=bool)
         return np.array(valid[rows])
 
-    def lengths(self, source: int) -> np.ndarray:
-        """Return the number of token ids of each row, (rows,); 0 for a row that lacks this source."""
+    def tokens(self, source: int) -> int:
+        """Return the number of token ids of all rows."""
+        return len(self._columns[source].values)
+
+    def count_long(self, source: int, length: int) -> int:
+        """Return the number of rows with at least so many token ids."""
         offsets = self._columns[source].offsets
         assert offsets is not None
-        return np.diff(offsets)
+        count = 0
+        # The lengths of a billion rows are 8 GB.
+        for first in range(0, self.rows, _ROWS_AT_ONCE):
+            lengths = np.diff(offsets[first : first + _ROWS_AT_ONCE + 1])
+            count += int((lengths >= length).sum())
+        return count
 
     def present(self, source: int) -> int:
         """Return the number of rows that have this source."""
