@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ from scipy.stats import chisquare
 
 from opencse import build
 from opencse.encoder import load_encoder
-from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import unit_rows
 from opencse.text.corpus import Corpus
 from opencse.text.mined import candidate_pools as pools
@@ -240,7 +238,6 @@ def test_window_ends_belong_to_it():
 def test_approximate_search_finds_nearly_all_of_the_nearest_of_the_corpus(
     corpus, lines, encoder, tmp_path
 ) -> None:
-    pytest.importorskip("faiss")
     matrix = vectors(encoder, lines)
     options = {"count": 3, "search": "approximate", "block": 5}
     rows = mine(corpus, tmp_path / "v", encoder, **options)
@@ -251,7 +248,7 @@ def test_approximate_search_finds_nearly_all_of_the_nearest_of_the_corpus(
     for i in range(700):
         cosine = matrix @ matrix[i]
         numbers = drawn(rows[i], 3)
-        # FAISS rounds the query to 16 bits, too; no copy is drawn.
+        # No copy is drawn.
         columns = [rows[i][f"negative_{k + 1}.cosine"] for k in range(3)]
         np.testing.assert_allclose(columns, cosine[numbers], atol=1e-4)
         assert {key(lines[number]) for number in numbers}.isdisjoint({key(lines[i])})
@@ -263,7 +260,6 @@ def test_approximate_search_finds_nearly_all_of_the_nearest_of_the_corpus(
 def test_approximate_search_looks_deeper_if_the_nearest_are_outside_the_window(
     corpus, lines, encoder, tmp_path
 ) -> None:
-    pytest.importorskip("faiss")
     options = {"count": 2, "window": (0.0, 0.6)}
     found = mine(corpus, tmp_path / "near", encoder, search="approximate", **options)
     exact = mine(corpus, tmp_path / "exact", encoder, **options)
@@ -276,7 +272,6 @@ def test_approximate_search_looks_deeper_if_the_nearest_are_outside_the_window(
 def test_approximate_search_skips_what_is_nearly_as_near_as_the_positive(
     corpus, lines, encoder, positives, tmp_path
 ) -> None:
-    pytest.importorskip("faiss")
     options = {"max_ratio": 0.95, "count": 3, "window": (-1.0, 0.99)}
     exact = mine_below(corpus, lines, encoder, tmp_path, **options)
     found = mine_below(corpus, lines, encoder, tmp_path, search="approximate", **options)
@@ -285,10 +280,3 @@ def test_approximate_search_skips_what_is_nearly_as_near_as_the_positive(
     counts = zip([row[column] for row in found], [row[column] for row in exact], strict=True)
     assert max(abs(one - other) for one, other in counts) <= 2
     assert sum(row[column] for row in exact) > 100
-
-
-def test_a_search_without_faiss_names_the_extra(corpus, encoder, tmp_path, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(OpencseError, match=r"faiss is not installed") as error:
-        mine(corpus, tmp_path / "v", encoder, search="approximate")
-    assert "opencse[faiss]" in error.value.remedy

@@ -1,45 +1,50 @@
-"""Approximate search of a complete corpus for the nearest sentences, with FAISS.
+"""Approximate search of a complete corpus for the nearest sentences: an inverted file (IVF).
 
-The index is an inverted file: k-means divides the vectors into clusters, and a search scores only
-the sentences of the clusters whose centers are nearest. It is on disk, next to the vectors, in
-blocks that are built one at a time and memory-mapped. Only numbers and keys of sentences, a few
-dozen bytes each, are all in memory while it is built.
+k-means divides the vectors into clusters, and a search scores only the sentences of the clusters
+whose centers are nearest. All rows of a search that look into a cluster are scored by one matrix
+product, so it costs little more than reading the cluster once.
+
+The index is on disk next to the vectors, in blocks of 262,144 sentences, and memory-mapped. Several
+workers, of one machine or several, build blocks at the same time. A block is written completely or
+not at all, so a build that was killed continues with the missing ones.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from opencse.foundation.errors import imported
-from opencse.foundation.files import replaced
+from opencse.foundation.files import locked, replaced
+from opencse.foundation.numbers import unit_rows
 from opencse.foundation.progress import Phase
-from opencse.text.mined.candidate_pools import CandidatePools
+from opencse.foundation.workers import Local
+from opencse.text.mined.candidate_pools import CHUNK, TILE, CandidatePools, Scored, nearest_of
 
 if TYPE_CHECKING:
+    from opencse.foundation.workers import Engine
     from opencse.text.views.registry import SentenceStore
 
 # Clusters whose sentences are scored for each row; benchmarks/mining/recall.py has the recall.
-PROBES = 64
+PROBES = 128
 # Clusters of a corpus, at most: k-means takes time in proportion to their square.
 _MOST_CLUSTERS = 8192
-# Sentences for each cluster that k-means learns from.
+# Sentences for each cluster that k-means learns from, and its steps.
 _SAMPLE = 64
+_STEPS = 10
 # Shards in a block of the index.
 _SHARDS_AT_ONCE = 32
-# Candidates of the first look at a row, and of the last if the window leaves too few.
-_FIRST_DEPTH = 64
-_LAST_DEPTH = 2048
-_VERSION = 1
+_VERSION = 2
 
 
-class _StoredVectors(Protocol):
-    """What the index needs of `opencse.text.mined.vectors.Vectors`."""
+class StoredVectors(Protocol):
+    """What the index needs of `opencse.text.mined.vectors.Vectors`; pickled as a path."""
 
     @property
     def folder(self) -> Path:
@@ -62,109 +67,241 @@ class _StoredVectors(Protocol):
 
 
 @dataclass(frozen=True)
-class Clusters:
-    """The sentences of a corpus by cluster, in files that share the same clusters.
+class Block:
+    """Some of the sentences of a corpus, sorted by cluster; its arrays are memory-mapped.
 
     Attributes:
-        blocks: The FAISS index of each file; its lists are memory-mapped.
+        folder: Place of the files.
     """
 
-    blocks: tuple[Any, ...]
+    folder: Path
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Place of the first sentence of each cluster, and the number of sentences, int64 (k + 1,)."""
+        return np.load(self.folder / "starts.npy")
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Numbers of the sentences, int64 (n,)."""
+        return np.load(self.folder / "numbers.npy", mmap_mode="r")
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """Unit vectors of the sentences, float16 (n, d)."""
+        return np.load(self.folder / "vectors.npy", mmap_mode="r")
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The sentences of a corpus by cluster.
+
+    Attributes:
+        centers: Unit vectors of the centers, float32 (k, d).
+        blocks: The sentences.
+    """
+
+    centers: np.ndarray
+    blocks: tuple[Block, ...]
 
     @property
     def count(self) -> int:
-        """Number of clusters."""
-        return int(self.blocks[0].nlist)
+        """Number of clusters, k."""
+        return len(self.centers)
 
-    def search(self, queries: np.ndarray, depth: int, probes: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return cosines and numbers of sentences, (n, depth), nearest first; missing ones are -1.
-
-        Of equal cosines the earlier sentence comes first.
+    def scored(self, anchors: np.ndarray, probes: int) -> Iterator[Scored]:
+        """Yield the sentences of the nearest clusters of each row with their cosines.
 
         Args:
-            queries: Unit vectors, float32 (n, d).
-            depth: Number of sentences.
-            probes: Number of clusters whose sentences are scored.
+            anchors: Unit vectors of the rows, float32 (a, d).
+            probes: Number of clusters whose sentences are scored for a row.
         """
         probes = min(probes, self.count)
-        distances, clusters = self.blocks[0].quantizer.search(queries, probes)
-        cosine = np.empty((len(queries), 0), dtype=np.float32)
-        numbers = np.empty((len(queries), 0), dtype=np.int64)
+        chosen = np.empty((len(anchors), probes), dtype=np.int64)
+        for first in range(0, len(anchors), TILE):
+            cosine = anchors[first : first + TILE] @ self.centers.T
+            chosen[first : first + TILE] = np.argpartition(-cosine, probes - 1)[:, :probes]
+
+        # The rows of each cluster, one cluster after another.
+        order = np.argsort(chosen, axis=None, kind="stable")
+        rows = order // probes
+        starts = np.searchsorted(chosen.ravel()[order], np.arange(self.count + 1))
+        for cluster in range(self.count):
+            of_cluster = rows[starts[cluster] : starts[cluster + 1]]
+            if not len(of_cluster):
+                continue
+            for numbers, vectors in self._members(cluster):
+                for first in range(0, len(of_cluster), TILE):
+                    tile = of_cluster[first : first + TILE]
+                    yield tile, numbers, anchors[tile] @ vectors.T
+
+    def _members(self, cluster: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield numbers and vectors, float32, of the sentences of a cluster, so many at a time."""
+        numbers = []
+        vectors = []
         for block in self.blocks:
-            block.nprobe = probes
-            scores, found = block.search_preassigned(queries, depth, clusters, distances)
-            cosine = np.concatenate([cosine, scores], axis=1)
-            numbers = np.concatenate([numbers, found], axis=1)
-            best = np.lexsort((numbers, -cosine), axis=1)[:, :depth]
-            cosine = np.take_along_axis(cosine, best, axis=1)
-            numbers = np.take_along_axis(numbers, best, axis=1)
-        return cosine, numbers
+            start, end = block.starts[cluster : cluster + 2]
+            for first in range(start, end, CHUNK):
+                places = slice(first, min(first + CHUNK, end))
+                numbers.append(block.numbers[places])
+                vectors.append(block.vectors[places])
+            if sum(map(len, numbers)) >= CHUNK:
+                yield np.concatenate(numbers), np.concatenate(vectors, dtype=np.float32)
+                numbers.clear()
+                vectors.clear()
+        if numbers:
+            yield np.concatenate(numbers), np.concatenate(vectors, dtype=np.float32)
 
 
-def open_index(vectors: _StoredVectors) -> Clusters:
-    """Return the index of a corpus; build it unless it is in the cache.
+def open_index(vectors: StoredVectors) -> Clusters:
+    """Return the index of a corpus that `build_index` has built."""
+    return _opened(_BuildBlock(vectors).folder)
+
+
+@lru_cache(maxsize=4)
+def _opened(folder: Path) -> Clusters:
+    blocks = [Block(path) for path in sorted(folder.glob("block-*"))]
+    return Clusters(np.load(folder / "centers.npy"), tuple(blocks))
+
+
+def build_index(vectors: StoredVectors, engine: Engine) -> None:
+    """Build the index of a corpus, or what is missing of it.
 
     Later copies of a sentence, up to case and white space, are not in it.
 
     Args:
         vectors: The vectors of the corpus, all of them on disk.
+        engine: Runs the building of blocks.
 
     Raises:
-        OpencseError: FAISS is not installed.
+        OpencseError: Another process builds this index.
     """
-    folder = vectors.folder / f"clusters-{_VERSION}"
-    if not folder.is_dir():
-        with replaced(folder, folder=True) as temporary:
-            _build(vectors, temporary)
-    return _opened(folder)
+    task = _BuildBlock(vectors)
+    missing = task.missing()
+    if not missing:
+        return
+    with locked(task.folder):
+        if not (task.folder / "centers.npy").is_file():
+            _write_clusters(vectors, task.folder)
+        if len(missing) == 1:
+            engine = Local(processes=1)
+        rows = len(vectors.sentences)
+        left = sum(len(task.rows(block)) for block in missing)
+        with Phase("indexing", total=rows, unit="sentences", initial=rows - left) as phase:
+            for _, indexed in engine.map(task, missing):
+                phase.update(indexed)
 
 
-@lru_cache(maxsize=4)
-def _opened(folder: Path) -> Clusters:
-    faiss = imported("faiss", "faiss")
-    blocks = []
-    for path in sorted(folder.glob("block-*.faiss")):
-        blocks.append(faiss.read_index(str(path), faiss.IO_FLAG_MMAP))
-    return Clusters(tuple(blocks))
-
-
-def _build(vectors: _StoredVectors, folder: Path) -> None:
-    """Write the index in blocks, so that only one of them is in memory."""
-    faiss = imported("faiss", "faiss")
+def _write_clusters(vectors: StoredVectors, folder: Path) -> None:
+    """Write the centers of the clusters, and which sentences are the first of their copies."""
     keys = vectors.sentences.keys
     _, firsts = np.unique(keys, return_index=True)
     is_first = np.zeros(len(keys), dtype=bool)
     is_first[firsts] = True
+    _save(folder / "is_first.npy", is_first)
 
-    with Phase("indexing", total=len(keys), unit="sentences") as phase:
-        index = _trained(faiss, vectors, np.flatnonzero(is_first))
-        shards = vectors.shards
-        for start in range(0, len(shards), _SHARDS_AT_ONCE):
-            index.reset()  # keeps the clusters
-            for rows in shards[start : start + _SHARDS_AT_ONCE]:
-                ids = rows.start + np.flatnonzero(is_first[rows.start : rows.stop])
-                index.add_with_ids(vectors.take(ids), ids)
-                phase.update(len(rows))
-            faiss.write_index(index, str(folder / f"block-{start:08d}.faiss"))
+    count = round(2 * math.sqrt(len(firsts)))
+    count = max(1, min(count, _MOST_CLUSTERS, len(firsts) // _SAMPLE))
+    size = min(len(firsts), count * _SAMPLE)
+    chosen = np.random.default_rng(0).choice(firsts, size=size, replace=False)
+    # The centers are the last file, so that a build which finds them finds both.
+    _save(folder / "centers.npy", k_means(vectors.take(chosen), count))
 
 
-def _trained(faiss: Any, vectors: _StoredVectors, ids: np.ndarray) -> Any:
-    """Return an index with clusters, but without any sentence; vectors have 16 bits a number, as on disk."""
-    clusters = round(2 * math.sqrt(len(ids)))
-    clusters = max(1, min(clusters, _MOST_CLUSTERS, len(ids) // _SAMPLE))
-    size = min(len(ids), clusters * _SAMPLE)
-    sample = np.random.default_rng(0).choice(ids, size=size, replace=False)
-    index = faiss.index_factory(
-        vectors.dimension, f"IVF{clusters},SQfp16", faiss.METRIC_INNER_PRODUCT
-    )
-    index.train(vectors.take(np.sort(sample)))
-    return index
+def _save(path: Path, array: np.ndarray) -> None:
+    with replaced(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array)
+
+
+def k_means(vectors: np.ndarray, count: int) -> np.ndarray:
+    """Return the centers of spherical k-means, unit vectors, float32 (k, d) (Dhillon & Modha, 2001).
+
+    It starts from the first `count` vectors. A cluster that loses all of its vectors keeps its center.
+
+    Args:
+        vectors: Unit vectors in random order, float32 (n, d).
+        count: k, the number of clusters.
+    """
+    centers = vectors[:count]
+    with Phase("clustering", total=_STEPS, unit="steps") as phase:
+        for _ in range(_STEPS):
+            nearest = nearest_centers(vectors, centers)
+            members = csr_array(
+                (np.ones(len(vectors), dtype=np.float32), (nearest, np.arange(len(vectors)))),
+                shape=(count, len(vectors)),
+            )
+            sums = members @ vectors
+            empty = np.bincount(nearest, minlength=count) == 0
+            sums[empty] = centers[empty]
+            centers = unit_rows(sums)
+            phase.update(1)
+    return centers
+
+
+def nearest_centers(vectors: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return the number of the nearest center of each vector, int64 (n,), computed on a GPU if there is one.
+
+    Args:
+        vectors: Unit vectors, float32 (n, d).
+        centers: Unit vectors, float32 (k, d).
+    """
+    import torch
+
+    from opencse.encoder.device import choose_device
+
+    device = choose_device()
+    columns = torch.from_numpy(centers).to(device).T
+    nearest = []
+    for chunk in torch.from_numpy(vectors).split(CHUNK):
+        nearest.append((chunk.to(device) @ columns).argmax(dim=1).cpu())
+    return torch.cat(nearest).numpy()
+
+
+class _BuildBlock:
+    """The task of a worker: sort the sentences of one block by cluster, and write them."""
+
+    uses_gpu = True
+
+    def __init__(self, vectors: StoredVectors) -> None:
+        self._vectors = vectors
+        self.folder = vectors.folder / f"clusters-{_VERSION}"
+
+    def missing(self) -> list[int]:
+        """Return the numbers of the blocks that are not built yet."""
+        count = math.ceil(len(self._vectors.shards) / _SHARDS_AT_ONCE)
+        return [block for block in range(count) if not self._place(block).is_dir()]
+
+    def rows(self, block: int) -> range:
+        """Return the numbers of the sentences of a block, copies included."""
+        first = block * _SHARDS_AT_ONCE
+        shards = self._vectors.shards[first : first + _SHARDS_AT_ONCE]
+        return range(shards[0].start, shards[-1].stop)
+
+    def open(self) -> None:
+        self._centers = np.load(self.folder / "centers.npy")
+        self._is_first = np.load(self.folder / "is_first.npy", mmap_mode="r")
+
+    def __call__(self, block: int) -> int:
+        rows = self.rows(block)
+        numbers = rows.start + np.flatnonzero(self._is_first[rows.start : rows.stop])
+        vectors = self._vectors.take(numbers)
+        nearest = nearest_centers(vectors, self._centers)
+        order = np.argsort(nearest, kind="stable")
+        starts = np.searchsorted(nearest[order], np.arange(len(self._centers) + 1))
+        with replaced(self._place(block), folder=True) as folder:
+            np.save(folder / "starts.npy", starts)
+            np.save(folder / "numbers.npy", numbers[order])
+            np.save(folder / "vectors.npy", vectors[order].astype(np.float16))
+        return len(rows)
+
+    def _place(self, block: int) -> Path:
+        return self.folder / f"block-{block:06d}"
 
 
 def search(
     index: Clusters,
     rows: np.ndarray,
-    vectors: _StoredVectors,
+    vectors: StoredVectors,
     *,
     size: int,
     window: tuple[float, float],
@@ -173,8 +310,7 @@ def search(
 ) -> tuple[CandidatePools, np.ndarray]:
     """Return what `candidate_pools.nearest` returns for the complete corpus, approximately.
 
-    Cosines differ by less than 0.0001, and some of the nearest sentences may be missing. If the nearest are above
-    the window or the limit, the search goes deeper, down to the 2,048 nearest.
+    Of the clusters that are looked into, nothing is missed.
 
     Args:
         index: The index of the vectors.
@@ -183,40 +319,11 @@ def search(
         size: Maximum size of a pool.
         window: Minimum and maximum cosine.
         limits: Maximum cosine of the candidates of each row, float32 (a,).
-        probes: Number of clusters whose sentences are scored.
+        probes: Number of clusters whose sentences are scored for a row.
 
     Returns:
         The candidates, nearest first, and how many were skipped because of the limit, int64 (a,).
     """
+    scored = index.scored(vectors.take(rows), probes)
     keys = vectors.sentences.keys
-    queries = vectors.take(rows)
-    low = np.float32(window[0])
-    high = np.float32(window[1])
-    tops = np.full(len(rows), high)
-    if limits is not None:
-        tops = np.minimum(high, limits)
-
-    ids = np.full((len(rows), size), -1, dtype=np.int64)
-    cosine = np.zeros((len(rows), size), dtype=np.float32)
-    skipped = np.zeros(len(rows), dtype=np.int64)
-    unfinished = np.arange(len(rows))
-    depth = max(_FIRST_DEPTH, 2 * size)
-    while len(unfinished):
-        scores, numbers = index.search(queries[unfinished], depth, probes)
-        # A missing sentence is -1, of which `keys` gives the last key.
-        found = (numbers >= 0) & (keys[numbers] != keys[rows[unfinished]][:, None])
-        inside = found & (scores >= low) & (scores <= high)
-        allowed = inside & (scores <= tops[unfinished][:, None])
-        skipped[unfinished] = (inside & ~allowed).sum(axis=1)
-        place = allowed.cumsum(axis=1) - 1
-        row, column = np.nonzero(allowed & (place < size))
-        ids[unfinished[row], place[row, column]] = numbers[row, column]
-        cosine[unfinished[row], place[row, column]] = scores[row, column]
-
-        full = allowed.sum(axis=1) >= size
-        exhausted = (numbers < 0).any(axis=1) | (scores.min(axis=1) < low)
-        if depth >= _LAST_DEPTH:
-            break
-        unfinished = unfinished[~full & ~exhausted]
-        depth = min(4 * depth, max(_LAST_DEPTH, 2 * size))
-    return CandidatePools(ids=ids, cosine=cosine), skipped
+    return nearest_of(scored, rows, keys, size=size, window=window, limits=limits)

@@ -7,7 +7,7 @@ matrix products, so memory does not grow with the corpus.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,9 @@ TILE = 512
 
 Take = Callable[[np.ndarray], np.ndarray]
 """Maps numbers of sentences, int64 (m,), to their unit vectors, float32 (m, d)."""
+
+Scored = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Indices of rows, int64 (t,), numbers of candidates, int64 (c,), and their cosines, float32 (t, c)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +187,30 @@ def nearest(
     Returns:
         The candidates, and how many in the window were skipped because of the limit, int64 (a,).
     """
+    active = np.ones(len(rows), dtype=bool)
+    scored = _scored(rows, candidates, take, active)
+    return nearest_of(scored, rows, keys, size=size, window=window, limits=limits)
+
+
+def nearest_of(
+    scored: Iterable[Scored],
+    rows: np.ndarray,
+    keys: np.ndarray,
+    *,
+    size: int,
+    window: tuple[float, float],
+    limits: np.ndarray | None = None,
+) -> tuple[CandidatePools, np.ndarray]:
+    """Return what `nearest` does, of the candidates that were scored for each row.
+
+    Args:
+        scored: Candidates with their cosines, in any order, each at most once for a row.
+        rows: As in `nearest`.
+        keys: As in `nearest`.
+        size: As in `nearest`.
+        window: As in `nearest`.
+        limits: As in `nearest`.
+    """
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.full((len(rows), size), -np.inf, dtype=np.float32)
     # A cosine has to exceed the bar, so the lower end opens by one step to be included.
@@ -193,8 +220,7 @@ def nearest(
     if limits is not None:
         tops = np.minimum(high, limits)
     skipped = np.zeros(len(rows), dtype=np.int64)
-    active = np.ones(len(rows), dtype=bool)
-    for tile, numbers, scores in _scored(rows, candidates, take, active):
+    for tile, numbers, scores in scored:
         row_keys = keys[rows[tile]]
         candidate_keys = keys[numbers]
         if limits is not None:
@@ -223,7 +249,7 @@ def nearest(
 
 def _scored(
     rows: np.ndarray, candidates: np.ndarray, take: Take, active: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+) -> Iterator[Scored]:
     """Yield indices of active rows, numbers of candidates, and their cosines.
 
     `active` is read again for each chunk of candidates, as the caller changes it.

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from opencse.foundation.cache import cache_place, key_hash
-from opencse.foundation.errors import imported
 from opencse.foundation.files import replaced
 from opencse.foundation.numbers import check_least, unit_rows
 from opencse.foundation.progress import Phase
 from opencse.foundation.workers import visible_gpus
-from opencse.text.mined.approximate import open_index, search
+from opencse.text.mined.approximate import build_index, open_index, search
 from opencse.text.mined.candidate_pools import (
     CandidatePools,
     draw,
@@ -353,8 +352,7 @@ class HardNegatives(MinedSpec):
             ten nearest. [0, 0] stands for [0, count].
         pick: "top" for the nearest of the ranks, "random" for random ones.
         search: "exact" for the nearest in `block`; "approximate" for nearly all of the nearest in
-            the complete corpus, by an index of FAISS (extra `faiss`). `block` is then without
-            effect.
+            the complete corpus, by an index of clusters. `block` is then without effect.
         positive: A column that is built before, with the positive of each sentence, for
             `max_ratio`.
         max_ratio: Candidates whose cosine exceeds this share of the positive's are skipped as
@@ -408,11 +406,9 @@ class HardNegatives(MinedSpec):
         self, sentences: SentenceStore, engine: Engine, models: Mapping[str, Backbone]
     ) -> Vectors:
         """Embed the corpus, and build the index of an approximate search, unless they are in the cache."""
-        if self.search == "approximate":
-            imported("faiss", "faiss")  # a missing package is reported before the embedding
         vectors = super().prepare(sentences, engine, models)
         if self.search == "approximate":
-            open_index(vectors)
+            build_index(vectors, engine)
         return vectors
 
     @cached_property
