@@ -284,14 +284,26 @@ class _BuildBlock:
     def __call__(self, block: int) -> int:
         rows = self.rows(block)
         numbers = rows.start + np.flatnonzero(self._is_first[rows.start : rows.stop])
-        vectors = self._vectors.take(numbers)
-        nearest = nearest_centers(vectors, self._centers)
+        # A few vectors at a time, so that a worker takes little memory.
+        chunks = np.split(numbers, range(CHUNK, len(numbers), CHUNK))
+        nearest = np.concatenate(
+            [nearest_centers(self._vectors.take(chunk), self._centers) for chunk in chunks]
+        )
         order = np.argsort(nearest, kind="stable")
         starts = np.searchsorted(nearest[order], np.arange(len(self._centers) + 1))
+        numbers = numbers[order]
         with replaced(self._place(block), folder=True) as folder:
             np.save(folder / "starts.npy", starts)
-            np.save(folder / "numbers.npy", numbers[order])
-            np.save(folder / "vectors.npy", vectors[order].astype(np.float16))
+            np.save(folder / "numbers.npy", numbers)
+            vectors = np.lib.format.open_memmap(
+                folder / "vectors.npy",
+                mode="w+",
+                dtype=np.float16,
+                shape=(len(numbers), self._vectors.dimension),
+            )
+            for first in range(0, len(numbers), CHUNK):
+                vectors[first : first + CHUNK] = self._vectors.take(numbers[first : first + CHUNK])
+            vectors.flush()
         return len(rows)
 
     def _place(self, block: int) -> Path:
