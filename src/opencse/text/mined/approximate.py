@@ -251,10 +251,12 @@ def nearest_centers(vectors: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
     device = choose_device()
     columns = torch.from_numpy(centers).to(device).T
-    nearest = []
-    for chunk in torch.from_numpy(vectors).split(CHUNK):
-        nearest.append((chunk.to(device) @ columns).argmax(dim=1).cpu())
-    return torch.cat(nearest).numpy()
+    # One array from the start: small results between large freed ones would keep their memory in use.
+    nearest = np.empty(len(vectors), dtype=np.int64)
+    for first in range(0, len(vectors), CHUNK):
+        chunk = torch.from_numpy(vectors[first : first + CHUNK]).to(device)
+        nearest[first : first + CHUNK] = (chunk @ columns).argmax(dim=1).cpu().numpy()
+    return nearest
 
 
 class _BuildBlock:
