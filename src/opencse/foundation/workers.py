@@ -224,9 +224,11 @@ class Ray:
 
     def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each job with its result, in order, while later jobs run."""
-        self._started()
+        imported("ray", "ray")
         import ray.data
 
+        # After the import, which sets Ray's log levels.
+        self._started()
         numbers = [int(job) for job in jobs]
         if not numbers:
             return
