@@ -187,6 +187,7 @@ def test_an_unreachable_cluster_is_one_line_that_names_the_token(monkeypatch):
     stand_in.is_initialized = lambda: False  # type: ignore[attr-defined]
     stand_in.init = init  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ray", stand_in)
+    monkeypatch.setitem(sys.modules, "ray.data", types.ModuleType("ray.data"))
     with pytest.raises(OpencseError, match="no cluster at '10\\.0") as error:
         list(Ray(address="10.0.0.1:6379").map(Double(), [1]))
     assert "auth_token" in error.value.remedy
