@@ -163,6 +163,29 @@ def test_a_statement_is_denied_as_a_whole() -> None:
     assert deny("Open the door.", random.Random(1)) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "opposite"),
+    [
+        ("a card that has already been sent", "a card that has not yet been sent"),
+        ("songs that have never been sung", "songs that have been sung"),
+        ("a bank that had just left town", None),
+        ("tents that had since been sold", "tents that had not been sold"),
+        ("posts that have to be paid", "posts that do not have to be paid"),
+        ("a mug that has a lid", "a mug that lacks a lid"),
+        ("huts that have any heating", "huts that lack heating"),
+        # "heated" may describe the pools, or be what was done to them.
+        ("huts that have heated pools", None),
+        ("huts that have no heating", None),
+    ],
+)
+def test_a_helping_verb_is_not_taken_for_possession(text: str, opposite: str | None) -> None:
+    assert opposite_questions(text, random.Random(1)).get("presence") == opposite
+
+
+def test_an_obligation_is_not_reworded_as_a_possession() -> None:
+    assert "asked otherwise" not in question_rewordings("Do you have to be an adult?")
+
+
 def test_code_is_no_question() -> None:
     assert not is_question("what if x == y?")
     assert not is_question("The bridge is safe.")

@@ -18,6 +18,7 @@ from opencse.text.english.lexicon import (
     ACTORS,
     OPPOSITE_TABLES,
     correct_articles,
+    is_participle,
     lexicon_bytes,
     lexicon_rows,
     opposites,
@@ -367,7 +368,6 @@ def _presence(text: str) -> list[str]:
         (r"\bwith (an?|any) ", r"without \1 "),
         (r"\bthat are ", "that are not "),
         (r"\bwhich are ", "which are not "),
-        (r"\bthat (?:has|have) (?:an? |any )?", "that lack "),
         # The next word is the verb, and not the rest of a noun: "Why is my card declined?"
         (
             r"\b(Why|why) (is|are|was) ((?:the|my|your|our|this) \w+) (?=\w+(?:ed|ing)\b)",
@@ -391,7 +391,74 @@ def _presence(text: str) -> list[str]:
             continue
         found.append(text[: match.start()] + match.expand(new) + text[match.end() :])
         break
+    if not found and " not " not in text:
+        found += _having(text)
     return found
+
+
+_THAT_HAS = re.compile(r"\b[Tt]hat (?P<have>has|have|had) (?=\w)")
+# Adverbs before a participle: "that has already been paid", "that have since been sold".
+_ADVERBS = re.compile(
+    r"(?:(?:already|never|also|always|often|since|now|recently|yet|even|\w{2,}ly) )*"
+)
+_WORD = re.compile(r"[\w'’-]+")
+_SECOND_WORD = re.compile(r"[\w'’-]+ ([\w'’-]+)")
+# What may be said to be missing: "that lacks only one" would not ask for the opposite.
+_NOT_MISSING = re.compile(
+    r"(?:no|only|just|ever|long|little|few|nothing|never|yet|not|all|both|between|the (?:most|least))\b"
+)
+_LACK = {"has": "lacks", "have": "lack", "had": "lacked"}
+_DO_NOT = {"has": "does not have", "have": "do not have", "had": "did not have"}
+# Participles that describe no noun. After the others a noun may follow, and "have" may be the verb:
+# "that have heated pools", "that have heated the pool".
+_ALWAYS_PERFECT = ("been", "become", "come", "gone", "got", "gotten", "had")
+_NO_NOUN = re.compile(
+    r" (?:(?:a|an|the|this|these|my|your|our|their|its|his|her|me|you|us|them|it|him|to|from|for|in"
+    r"|on|at|by|with|into|over|out|up|off|down|about|after|before|since|through|than|as|that"
+    r"|together|yet|already|again|here|there|so|more|all)\b|\w{2,}ly\b)|[^\w\s]|$"
+)
+
+
+def _having(text: str) -> list[str]:
+    """Deny what "that has" states: "that lacks a lid", "that has not been opened".
+
+    Nothing if "has" may be the verb or the helper of another one.
+    """
+    match = _THAT_HAS.search(text)
+    if match is None:
+        return []
+    have = match["have"]
+    start, rest = text[: match.start("have")], text[match.end() :]
+    if rest.startswith("to "):
+        return [f"{start}{_DO_NOT[have]} {rest}"]
+    leading = _ADVERBS.match(rest)
+    adverbs = "" if leading is None else leading[0]
+    after = rest[len(adverbs) :]
+    verb = _WORD.match(after)
+    if verb is not None and is_participle(verb[0]):
+        if verb[0] in _ALWAYS_PERFECT or _NO_NOUN.match(after[verb.end() :]):
+            return [f"{start}{have} {_denied(adverbs)}{after}"]
+        return []
+    if _NOT_MISSING.match(rest):
+        return []
+    second = _SECOND_WORD.match(rest)
+    if second is not None and is_participle(second[1]):
+        # An adverb that is not listed ("that have otherwise become"), or "pools heated by the sun".
+        return []
+    missing = rest.removeprefix("any ")
+    if missing.startswith("some "):
+        missing = missing.replace("some ", "any ", 1)
+    return [f"{start}{_LACK[have]} {missing}"]
+
+
+def _denied(adverbs: str) -> str:
+    """Return the adverbs of a perfect tense with "not", or without "never"."""
+    if "never " in adverbs:
+        return adverbs.replace("never ", "", 1)
+    adverbs = re.sub(r"\b(?:also|since) ", "", adverbs)
+    if "already " in adverbs:
+        return adverbs.replace("already ", "not yet ", 1)
+    return f"not {adverbs}"
 
 
 # What follows a phrase that ends: "from Rome to Bern by train", but not "to the city centre".
@@ -464,7 +531,10 @@ _FORMS = tuple(
         (r"Where (?:can|do|could) I (?P<x>.+)\?", "What is the place to {x}?"),
         (r"When (?:can|should|do) I (?P<x>.+)\?", "What is the time to {x}?"),
         (r"(?:Is|Are) there (?P<x>.+)\?", "Do you know of {x}?"),
-        (r"Do you (?:have|sell|offer) (?P<x>.+)\?", "I am looking for {x}, is that available?"),
+        (
+            r"Do you (?:have(?! to\b)|sell|offer) (?P<x>.+)\?",
+            "I am looking for {x}, is that available?",
+        ),
         (r"What does (?P<x>.+?) mean\?", "What is the meaning of {x}?"),
         (
             r"What (?:is|are) (?P<x>(?:the|my|your|our|an?|this|these) .+)\?",

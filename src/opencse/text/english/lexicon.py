@@ -294,6 +294,9 @@ def verb_base(verb: Token) -> str:
     return base_form(verb.text, verb.tag, verb.lemma)
 
 
+_PAST_IN_EED = ("agreed", "disagreed", "freed", "decreed", "guaranteed", "refereed")
+
+
 def is_past(form: str) -> bool:
     """Return whether a form can be a past tense: "sang", "put", but not "sung" or "need"."""
     form = form.lower()
@@ -301,8 +304,23 @@ def is_past(form: str) -> bool:
     base = bases.get(form, form)
     if base in forms:
         return form in forms[base][0] or (form == base and base in forms[base][0])
-    free = ("agreed", "disagreed", "freed", "decreed", "guaranteed", "refereed")
-    return form in free or (form.endswith("ed") and not form.endswith(("eed", "embed")))
+    return form in _PAST_IN_EED or (form.endswith("ed") and not form.endswith(("eed", "embed")))
+
+
+# Ends like a participle, and is none.
+_NO_PARTICIPLES = frozenset("bed embed hundred kindred naked red sacred shed sled".split())
+
+
+def is_participle(form: str) -> bool:
+    """Return whether a form can be a past participle: "sung", "put", "opened", but not "sang"."""
+    form = form.lower()
+    forms, bases = _irregular()
+    base = bases.get(form, form)
+    if base in forms:
+        return form in forms[base][1]
+    if form in _NO_PARTICIPLES:
+        return False
+    return form in _PAST_IN_EED or (form.endswith("ed") and not form.endswith("eed"))
 
 
 def _base_of_third_person(form: str, guess: str) -> str:
