@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from opencse.foundation.files import locked, replaced
 from opencse.foundation.numbers import unit_rows
@@ -222,6 +221,8 @@ def k_means(vectors: np.ndarray, count: int) -> np.ndarray:
         vectors: Unit vectors in random order, float32 (n, d).
         count: k, the number of clusters.
     """
+    from scipy.sparse import csr_array
+
     centers = vectors[:count]
     with Phase("clustering", total=_STEPS, unit="steps") as phase:
         for _ in range(_STEPS):
